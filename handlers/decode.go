@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"unicode/utf8"
+
+	"switchyard/internal/yard"
+)
+
+// maxBody is the largest request body, in bytes.
+const maxBody = 1 << 20
+
+// body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
+type body map[string]json.RawMessage
+
+// decodeBody reads a request's JSON object. It returns Invalid for an empty body (whatever its type) and for
+// anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over maxBody.
+func decodeBody(w http.ResponseWriter, r *http.Request) (body, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) {
+		return nil, yard.WrapError(yard.Invalid, err, "the body could not be read")
+	}
+	if len(data) == 0 {
+		return nil, yard.Errorf(yard.Invalid, "a JSON body is required")
+	}
+	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
+		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
+		return nil, yard.Errorf(yard.UnsupportedType, "the body must be sent as Content-Type: application/json")
+	}
+	if err != nil {
+		return nil, yard.Errorf(yard.TooLarge, "the body must be at most %d bytes", maxBody)
+	}
+	var fields body
+	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return nil, yard.Errorf(yard.Invalid, "the body must be one JSON object")
+	}
+	return fields, nil
+}
+
+// text returns a field that is required and must be a string.
+func (b body) text(name string) (string, error) {
+	value, err := b.optionalText(name)
+	if err == nil && value == nil {
+		err = yard.Errorf(yard.Invalid, "%s: is required and must be a string", name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return *value, nil
+}
+
+// optionalText returns a field that must be a string where it is present; absent and null are nil.
+func (b body) optionalText(name string) (*string, error) {
+	raw, ok := b[name]
+	if !ok {
+		return nil, nil
+	}
+	var value *string
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, yard.Errorf(yard.Invalid, "%s: must be a string", name)
+	}
+	return value, nil
+}

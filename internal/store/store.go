@@ -1,0 +1,161 @@
+// Package store keeps the gateway's state in SQLite. It translates driver errors into yard errors and knows
+// no rules: what may be stored is decided in package service.
+//
+// The SQL of its statements is text that PostgreSQL takes as well ($1 parameters, ON CONFLICT, RETURNING);
+// only the schema is SQLite's own.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"switchyard/internal/yard"
+)
+
+// FileName is the database's name in the data directory.
+const FileName = "switchyard.db"
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// DB is the gateway's database. Writes go through one connection, so that writers queue in this process
+// instead of meeting SQLITE_BUSY; reads have connections of their own and never wait for a writer (WAL).
+type DB struct {
+	write *sql.DB
+	read  *sql.DB
+}
+
+// readers is the number of connections for reading; more than this many slow reads at once queue.
+const readers = 4
+
+// Open opens the database in directory dir, makes it if there is none, and brings its schema up to date.
+// Directory and files are readable by their owner only, whatever the umask. A file that SQLite cannot read
+// is an error that names it, and is left as it is.
+func Open(ctx context.Context, dir string) (*DB, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	if err := restrict(path); err != nil {
+		return nil, err
+	}
+	db := &DB{}
+	var err error
+	if db.write, err = open(path, "_txlock=immediate"); err != nil {
+		return nil, err
+	}
+	db.write.SetMaxOpenConns(1)
+	if db.read, err = open(path, "_pragma=query_only(1)"); err != nil {
+		db.write.Close()
+		return nil, err
+	}
+	db.read.SetMaxOpenConns(readers)
+	db.read.SetMaxIdleConns(readers)
+	if err := db.migrate(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	return db, nil
+}
+
+func open(path, option string) (*sql.DB, error) {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + option
+	return sql.Open("sqlite", dsn)
+}
+
+// restrict makes the database file, or repairs its mode. SQLite gives -wal and -shm the mode of the database.
+func restrict(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrate applies the files of migrations/ that the database has not seen, in the order of their names.
+// Its user_version is the number of files applied.
+func (db *DB) migrate(ctx context.Context) error {
+	var applied int
+	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
+		return err
+	}
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	if applied > len(files) {
+		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(files))
+	}
+	for i, file := range files[applied:] {
+		text, err := migrations.ReadFile("migrations/" + file.Name())
+		if err != nil {
+			return err
+		}
+		err = db.tx(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", applied+i+1))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.Name(), err)
+		}
+	}
+	return nil
+}
+
+// Close closes the database. Nothing may use it afterwards.
+func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+
+// Ping reports whether the store answers.
+func (db *DB) Ping(ctx context.Context) error {
+	var one int
+	return translate(db.read.QueryRowContext(ctx, "SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))
+}
+
+// tx runs fn in one transaction: all of it is stored when tx returns nil, none of it otherwise.
+func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) error {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return translate(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := fn(tx); err != nil {
+		return translate(err)
+	}
+	return translate(tx.Commit())
+}
+
+// translate gives driver errors their yard code: what is missing is NotFound, what exists already Conflict,
+// the rest Internal with the cause kept for the log. A yard error and nil stay as they are.
+func translate(err error) error {
+	var known *yard.Error
+	var driver *sqlite.Error
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, sql.ErrNoRows):
+		return yard.WrapError(yard.NotFound, err, "not found")
+	case errors.As(err, &driver) && (driver.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || driver.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
+		return yard.WrapError(yard.Conflict, err, "already exists")
+	}
+	return yard.WrapError(yard.Internal, err, "the store failed")
+}

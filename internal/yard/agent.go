@@ -1,0 +1,60 @@
+package yard
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// AgentState is what an agent says of itself in a heartbeat.
+type AgentState string
+
+const (
+	AgentIdle    AgentState = "idle"
+	AgentRunning AgentState = "running"
+	AgentFailed  AgentState = "failed"
+	AgentStopped AgentState = "stopped" // leaves the list at once, keeps identity and assignment
+)
+
+// Valid reports whether s is one of the four states.
+func (s AgentState) Valid() bool {
+	return s == AgentIdle || s == AgentRunning || s == AgentFailed || s == AgentStopped
+}
+
+// MaxAgentLabel is the longest label, in characters.
+const MaxAgentLabel = 100
+
+// Agent is a build agent as the API shows it. AssignedProject and ProjectURL are nil when it is unassigned.
+type Agent struct {
+	ID              string     `json:"id"`
+	Label           string     `json:"label"`
+	Version         string     `json:"version"`
+	State           AgentState `json:"state"`
+	Detail          string     `json:"detail"`
+	AssignedProject *string    `json:"assigned_project"`
+	ProjectURL      *string    `json:"project_url"`
+	JoinedAtMS      int64      `json:"joined_at_ms"`
+	LastSeenMS      int64      `json:"last_seen_ms"`
+}
+
+// CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control characters.
+func CheckAgentLabel(label string) error {
+	switch {
+	case label == "":
+		return Errorf(Invalid, "label: must not be empty")
+	case utf8.RuneCountInString(label) > MaxAgentLabel:
+		return Errorf(Invalid, "label: must be at most %d characters", MaxAgentLabel)
+	case strings.ContainsFunc(label, unicode.IsControl):
+		return Errorf(Invalid, "label: must not contain control characters")
+	}
+	return nil
+}
+
+// JoinToken is an issued one-time token. The token itself is known only to whom it was given.
+type JoinToken struct {
+	Hash        string // SHA-256 of the token, hex
+	CreatedAtMS int64
+	ExpiresAtMS int64
+	UsedAtMS    int64  // 0 while unused
+	UsedBy      string // id of the agent that it made
+}

@@ -1,0 +1,46 @@
+package yard
+
+// BotTransport names a chat network.
+type BotTransport string
+
+const (
+	BotMatrix BotTransport = "matrix"
+	BotTeam   BotTransport = "team" // Slack's API
+)
+
+// BotConfig is the chat bot's configuration; nil is unset. An empty string is kept as it is, and counts as missing for the bot.
+type BotConfig struct {
+	Transport         BotTransport
+	Homeserver        *string
+	Username          *string
+	Password          *Secret
+	TeamBotToken      *Secret
+	TeamSigningSecret *Secret
+}
+
+// CheckTransport returns an Invalid error unless t is a known transport.
+func CheckTransport(t BotTransport) error {
+	if t != BotMatrix && t != BotTeam {
+		return Errorf(Invalid, "transport: must be matrix or team")
+	}
+	return nil
+}
+
+// BotState says how the bot is.
+type BotState string
+
+const (
+	BotOff        BotState = "off"
+	BotConnecting BotState = "connecting"
+	BotConnected  BotState = "connected"
+	BotFailed     BotState = "failed"
+)
+
+// BotStatus is the bot's live state. Detail is for people: what is missing, why it failed and what to do.
+type BotStatus struct {
+	Transport BotTransport `json:"transport"`
+	State     BotState     `json:"state"`
+	Detail    string       `json:"detail"`
+	SinceMS   int64        `json:"since_ms"`
+	Rooms     []string     `json:"rooms"`
+}

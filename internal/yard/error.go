@@ -1,0 +1,69 @@
+package yard
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code says what kind of failure an Error is. The HTTP layer has the one table that maps codes to statuses.
+type Code string
+
+const (
+	Invalid         Code = "invalid"          // the caller's input is wrong
+	Unauthorized    Code = "unauthorized"     // no or wrong credentials
+	Forbidden       Code = "forbidden"        // known caller, not allowed
+	NotFound        Code = "not_found"        // the named thing does not exist
+	Conflict        Code = "conflict"         // it exists already
+	TooLarge        Code = "too_large"        // the input exceeds a limit
+	UnsupportedType Code = "unsupported_type" // not the media type that is read here
+	BadGateway      Code = "bad_gateway"      // a server that we depend on failed
+	Unavailable     Code = "unavailable"      // not configured, or not ready
+	Internal        Code = "internal"         // ours; the message says nothing of the cause
+)
+
+// Error is a failure with a code and a message that a user may see. The cause is for the log only.
+type Error struct {
+	Code    Code
+	Message string
+	Cause   error
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Errorf returns an Error without a cause. The formatted text is shown to users.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// WrapError returns an Error that shows message to users and keeps cause for the log.
+func WrapError(code Code, cause error, message string) *Error {
+	return &Error{Code: code, Message: message, Cause: cause}
+}
+
+// CodeOf returns the code of the first Error in err's chain, Internal for any other error, "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Internal
+}
+
+// MessageOf returns the text of err that a user may see.
+func MessageOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "internal error"
+}

@@ -1,0 +1,138 @@
+package yard
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// EventType is the value of an event's "type".
+type EventType string
+
+// StageTransition, MergeFailure and StoryBlocked come from project servers; FeedGap is the gateway's own
+// mark for what a project's buffer dropped between two reads. Any other type is kept as it came.
+const (
+	StageTransition EventType = "stage_transition"
+	MergeFailure    EventType = "merge_failure"
+	StoryBlocked    EventType = "story_blocked"
+	FeedGap         EventType = "feed_gap"
+)
+
+// Record is one event as a project's feed has it.
+type Record struct {
+	Type        EventType
+	TimestampMS int64 // 0 to 2^63-1
+	// JSON is the record as an object with sorted keys, no spaces, types in this package's form and
+	// without the keys that belong to the gateway: equal content is equal bytes.
+	JSON json.RawMessage
+}
+
+// Event is a record of the merged stream.
+type Event struct {
+	ID           int64 // strictly increasing over the whole stream
+	Project      string
+	ReceivedAtMS int64
+	Record
+}
+
+// EventDetails are the fields of the known event types, for people's eyes.
+type EventDetails struct {
+	StoryID   string `json:"story_id"`
+	StoryName string `json:"story_name"`
+	FromStage string `json:"from_stage"`
+	ToStage   string `json:"to_stage"`
+	Reason    string `json:"reason"`
+	Missed    int64  `json:"missed"`
+}
+
+// Details reads what is known of the record; what is missing or of another type stays empty.
+func (r Record) Details() EventDetails {
+	var d EventDetails
+	// A mistyped field of a foreign record costs that field only: Unmarshal goes on after it.
+	_ = json.Unmarshal(r.JSON, &d)
+	return d
+}
+
+// AppendJSON appends the event as the API shows it: the record with id, project and received_at_ms added.
+func (e Event) AppendJSON(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = strconv.AppendInt(b, e.ID, 10)
+	b = append(b, `,"project":`...)
+	name, _ := json.Marshal(e.Project) // a string always encodes
+	b = append(b, name...)
+	b = append(b, `,"received_at_ms":`...)
+	b = strconv.AppendInt(b, e.ReceivedAtMS, 10)
+	if len(e.JSON) > len("{}") {
+		b = append(b, ',')
+	}
+	return append(b, e.JSON[1:]...)
+}
+
+// MarshalJSON is AppendJSON for encoders.
+func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
+
+// foreignTypes are the names of the specification, which other implementations may send.
+var foreignTypes = map[string]EventType{
+	"StageTransition": StageTransition,
+	"MergeFailure":    MergeFailure,
+	"StoryBlocked":    StoryBlocked,
+}
+
+// Why a record of a feed is not kept.
+var (
+	ErrNoObject = errors.New("record is not a JSON object")
+	ErrNoStamp  = errors.New("record has no timestamp_ms from 0 to 2^63-1")
+)
+
+// ParseRecord reads one record of a feed, tolerantly: CamelCase type names and "kind" for "type" are
+// understood, unknown types are kept. It returns ErrNoObject or ErrNoStamp for what cannot be kept.
+func ParseRecord(raw json.RawMessage) (Record, error) {
+	var fields map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&fields); err != nil || fields == nil {
+		return Record{}, ErrNoObject
+	}
+	number, ok := fields["timestamp_ms"].(json.Number)
+	if !ok {
+		return Record{}, ErrNoStamp
+	}
+	stamp, err := strconv.ParseInt(number.String(), 10, 64)
+	if err != nil || stamp < 0 {
+		return Record{}, ErrNoStamp
+	}
+	for _, ours := range []string{"id", "project", "received_at_ms"} {
+		delete(fields, ours)
+	}
+	if _, has := fields["type"]; !has {
+		if kind, has := fields["kind"]; has {
+			fields["type"] = kind
+			delete(fields, "kind")
+		}
+	}
+	name, _ := fields["type"].(string)
+	if known, ok := foreignTypes[name]; ok {
+		name = string(known)
+		fields["type"] = name
+	}
+	return encodeRecord(EventType(name), stamp, fields)
+}
+
+// NewFeedGap returns the record that stands for missed records before the one stamped timestampMS.
+func NewFeedGap(missed, timestampMS int64) Record {
+	r, _ := encodeRecord(FeedGap, timestampMS, map[string]any{
+		"type": FeedGap, "missed": missed, "timestamp_ms": timestampMS,
+	})
+	return r
+}
+
+func encodeRecord(kind EventType, stamp int64, fields map[string]any) (Record, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(fields); err != nil {
+		return Record{}, err
+	}
+	return Record{Type: kind, TimestampMS: stamp, JSON: bytes.TrimRight(b.Bytes(), "\n")}, nil
+}

@@ -1,0 +1,32 @@
+package yard
+
+// FeedCursor is the reading position in one feed, kept for a project name and URL even when the project is removed.
+type FeedCursor struct {
+	Project string
+	URL     string
+	// Since is the greatest timestamp_ms read so far.
+	Since int64
+	// Instance and Sequence are Feed-Instance and Feed-Sequence of the last stored read;
+	// both empty for a server that sends none.
+	Instance string
+	Sequence int64
+}
+
+// FeedRead is one answer of a project's feed, with the position that it leads to.
+type FeedRead struct {
+	Cursor FeedCursor // after this read
+	// Records are in the order in which they enter the merged stream, a feed_gap record first where one is due.
+	Records      []Record
+	ReceivedAtMS int64
+}
+
+// EventQuery selects events of the merged stream.
+type EventQuery struct {
+	After    int64 // events with a greater id, oldest first
+	Before   int64 // when Backward: events with a smaller id, newest first; 0 is the newest page
+	Backward bool
+	Limit    int       // at most this many
+	Project  string    // only this project's, "" for all
+	Type     EventType // only this type, "" for all
+	Text     string    // only events whose record or project holds this text, case-insensitively; "" for all
+}

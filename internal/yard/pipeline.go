@@ -1,0 +1,57 @@
+package yard
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// Item is a work item (a story) in a stage.
+type Item struct {
+	StoryID      string  `json:"story_id"`
+	StoryName    string  `json:"story_name"`
+	Blocked      *string `json:"blocked"`       // the reason, nil when not blocked
+	MergeFailure *string `json:"merge_failure"` // the reason, nil when none
+	SinceMS      int64   `json:"since_ms"`      // when it was first seen in this stage
+}
+
+// Stage is a stage of a pipeline with its items.
+type Stage struct {
+	Name  string `json:"name"` // digits, "_", word: 2_current
+	Items []Item `json:"items"`
+}
+
+// Pipeline is what a project server answers at /api/pipeline.
+type Pipeline struct {
+	Project string  `json:"project"`
+	Stages  []Stage `json:"stages"`
+}
+
+// ProjectPipeline is the state of one project's pipeline as the gateway knows it.
+type ProjectPipeline struct {
+	Project string
+	URL     string
+	// Reachable says whether the last fetch succeeded. Only then Stages, Raw, Stale and FetchedAtMS are the answer;
+	// otherwise Stages still holds the last good answer, if there was one, for people to look at.
+	Reachable   bool
+	Stale       bool // older than what was asked for, while a fetch goes on
+	FetchedAtMS int64
+	Stages      []Stage
+	Raw         json.RawMessage // Stages as the project server sent them
+	Error       string          // why it is unreachable, in words
+	LastSeenMS  int64           // time of the last good answer, 0 when there was none
+}
+
+// StageTitle returns the stage's name as people read it: "2_current" is "Current", "4_code_review" is "Code review".
+func StageTitle(name string) string {
+	if name == "" {
+		return ""
+	}
+	digits, title, found := strings.Cut(name, "_")
+	if !found || title == "" || strings.ContainsFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		title = name
+	}
+	runes := []rune(strings.ReplaceAll(title, "_", " "))
+	runes[0] = unicode.ToUpper(runes[0])
+	return string(runes)
+}

@@ -1,0 +1,105 @@
+package yard
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of a project entry, in characters after trimming.
+const (
+	MaxProjectName = 100
+	MaxProjectURL  = 2000
+)
+
+// Project is an entry of the registry. Token, when set, is sent to the project server as a bearer token.
+type Project struct {
+	Name  string
+	URL   string
+	Token Secret
+}
+
+// NewProject trims name and url of Unicode white space and checks both.
+// It returns an Invalid error that names the field and the reason.
+func NewProject(name, url string) (Project, error) {
+	p := Project{Name: strings.TrimSpace(name), URL: strings.TrimSpace(url)}
+	if err := checkProjectName(p.Name); err != nil {
+		return Project{}, err
+	}
+	if err := checkProjectURL(p.URL); err != nil {
+		return Project{}, err
+	}
+	return p, nil
+}
+
+func checkProjectName(name string) error {
+	switch {
+	case name == "":
+		return Errorf(Invalid, "name: must not be empty")
+	case name == "." || name == "..":
+		return Errorf(Invalid, "name: must not be %q", name)
+	case utf8.RuneCountInString(name) > MaxProjectName:
+		return Errorf(Invalid, "name: must be at most %d characters", MaxProjectName)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return Errorf(Invalid, "name: must not contain control characters")
+	}
+	return nil
+}
+
+func checkProjectURL(text string) error {
+	if text == "" {
+		return Errorf(Invalid, "url: must not be empty")
+	}
+	if utf8.RuneCountInString(text) > MaxProjectURL {
+		return Errorf(Invalid, "url: must be at most %d characters", MaxProjectURL)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return Errorf(Invalid, "url: is not a valid address")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Errorf(Invalid, "url: must begin with http:// or https://")
+	case u.Opaque != "" || u.Hostname() == "":
+		return Errorf(Invalid, "url: must name a host")
+	case u.User != nil:
+		return Errorf(Invalid, "url: must not contain a user name or password")
+	case u.RawQuery != "" || u.ForceQuery:
+		return Errorf(Invalid, "url: must not contain a query")
+	case strings.Contains(text, "#"):
+		return Errorf(Invalid, "url: must not contain a fragment")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return Errorf(Invalid, "url: the port must be from 1 to 65535")
+		}
+	}
+	return nil
+}
+
+// Endpoint returns the address of path (which begins with a slash) on the project server.
+// A path in URL is kept and a slash at its end does not double.
+func (p Project) Endpoint(path string) string {
+	return strings.TrimRight(p.URL, "/") + path
+}
+
+// Registry is one consistent state of the project registry.
+type Registry struct {
+	// Version grows with every change.
+	Version uint64
+	// Active is the name of the active project, "" when there is none.
+	Active string
+	// Projects is ordered by name, byte by byte.
+	Projects []Project
+}
+
+// Find returns the project of that name.
+func (r *Registry) Find(name string) (Project, bool) {
+	for _, p := range r.Projects {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Project{}, false
+}
