@@ -1,33 +1,45 @@
-# Every target works in a fresh clone with Go, git, make and Node. What else is needed, the targets install or name.
+# Every target works in a fresh clone on Debian or Ubuntu with Go, git, make and Node. What else is needed, the
+# targets install or name.
+
 TOOL := go tool -modfile=internal/tools/tools.mod
-export CGO_ENABLED ?= 1
+GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
 
-.PHONY: run build generate test check bench clean
-.DEFAULT_GOAL := build
+.PHONY: help build run generate test bench check clean
+.DEFAULT_GOAL := help
 
-build: ## the binary, stripped and reproducible
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: ## bin/switchyard: static, stripped, reproducible
 	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o bin/switchyard ./cmd/switchyard
 
 run: build ## everything on this machine, with a sample board
 	bin/switchyard up
 
-generate: node_modules ## templ and Tailwind outputs, which are committed
-	$(TOOL) templ fmt views
-	$(TOOL) templ fmt views
-	$(TOOL) templ generate -lazy=false
+generate: node_modules ## the templ and Tailwind outputs, which are committed
+	$(TOOL) templ fmt -log-level=error views
+	$(TOOL) templ fmt -log-level=error views
+	$(TOOL) templ generate -lazy=false -log-level=error
 	npx tailwindcss --config tailwind.config.js --input static/src/app.css --output static/app.css --minify
 
 node_modules: package-lock.json
-	npm ci --silent
-	touch node_modules
+	npm ci --silent --no-audit --no-fund
+	@touch node_modules
 
-test: ## everything, with the race detector
-	go test -race ./...
+test: ## everything, with the race detector; installs what is missing
+	internal/tools/test-deps.sh
+	CGO_ENABLED=1 go test -race -timeout 15m ./...
 
-check: ## formatting, generated files, vet, staticcheck, tidy
-	test -z "$$($(TOOL) gofumpt -l .)"
+bench: ## the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+check: ## formatting, generated files, vet, staticcheck, dead code, tidy
+	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }
+	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
 	go vet ./...
 	$(TOOL) staticcheck ./...
+	@test -z "$$($(TOOL) deadcode -test ./... | tee /dev/stderr)" || { echo 'dead code'; exit 1; }
+	go mod tidy -diff
 
-clean:
+clean: ## what the other targets made
 	rm -rf bin node_modules

@@ -1,0 +1,123 @@
+// Package architecture holds the rules about which package may know which. It has tests only.
+package architecture
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "switchyard"
+
+// layers are the packages from top to bottom; imports go down this list only.
+var layers = []string{
+	"cmd/switchyard",
+	"handlers",
+	"views",
+	"static",
+	"internal/poll",
+	"internal/bot",
+	"internal/agentrun",
+	"internal/service",
+	"internal/supervise",
+	"internal/upstream",
+	"internal/signin",
+	"internal/store",
+	"internal/board",
+	"internal/feed",
+	"internal/config",
+	"internal/files",
+	"internal/yard",
+}
+
+// testSupport are packages that only tests use.
+var testSupport = []string{"internal/architecture", "internal/browsertest"}
+
+// mustNotKnow names what a package must not import: our packages by their path below the module,
+// others by a prefix of their import path.
+var mustNotKnow = map[string][]string{
+	"views":             {"internal/service", "net/http", "database/sql", "os", "net"},
+	"handlers":          {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
+	"internal/service":  {"internal/store", "internal/upstream", "internal/signin", "internal/config", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
+	"internal/store":    {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
+	"internal/poll":     {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
+	"internal/bot":      {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
+	"internal/agentrun": {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},
+	"internal/board":    {"internal/store", "net/http"},
+	"internal/feed":     {"internal/board", "internal/store", "net/http"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	command.Dir = "../.."
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	found := map[string][]string{}
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		found[strings.TrimPrefix(p.ImportPath, module+"/")] = p.Imports
+	}
+}
+
+func TestImportsGoDownTheLayersOnly(t *testing.T) {
+	for name, imports := range packages(t) {
+		if slices.Contains(testSupport, name) {
+			continue
+		}
+		level := slices.Index(layers, name)
+		if level < 0 {
+			t.Errorf("%s has no place in the layers", name)
+			continue
+		}
+		for _, imported := range imports {
+			ours, ok := strings.CutPrefix(imported, module+"/")
+			if ok && slices.Index(layers, ours) <= level {
+				t.Errorf("%s imports %s, which is not below it", name, ours)
+			}
+		}
+	}
+}
+
+func TestPackagesDoNotKnowWhatTheyMustNot(t *testing.T) {
+	all := packages(t)
+	for name, forbidden := range mustNotKnow {
+		imports, ok := all[name]
+		if !ok {
+			t.Errorf("%s does not exist", name)
+		}
+		for _, imported := range imports {
+			for _, f := range forbidden {
+				ours := strings.TrimPrefix(imported, module+"/")
+				if ours == f || strings.HasPrefix(imported, f+"/") {
+					t.Errorf("%s must not know %s", name, imported)
+				}
+			}
+		}
+	}
+}
+
+func TestYardKnowsTheStandardLibraryOnly(t *testing.T) {
+	for _, imported := range packages(t)["internal/yard"] {
+		if strings.Contains(imported, ".") || strings.HasPrefix(imported, module+"/") {
+			t.Errorf("internal/yard imports %s", imported)
+		}
+	}
+}

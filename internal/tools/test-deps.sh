@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs what the tests need beyond Go (a browser; a C compiler for the race detector) where that is missing and
+# can be installed; says what to install where it cannot.
+set -euo pipefail
+
+missing=()
+browser=
+for name in chromium chromium-browser google-chrome; do
+  if command -v "$name" >/dev/null; then browser=$name; break; fi
+done
+[ -n "$browser" ] || missing+=(chromium)
+command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev)
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+root=()
+if [ "$(id -u)" != 0 ]; then
+  if ! sudo -n true 2>/dev/null; then root=(unavailable); else root=(sudo -n); fi
+fi
+if [ "${root[*]}" = unavailable ] || ! command -v apt-get >/dev/null; then
+  echo "The tests need: ${missing[*]}. Please install them (Debian, Ubuntu: apt-get install ${missing[*]})." >&2
+  exit 1
+fi
+echo "Installing for the tests: ${missing[*]}" >&2
+"${root[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
