@@ -1,0 +1,80 @@
+// Package supervise keeps the process's named loops running: each blocks in a function, and one that fails or panics is
+// logged and started again after a pause. It knows nothing of what the loops do.
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Pauses before a failed loop is started again. One that ran for longer than maxPause begins with firstPause again.
+const (
+	firstPause = 100 * time.Millisecond
+	maxPause   = 30 * time.Second
+)
+
+// Group runs loops until its context ends.
+type Group struct {
+	ctx  context.Context // the lifetime of every loop
+	log  *slog.Logger
+	done sync.WaitGroup
+}
+
+// New returns an empty group whose loops end with ctx.
+func New(ctx context.Context, log *slog.Logger) *Group {
+	return &Group{ctx: ctx, log: log}
+}
+
+// Go runs loop in a goroutine of its own as Run does.
+func (g *Group) Go(name string, loop func(context.Context) error) {
+	g.done.Go(func() { Run(g.ctx, g.log, name, loop) })
+}
+
+// Wait returns when every loop has ended.
+func (g *Group) Wait() { g.done.Wait() }
+
+// Run calls loop until it returns nil or ctx ends. When it fails or panics, that is one line in the log, and loop is
+// called again after a pause.
+func Run(ctx context.Context, log *slog.Logger, name string, loop func(context.Context) error) {
+	backoff := Backoff{First: firstPause, Max: maxPause}
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := call(ctx, loop)
+		if err == nil || ctx.Err() != nil && !isPanic(err) {
+			return
+		}
+		if time.Since(began) > maxPause {
+			backoff.Reset()
+		}
+		pause := backoff.Next()
+		attributes := []any{"loop", name, "error", err, "again_in", pause}
+		if p, ok := err.(*panicError); ok {
+			attributes = append(attributes, "stack", p.stack)
+		}
+		log.ErrorContext(ctx, "loop failed", attributes...)
+		Sleep(ctx, pause)
+	}
+}
+
+type panicError struct {
+	cause any
+	stack string
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
+
+func isPanic(err error) bool { _, ok := err.(*panicError); return ok }
+
+// call turns a panic of loop into an error.
+func call(ctx context.Context, loop func(context.Context) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &panicError{cause, string(debug.Stack())}
+		}
+	}()
+	return loop(ctx)
+}
