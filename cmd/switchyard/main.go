@@ -1,0 +1,124 @@
+// Switchyard is a gateway in front of several project servers, the project server, and the build agent.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses.
+const (
+	exitClean   = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals // the second one does not wait for the drain
+		os.Exit(exitFailure)
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs the command that args name until it ends or ctx is cancelled, and returns its exit status.
+// A failure is one line on stderr.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	began := false
+	for _, command := range root.Commands() {
+		runE := command.RunE
+		command.RunE = func(cmd *cobra.Command, args []string) error {
+			began = true
+			return runE(cmd, args)
+		}
+	}
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitClean
+	}
+	fmt.Fprintln(stderr, "switchyard: "+strings.Join(strings.Fields(err.Error()), " "))
+	var usage usageError
+	if !began || errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError is a mistake in how a command was called.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:                "switchyard",
+		Short:              "A gateway, console and build agents for many project servers",
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true,
+		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("a command is needed; 'switchyard help' lists them")
+		},
+	}
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(versionCommand(), completionCommand())
+	return root
+}
+
+// helpCommand is cobra's own but for its exit status: asking for the help of an unknown command is a mistake.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show what a command does and its flags",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("no command %q; 'switchyard help' lists them", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+func completionCommand() *cobra.Command {
+	shells := map[string]func(*cobra.Command, io.Writer) error{
+		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh":        (*cobra.Command).GenZshCompletion,
+		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+	}
+	names := []string{"bash", "fish", "powershell", "zsh"}
+	return &cobra.Command{
+		Use:       "completion SHELL",
+		Short:     "Print the completion script for " + strings.Join(names, ", "),
+		Example:   "  switchyard completion bash > /etc/bash_completion.d/switchyard",
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(names, args[0]) {
+				return usagef("completion takes one of %s", strings.Join(names, ", "))
+			}
+			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
+		},
+	}
+}

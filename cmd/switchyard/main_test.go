@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		args           string
+		status         int
+		stdout, stderr string // what each holds
+	}{
+		{"version", 0, "switchyard " + version, ""},
+		{"help", 0, "Available Commands", ""},
+		{"help version", 0, "Print the version", ""},
+		{"--help", 0, "Available Commands", ""},
+		{"version --help", 0, "Print the version", ""},
+		{"help nosuch", 2, "", `no command "nosuch"`},
+		{"completion bash", 0, "__complete", ""},
+		{"completion zsh", 0, "__complete", ""},
+		{"completion fish", 0, "__complete", ""},
+		{"completion powershell", 0, "__complete", ""},
+		{"completion tcsh", 2, "", "bash, fish, powershell, zsh"},
+		{"completion", 2, "", "bash, fish, powershell, zsh"},
+		{"", 2, "", "a command is needed"},
+		{"nosuch", 2, "", `unknown command "nosuch"`},
+		{"versio", 2, "", `unknown command "versio"`},
+		{"version extra", 2, "", `"extra"`},
+		{"version --nosuch", 2, "", "unknown flag: --nosuch"},
+		{"--nosuch", 2, "", "unknown flag: --nosuch"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			status := run(t.Context(), strings.Fields(c.args), strings.NewReader(""), &stdout, &stderr)
+			if status != c.status || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("status %d, want %d\nstdout: %s\nstderr: %s", status, c.status, &stdout, &stderr)
+			}
+			if c.status != 0 && (strings.Count(stderr.String(), "\n") != 1 || stdout.Len() > 0) {
+				t.Errorf("a failure must be one line on stderr and nothing else, got %q and %q", &stderr, &stdout)
+			}
+		})
+	}
+}

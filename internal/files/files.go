@@ -1,0 +1,169 @@
+// Package files writes small private files so that a crash at any moment leaves the old content or the new, and
+// locks them among processes. It knows nothing of what is in them.
+package files
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// privateFile and privateDir are the modes of everything that this package makes: the owner's only.
+const (
+	privateFile fs.FileMode = 0o600
+	privateDir  fs.FileMode = 0o700
+)
+
+// WriteAtomic makes data the content of the file at path, with mode 0600 whatever it had and whatever the umask is.
+// Missing directories are made with mode 0700; existing ones keep theirs. A symbolic link stays, and the file that it
+// points to is replaced. When WriteAtomic returns nil the content is on the disk; when it fails, the old file is whole.
+//
+// Writers that read before they write, or that may meet SweepOrphans, hold Lock(path).
+func WriteAtomic(path string, data []byte) error {
+	target, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("is not a regular file")}
+	}
+	if err := MakePrivateDir(filepath.Dir(target)); err != nil {
+		return err
+	}
+	if err := replace(target, data); err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: cause(err)}
+	}
+	return nil
+}
+
+// cause strips the names of temporary files, which say nothing to people.
+func cause(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
+}
+
+func replace(target string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(target), tempPattern(target))
+	if err != nil {
+		return err
+	}
+	if err := fill(temp, data); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	if err := os.Rename(temp.Name(), target); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncDir(filepath.Dir(target))
+}
+
+func fill(f *os.File, data []byte) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(privateFile)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir makes a rename in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// MakePrivateDir makes dir and what is missing above it with mode 0700 under any umask. An existing directory stays as it is.
+func MakePrivateDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if err := MakePrivateDir(parent); err != nil {
+			return err
+		}
+	}
+	switch err := os.Mkdir(dir, privateDir); {
+	case errors.Is(err, fs.ErrExist): // another process was quicker
+		return nil
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, privateDir) // the umask may have taken bits of the owner
+}
+
+// Restrict repairs the mode of the file at path to 0600. A missing file is fine.
+func Restrict(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode().Perm() == privateFile:
+		return nil
+	}
+	return os.Chmod(path, privateFile)
+}
+
+// SweepOrphans removes the temporary files that killed writers of path left behind. It holds Lock(path) meanwhile.
+func SweepOrphans(path string) error {
+	target, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Dir(target)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	unlock, err := Lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	entries, err := os.ReadDir(filepath.Dir(target))
+	for _, entry := range entries {
+		if matched, _ := filepath.Match(tempGlob(target), entry.Name()); matched && entry.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(target), entry.Name())))
+		}
+	}
+	return err
+}
+
+// maxLinks is the number of symbolic links that are followed to a file, as many as Linux follows.
+const maxLinks = 40
+
+// resolve follows path, which need not exist, to the file that it stands for.
+func resolve(path string) (string, error) {
+	start := path
+	for range maxLinks {
+		dir, name := filepath.Split(path) // not Dir and Join: ".." is for the file system to follow
+		if real, err := filepath.EvalSymlinks(cmp.Or(dir, ".")); err == nil {
+			dir = real
+		}
+		path = filepath.Join(dir, name)
+		link, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link, or nothing there yet
+		}
+		if path = link; !filepath.IsAbs(link) {
+			path = dir + string(filepath.Separator) + link
+		}
+	}
+	return "", &fs.PathError{Op: "open", Path: start, Err: syscall.ELOOP}
+}

@@ -1,0 +1,82 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked is why a lock was refused: another process, or another holder in this one, has it.
+var ErrLocked = errors.New("is locked by another process")
+
+const (
+	// lockWait is how long Lock waits for other holders, which hold it for one small write.
+	lockWait = 10 * time.Second
+	// lockRetry is the time between two tries; flock has no wait with a limit.
+	lockRetry = 10 * time.Millisecond
+)
+
+// Lock takes the lock that guards writing the file at path, waiting for other holders for 10 s at most, then it
+// returns ErrLocked. The lock is an flock of the file path+".lock", so the kernel frees it when its holder dies.
+func Lock(path string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	for {
+		unlock, err := TryLock(path)
+		if !errors.Is(err, ErrLocked) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(lockRetry):
+		}
+	}
+}
+
+// TryLock is Lock without waiting.
+func TryLock(path string) (unlock func(), err error) {
+	target, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := MakePrivateDir(filepath.Dir(target)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(target+".lock", os.O_CREATE|os.O_RDWR, privateFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Chmod(privateFile), flock(f)); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrLocked
+		}
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	// unlock refers to f, which keeps the collector from closing it while the lock is held.
+	return func() { f.Close() }, nil
+}
+
+func flock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// tempPattern and tempGlob name the temporary files of target: hidden, beside it.
+func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
+
+func tempGlob(target string) string {
+	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.Base(target))
+	return "." + quoted + ".*.tmp"
+}
