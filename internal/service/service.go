@@ -16,19 +16,30 @@ type Store interface {
 
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
-	Store Store
-	Log   *slog.Logger
+	Store   Store
+	Log     *slog.Logger
+	BotFile BotFile
+	Bot     Bot
 }
 
 // Service is the gateway's rules over its store. Its methods are safe for concurrent use.
 type Service struct {
-	store Store
-	log   *slog.Logger
+	store    Store
+	log      *slog.Logger
+	botFile  BotFile
+	bot      Bot
+	botSaves chan struct{} // holds one value while a save is under way
 }
 
 // New returns a Service over what o holds, with the registry loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
-	return &Service{store: o.Store, log: o.Log}, nil
+	return &Service{
+		store:    o.Store,
+		log:      o.Log,
+		botFile:  o.BotFile,
+		bot:      o.Bot,
+		botSaves: make(chan struct{}, 1),
+	}, nil
 }
 
 // Ready reports whether the service can do its work.

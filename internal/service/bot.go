@@ -1,0 +1,87 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// BotFile is the stored bot configuration.
+type BotFile interface {
+	// Load returns what the file holds now; without a file, the matrix transport and nothing else set.
+	Load() (yard.BotConfig, error)
+	// Save replaces the file as a whole.
+	Save(yard.BotConfig) error
+}
+
+// Bot is the running chat bot.
+type Bot interface {
+	// Restart ends the bot and starts it with the stored configuration, and returns when the new one runs.
+	// When ctx ends first, the restart happens as soon as the old bot has ended.
+	Restart(ctx context.Context) error
+	Status() yard.BotStatus
+	// SendTest sends a test message to every room.
+	SendTest(ctx context.Context) error
+}
+
+const (
+	// saveLimit bounds a save with its restart and with waiting for saves before it, to answer within 10 s.
+	saveLimit = 9 * time.Second
+	// testLimit bounds sending the test message to every room.
+	testLimit = 20 * time.Second
+)
+
+// BotConfig returns the stored bot configuration, secrets included. It returns an Internal error that says
+// why when the file cannot be read.
+func (s *Service) BotConfig(context.Context) (yard.BotConfig, error) {
+	config, err := s.botFile.Load()
+	if err != nil {
+		return yard.BotConfig{}, explain(err, "the bot configuration cannot be read: ")
+	}
+	return config, nil
+}
+
+// SaveBotConfig stores config and restarts the bot. Saves at the same time follow each other. It returns Invalid for
+// an unknown transport and Internal with the reason when saving or restarting failed; it takes 10 s at most.
+func (s *Service) SaveBotConfig(ctx context.Context, config yard.BotConfig) error {
+	if err := yard.CheckTransport(config.Transport); err != nil {
+		return err
+	}
+	// A caller who goes away does not leave a saved file with the old bot.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
+	defer cancel()
+	select {
+	case s.botSaves <- struct{}{}:
+		defer func() { <-s.botSaves }()
+	case <-ctx.Done():
+		return yard.Errorf(yard.Internal, "nothing was saved: an earlier save is still under way")
+	}
+	if err := s.botFile.Save(config); err != nil {
+		return explain(err, "the bot configuration could not be saved: ")
+	}
+	if err := s.bot.Restart(ctx); err != nil {
+		return explain(err, "the configuration is saved, but the bot did not restart: ")
+	}
+	return nil
+}
+
+// BotStatus returns the bot's live state.
+func (s *Service) BotStatus() yard.BotStatus { return s.bot.Status() }
+
+// TestBot sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
+func (s *Service) TestBot(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, testLimit)
+	defer cancel()
+	return s.bot.SendTest(ctx)
+}
+
+// explain shows the administrator, who alone sees these errors, the cause as well.
+func explain(err error, message string) error {
+	var known *yard.Error
+	if errors.As(err, &known) {
+		return yard.WrapError(yard.Internal, err, message+known.Message)
+	}
+	return yard.WrapError(yard.Internal, err, message+err.Error())
+}
