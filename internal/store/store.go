@@ -33,6 +33,7 @@ var migrations embed.FS
 type DB struct {
 	write *sql.DB
 	read  *sql.DB
+	group group
 }
 
 // readers is the number of connections for reading; more than this many slow reads at once queue.

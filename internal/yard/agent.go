@@ -37,6 +37,45 @@ type Agent struct {
 	LastSeenMS      int64      `json:"last_seen_ms"`
 }
 
+// AgentPresence says whether an agent is there, as the gateway sees it.
+type AgentPresence string
+
+const (
+	AgentAlive AgentPresence = "alive"
+	AgentLeft  AgentPresence = "stopped" // it said so itself
+	AgentLost  AgentPresence = "lost"    // silent for longer than the agent timeout
+)
+
+// KnownAgent is an agent that has an identity, alive or not.
+type KnownAgent struct {
+	Agent
+	Presence     AgentPresence
+	StateSinceMS int64 // when it first said its present state
+}
+
+// AgentRecord is an agent as it is stored.
+type AgentRecord struct {
+	ID              string
+	Label           string
+	Version         string
+	SecretHash      string // SHA-256 of the secret, hex
+	State           AgentState
+	Detail          string
+	AssignedProject string // "" is unassigned
+	JoinedAtMS      int64
+	StateSinceMS    int64
+	LastSeenMS      int64
+}
+
+// AgentBeat is what heartbeats change of a stored agent.
+type AgentBeat struct {
+	ID           string
+	State        AgentState
+	Detail       string
+	StateSinceMS int64
+	LastSeenMS   int64
+}
+
 // CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control characters.
 func CheckAgentLabel(label string) error {
 	switch {
@@ -46,6 +85,20 @@ func CheckAgentLabel(label string) error {
 		return Errorf(Invalid, "label: must be at most %d characters", MaxAgentLabel)
 	case strings.ContainsFunc(label, unicode.IsControl):
 		return Errorf(Invalid, "label: must not contain control characters")
+	}
+	return nil
+}
+
+// MaxAgentVersion is the longest version, in characters.
+const MaxAgentVersion = 100
+
+// CheckAgentVersion returns an Invalid error unless version has at most MaxAgentVersion characters, none of them control characters.
+func CheckAgentVersion(version string) error {
+	switch {
+	case utf8.RuneCountInString(version) > MaxAgentVersion:
+		return Errorf(Invalid, "version: must be at most %d characters", MaxAgentVersion)
+	case strings.ContainsFunc(version, unicode.IsControl):
+		return Errorf(Invalid, "version: must not contain control characters")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ CREATE TABLE join_tokens (
 	created_at_ms BIGINT NOT NULL,
 	expires_at_ms BIGINT NOT NULL,
 	used_at_ms    BIGINT NOT NULL DEFAULT 0,
-	used_by       TEXT NOT NULL DEFAULT ''
+	used_by       TEXT NOT NULL DEFAULT '' -- the id of the agent that it made
 );
 
 CREATE TABLE agents (
@@ -51,5 +51,6 @@ CREATE TABLE agents (
 	detail           TEXT NOT NULL DEFAULT '',
 	assigned_project TEXT NOT NULL DEFAULT '', -- '' is unassigned
 	joined_at_ms     BIGINT NOT NULL,
+	state_since_ms   BIGINT NOT NULL,
 	last_seen_ms     BIGINT NOT NULL
 );

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"switchyard/internal/yard"
+)
+
+// Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
+// Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
+// used, revoked or expired at agent.JoinedAtMS.
+func (db *DB) Redeem(tokenHash string, agent yard.AgentRecord) error {
+	return db.grouped(func(tx *sql.Tx) error {
+		result, err := tx.Exec(
+			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
+			tokenHash, agent.JoinedAtMS, agent.ID)
+		if err != nil {
+			return err
+		}
+		if err := changed(result); err != nil {
+			return err
+		}
+		_, err = tx.Exec("INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms)"+
+			" VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
+			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAtMS)
+		return err
+	})
+}
+
+// AgentRecords returns every agent that has an identity, in no particular order.
+func (db *DB) AgentRecords(ctx context.Context) ([]yard.AgentRecord, error) {
+	rows, err := db.read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
+		" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
+	if err != nil {
+		return nil, translate(err)
+	}
+	defer rows.Close()
+	var agents []yard.AgentRecord
+	for rows.Next() {
+		var a yard.AgentRecord
+		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.AssignedProject,
+			&a.JoinedAtMS, &a.StateSinceMS, &a.LastSeenMS)
+		if err != nil {
+			return nil, translate(err)
+		}
+		agents = append(agents, a)
+	}
+	return agents, translate(rows.Err())
+}
+
+// SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are passed over.
+func (db *DB) SaveBeats(ctx context.Context, beats []yard.AgentBeat) error {
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		update, err := tx.PrepareContext(ctx,
+			"UPDATE agents SET state = $2, detail = $3, state_since_ms = $4, last_seen_ms = $5 WHERE id = $1")
+		if err != nil {
+			return err
+		}
+		defer update.Close()
+		for _, b := range beats {
+			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSinceMS, b.LastSeenMS); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// AssignAgent stores an agent's project, "" for none. It returns NotFound when agent or project do not exist.
+func (db *DB) AssignAgent(ctx context.Context, id, project string) error {
+	return db.changeOne(ctx, "UPDATE agents SET assigned_project = $2 WHERE id = $1"+
+		" AND ($2 = '' OR EXISTS (SELECT 1 FROM projects WHERE name = $2))", id, project)
+}
+
+// LabelAgent stores an agent's label. It returns NotFound when there is no such agent.
+func (db *DB) LabelAgent(ctx context.Context, id, label string) error {
+	return db.changeOne(ctx, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
+}
+
+// RemoveAgent ends an agent's identity. It returns NotFound when there is no such agent.
+func (db *DB) RemoveAgent(ctx context.Context, id string) error {
+	return db.changeOne(ctx, "DELETE FROM agents WHERE id = $1", id)
+}

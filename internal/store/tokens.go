@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"switchyard/internal/yard"
+)
+
+// AddToken stores a new join token. It returns Conflict when there is one of the same hash.
+func (db *DB) AddToken(ctx context.Context, t yard.JoinToken) error {
+	_, err := db.write.ExecContext(ctx,
+		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAtMS, t.ExpiresAtMS)
+	return translate(err)
+}
+
+const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by"
+
+// Token returns the join token of that hash, NotFound when there is none.
+func (db *DB) Token(ctx context.Context, hash string) (yard.JoinToken, error) {
+	var t yard.JoinToken
+	err := db.read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
+		Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy)
+	return t, translate(err)
+}
+
+// UnusedTokens returns the tokens that could still be redeemed at nowMS, the first to expire first.
+func (db *DB) UnusedTokens(ctx context.Context, nowMS int64) ([]yard.JoinToken, error) {
+	rows, err := db.read.QueryContext(ctx, "SELECT "+tokenColumns+
+		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", nowMS)
+	if err != nil {
+		return nil, translate(err)
+	}
+	defer rows.Close()
+	var tokens []yard.JoinToken
+	for rows.Next() {
+		var t yard.JoinToken
+		if err := rows.Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy); err != nil {
+			return nil, translate(err)
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens, translate(rows.Err())
+}
+
+// RevokeToken removes an unused token. It returns NotFound when there is no unused one of that hash.
+func (db *DB) RevokeToken(ctx context.Context, hash string) error {
+	return db.changeOne(ctx, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0", hash)
+}
+
+// ForgetTokens removes the tokens that expired before beforeMS, used or not.
+func (db *DB) ForgetTokens(ctx context.Context, beforeMS int64) error {
+	_, err := db.write.ExecContext(ctx, "DELETE FROM join_tokens WHERE expires_at_ms < $1", beforeMS)
+	return translate(err)
+}
+
+// changeOne executes a statement and returns NotFound when it changed no row.
+func (db *DB) changeOne(ctx context.Context, statement string, args ...any) error {
+	result, err := db.write.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return translate(err)
+	}
+	return translate(changed(result))
+}
+
+// changed returns sql.ErrNoRows when a statement changed no row.
+func changed(result sql.Result) error {
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	return err
+}
