@@ -18,6 +18,7 @@ CREATE TABLE events (
 	timestamp_ms   BIGINT NOT NULL,
 	received_at_ms BIGINT NOT NULL,
 	record         TEXT NOT NULL,
+	words          TEXT NOT NULL, -- project and the record's text values in lower case, for searching
 	digest         BLOB NOT NULL, -- SHA-256 of record, the first 16 bytes
 	UNIQUE (project, digest)
 );

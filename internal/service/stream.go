@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+type eventStore interface {
+	// AppendEvents stores reads with their positions in one transaction. It returns the events that are new, with
+	// consecutive ids, and the last id before them.
+	AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []yard.Event, last int64, err error)
+	Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error)
+	LastEventID(ctx context.Context) (int64, error)
+	FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error)
+}
+
+// maxBatch is the number of records after which a transaction takes no further read. It bounds how long the reads of
+// other feeds wait: about 50 ms.
+const maxBatch = 1000
+
+// stream is the merged stream: what is waiting to be stored, and the newest part of what was.
+type stream struct {
+	tail atomic.Pointer[tail]
+
+	mu      sync.Mutex
+	queue   []*pendingRead
+	writing bool // a goroutine is emptying the queue
+}
+
+// pendingRead is a read whose recorder waits for stored.
+type pendingRead struct {
+	yard.FeedRead
+	stored chan error // of capacity 1
+}
+
+// FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
+func (s *Service) FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error) {
+	return s.store.FeedCursors(ctx, project)
+}
+
+// RecordFeed stores a read of a feed: its records, but for those that the project has already, and the position that it
+// leads to, all or nothing. It returns when that is done. Reads that come while another is being stored are stored
+// together, so that a burst over many feeds does not cost a synced write each.
+func (s *Service) RecordFeed(ctx context.Context, read yard.FeedRead) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	pending := &pendingRead{read, make(chan error, 1)}
+	s.stream.mu.Lock()
+	s.stream.queue = append(s.stream.queue, pending)
+	if !s.stream.writing {
+		s.stream.writing = true
+		go s.writeReads()
+	}
+	s.stream.mu.Unlock()
+	return <-pending.stored
+}
+
+// writeReads stores what is queued until nothing is.
+func (s *Service) writeReads() {
+	for {
+		s.stream.mu.Lock()
+		batch, records := 0, 0
+		for batch < len(s.stream.queue) && records < maxBatch {
+			records += len(s.stream.queue[batch].Records)
+			batch++
+		}
+		reads := s.stream.queue[:batch:batch]
+		if s.stream.queue = s.stream.queue[batch:]; len(s.stream.queue) == 0 {
+			s.stream.queue = nil // frees what was stored
+		}
+		s.stream.writing = batch > 0
+		s.stream.mu.Unlock()
+		if batch == 0 {
+			return
+		}
+		err := s.storeReads(reads)
+		for _, read := range reads {
+			read.stored <- err
+		}
+	}
+}
+
+func (s *Service) storeReads(batch []*pendingRead) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil { // the recorders report it, as any failure to store
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	reads := make([]yard.FeedRead, len(batch))
+	for i, pending := range batch {
+		reads[i] = pending.FeedRead
+	}
+	// One recorder's end must not undo what others wait for.
+	added, last, err := s.store.AppendEvents(context.Background(), reads)
+	if err != nil {
+		return err
+	}
+	s.stream.publish(added, last)
+	return nil
+}
+
+// Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
+// from memory.
+func (s *Service) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+	if events, ok := s.stream.tail.Load().find(q); ok {
+		return events, nil
+	}
+	return s.store.Events(ctx, q)
+}
+
+// WaitEvents returns what Events returns for q, which must not be Backward; while that is nothing it waits, at most for
+// wait, until there is something. It returns nothing and no error when the time is over or ctx ends.
+func (s *Service) WaitEvents(ctx context.Context, q yard.EventQuery, wait time.Duration) ([]yard.Event, error) {
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for {
+		tail := s.stream.tail.Load()
+		events, err := s.Events(ctx, q)
+		if len(events) > 0 || err != nil {
+			return events, err
+		}
+		q.After = max(q.After, tail.last) // nothing up to there is selected
+		select {
+		case <-tail.outdated:
+		case <-timeout.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// LastEventID returns the greatest id in the merged stream, 0 while it is empty.
+func (s *Service) LastEventID() int64 { return s.stream.tail.Load().last }
+
+// EventsChanged returns a channel that is closed when events are appended. Ask for it before looking at the events.
+func (s *Service) EventsChanged() <-chan struct{} { return s.stream.tail.Load().outdated }

@@ -1,0 +1,94 @@
+package service
+
+import (
+	"slices"
+	"sort"
+
+	"switchyard/internal/yard"
+)
+
+// Bounds of the events kept in memory. Readers that keep up never need older ones.
+const (
+	tailEvents = 2048
+	tailBytes  = 4 << 20
+)
+
+// tail is an immutable view of the newest events.
+type tail struct {
+	events   []yard.Event // every event with an id over first, by increasing id
+	first    int64
+	last     int64
+	bytes    int           // of the records
+	outdated chan struct{} // closed when a newer tail is published
+}
+
+func newTail(last int64) *tail {
+	return &tail{first: last, last: last, outdated: make(chan struct{})}
+}
+
+// publish makes added, which follow the id last, visible to readers and wakes those that wait. Calls must not overlap.
+func (s *stream) publish(added []yard.Event, last int64) {
+	old := s.tail.Load()
+	next := *old
+	if last != old.last { // events were stored by a transaction that failed to say so: the store has them
+		next = *newTail(last)
+	} else if len(added) == 0 {
+		return
+	}
+	// The array behind events is shared with older tails, which do not look beyond their own length.
+	next.events = append(next.events, added...)
+	next.last += int64(len(added))
+	for _, e := range added {
+		next.bytes += len(e.JSON)
+	}
+	if len(next.events) > tailEvents || next.bytes > tailBytes {
+		next.shorten()
+	}
+	next.outdated = make(chan struct{})
+	s.tail.Store(&next)
+	close(old.outdated)
+}
+
+// shorten halves what is kept, in an array of its own so that what was dropped can be freed.
+func (t *tail) shorten() {
+	from := len(t.events)
+	t.bytes = 0
+	for from > 0 && len(t.events)-from < tailEvents/2 && t.bytes+len(t.events[from-1].JSON) <= tailBytes/2 {
+		from--
+		t.bytes += len(t.events[from].JSON)
+	}
+	t.first = t.last - int64(len(t.events)-from)
+	t.events = slices.Clone(t.events[from:])
+}
+
+// find returns what q selects, false when only the store can know.
+func (t *tail) find(q yard.EventQuery) ([]yard.Event, bool) {
+	if q.Text != "" || !q.Backward && q.After < t.first {
+		return nil, false
+	}
+	var found []yard.Event
+	if !q.Backward {
+		from := sort.Search(len(t.events), func(i int) bool { return t.events[i].ID > q.After })
+		for _, e := range t.events[from:] {
+			if selects(q, e) {
+				found = append(found, e)
+				if len(found) == q.Limit {
+					break
+				}
+			}
+		}
+		return found, true
+	}
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if e := t.events[i]; (q.Before == 0 || e.ID < q.Before) && selects(q, e) {
+			if found = append(found, e); len(found) == q.Limit {
+				return found, true
+			}
+		}
+	}
+	return found, t.first == 0 // then memory holds all there is
+}
+
+func selects(q yard.EventQuery, e yard.Event) bool {
+	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type)
+}

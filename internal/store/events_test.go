@@ -1,0 +1,204 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+func open(t testing.TB) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func record(t testing.TB, text string) yard.Record {
+	t.Helper()
+	r, err := yard.ParseRecord(json.RawMessage(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return r
+}
+
+// move is a stage transition of the project's n-th story.
+func move(t testing.TB, n int) yard.Record {
+	t.Helper()
+	return record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
+}
+
+func feedRead(project string, records ...yard.Record) yard.FeedRead {
+	cursor := yard.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
+	for _, r := range records {
+		cursor.Since = max(cursor.Since, r.TimestampMS)
+		cursor.Sequence++
+	}
+	return yard.FeedRead{Cursor: cursor, Records: records, ReceivedAtMS: 5000}
+}
+
+func appendEvents(t testing.TB, db *store.DB, reads ...yard.FeedRead) []yard.Event {
+	t.Helper()
+	added, _, err := db.AppendEvents(t.Context(), reads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+func ids(events []yard.Event) []int64 {
+	var list []int64
+	for _, e := range events {
+		list = append(list, e.ID)
+	}
+	return list
+}
+
+func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
+	db := open(t)
+	added := appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 2)), feedRead("beta"), feedRead("gamma", move(t, 1)))
+	if got := ids(added); !slices.Equal(got, []int64{1, 2, 3}) || added[2].Project != "gamma" {
+		t.Errorf("added %v", added)
+	}
+	added, last, err := db.AppendEvents(t.Context(), []yard.FeedRead{feedRead("beta", move(t, 9))})
+	if err != nil || last != 3 || !slices.Equal(ids(added), []int64{4}) {
+		t.Errorf("added %v after %d: %v", added, last, err)
+	}
+	if id, err := db.LastEventID(t.Context()); id != 4 || err != nil {
+		t.Errorf("last id %d, %v", id, err)
+	}
+	stored, err := db.Events(t.Context(), yard.EventQuery{After: 2, Limit: 10})
+	if err != nil || !slices.Equal(ids(stored), []int64{3, 4}) {
+		t.Fatalf("stored %v, %v", stored, err)
+	}
+	if got, want := string(stored[1].AppendJSON(nil)), string(added[0].AppendJSON(nil)); got != want {
+		t.Errorf("stored event is\n%s, appended was\n%s", got, want)
+	}
+}
+
+func TestContentIsStoredOncePerProjectAndTakesNoIDTheSecondTime(t *testing.T) {
+	db := open(t)
+	appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 1)), feedRead("beta", move(t, 1)))
+	reordered := record(t, `{"timestamp_ms":1001,"to_stage":"3_qa","from_stage":"2_current","story_name":"Story 1","story_id":"1_story","kind":"StageTransition","id":7}`)
+	added := appendEvents(t, db, feedRead("alpha", reordered, move(t, 2), move(t, 1)))
+	if len(added) != 1 || added[0].ID != 3 || added[0].TimestampMS != 1002 {
+		t.Errorf("added %v, want only story 2 as event 3", added)
+	}
+}
+
+func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
+	db := open(t)
+	appendEvents(t, db, feedRead("alpha", move(t, 1)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := db.AppendEvents(ctx, []yard.FeedRead{feedRead("alpha", move(t, 2))}); err == nil {
+		t.Fatal("no error")
+	}
+	cursors, err := db.FeedCursors(t.Context(), "alpha")
+	want := yard.FeedCursor{Project: "alpha", URL: "http://alpha", Since: 1001, Instance: "i", Sequence: 1}
+	if err != nil || !slices.Equal(cursors, []yard.FeedCursor{want}) {
+		t.Errorf("positions %+v, %v, want %+v", cursors, err, want)
+	}
+	second := feedRead("alpha", move(t, 2))
+	second.Cursor.URL = "http://elsewhere"
+	appendEvents(t, db, second, feedRead("alpha", move(t, 3)))
+	cursors, err = db.FeedCursors(t.Context(), "alpha")
+	if err != nil || len(cursors) != 2 {
+		t.Errorf("positions %+v, %v, want one for each URL", cursors, err)
+	}
+	if cursors, err = db.FeedCursors(t.Context(), "alph"); err != nil || len(cursors) != 0 {
+		t.Errorf("positions of an unknown project: %+v, %v", cursors, err)
+	}
+}
+
+func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
+	db := open(t)
+	blocked := record(t, `{"type":"story_blocked","story_id":"12_pay","story_name":"Zahlung ÜBER \"alles\"","reason":"100%_sure","timestamp_ms":1}`)
+	nested := record(t, `{"type":"deploy","where":{"hosts":["Web-1","b\\c"]},"timestamp_ms":2}`)
+	appendEvents(t, db,
+		feedRead("alpha", move(t, 1), move(t, 2), blocked), // 1 2 3
+		feedRead("Beta", move(t, 3), nested),               // 4 5
+	)
+	for _, c := range []struct {
+		name string
+		q    yard.EventQuery
+		want []int64
+	}{
+		{"all", yard.EventQuery{}, []int64{1, 2, 3, 4, 5}},
+		{"after", yard.EventQuery{After: 3}, []int64{4, 5}},
+		{"after the end", yard.EventQuery{After: 99}, nil},
+		{"limit", yard.EventQuery{After: 1, Limit: 2}, []int64{2, 3}},
+		{"newest page", yard.EventQuery{Backward: true, Limit: 2}, []int64{5, 4}},
+		{"older page", yard.EventQuery{Backward: true, Before: 4, Limit: 2}, []int64{3, 2}},
+		{"nothing older", yard.EventQuery{Backward: true, Before: 1}, nil},
+		{"project", yard.EventQuery{Project: "Beta"}, []int64{4, 5}},
+		{"project is exact", yard.EventQuery{Project: "beta"}, nil},
+		{"type", yard.EventQuery{Type: yard.StageTransition}, []int64{1, 2, 4}},
+		{"project, type, backward", yard.EventQuery{Project: "alpha", Type: yard.StageTransition, Backward: true}, []int64{2, 1}},
+		{"text in a value", yard.EventQuery{Text: "story 2"}, []int64{2}},
+		{"text in the project", yard.EventQuery{Text: "BETA"}, []int64{4, 5}},
+		{"text in a type", yard.EventQuery{Text: "blocked"}, []int64{3}},
+		{"text beyond ASCII and in quotes", yard.EventQuery{Text: `über "`}, []int64{3}},
+		{"text of LIKE's own signs", yard.EventQuery{Text: "0%_s"}, []int64{3}},
+		{"text deep inside", yard.EventQuery{Text: "web-1"}, []int64{5}},
+		{"backslash", yard.EventQuery{Text: `b\c`}, []int64{5}},
+		{"keys and numbers are no text", yard.EventQuery{Text: "timestamp"}, nil},
+		{"text after a position", yard.EventQuery{Text: "story", After: 1, Type: yard.StageTransition}, []int64{2, 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.q.Limit == 0 {
+				c.q.Limit = 100
+			}
+			events, err := db.Events(t.Context(), c.q)
+			if err != nil || !slices.Equal(ids(events), c.want) {
+				t.Errorf("got %v, %v, want %v", ids(events), err, c.want)
+			}
+		})
+	}
+}
+
+func TestEventsSurviveReopening(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	for round := range 3 {
+		db, err := store.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendEvents(t, db, feedRead("alpha", move(t, 0), move(t, round)))
+		if id, err := db.LastEventID(t.Context()); err != nil || id != int64(round+1) {
+			t.Errorf("round %d: last id %d, %v", round, id, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAppend shows what committing many feeds' reads together saves: one synced write for all of them.
+func BenchmarkAppend(b *testing.B) {
+	for _, feeds := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("feeds=%d", feeds), func(b *testing.B) {
+			db := open(b)
+			n := 0
+			for b.Loop() {
+				reads := make([]yard.FeedRead, feeds)
+				for i := range reads {
+					n++
+					reads[i] = feedRead(strings.Repeat("p", 1+i%20), move(b, n))
+				}
+				appendEvents(b, db, reads...)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/event")
+		})
+	}
+}
