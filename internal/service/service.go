@@ -10,6 +10,7 @@ import (
 
 // Store is everything that the service keeps. Each part is declared in the file that uses it.
 type Store interface {
+	eventStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }
@@ -29,17 +30,22 @@ type Service struct {
 	botFile  BotFile
 	bot      Bot
 	botSaves chan struct{} // holds one value while a save is under way
+	stream   stream
 }
 
 // New returns a Service over what o holds, with the registry loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
-	return &Service{
+	s := &Service{
 		store:    o.Store,
 		log:      o.Log,
 		botFile:  o.BotFile,
 		bot:      o.Bot,
 		botSaves: make(chan struct{}, 1),
-	}, nil
+	}
+	if err := s.loadStream(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Ready reports whether the service can do its work.

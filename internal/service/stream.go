@@ -38,6 +38,16 @@ type pendingRead struct {
 	stored chan error // of capacity 1
 }
 
+// loadStream prepares the stream to continue after what is stored.
+func (s *Service) loadStream(ctx context.Context) error {
+	last, err := s.store.LastEventID(ctx)
+	if err != nil {
+		return err
+	}
+	s.stream.tail.Store(newTail(last))
+	return nil
+}
+
 // FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
 func (s *Service) FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error) {
 	return s.store.FeedCursors(ctx, project)

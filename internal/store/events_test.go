@@ -23,7 +23,7 @@ func open(t testing.TB) *store.DB {
 	return db
 }
 
-func record(t testing.TB, text string) yard.Record {
+func eventRecord(t testing.TB, text string) yard.Record {
 	t.Helper()
 	r, err := yard.ParseRecord(json.RawMessage(text))
 	if err != nil {
@@ -35,7 +35,7 @@ func record(t testing.TB, text string) yard.Record {
 // move is a stage transition of the project's n-th story.
 func move(t testing.TB, n int) yard.Record {
 	t.Helper()
-	return record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
+	return eventRecord(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
 }
 
 func feedRead(project string, records ...yard.Record) yard.FeedRead {
@@ -89,7 +89,7 @@ func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
 func TestContentIsStoredOncePerProjectAndTakesNoIDTheSecondTime(t *testing.T) {
 	db := open(t)
 	appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 1)), feedRead("beta", move(t, 1)))
-	reordered := record(t, `{"timestamp_ms":1001,"to_stage":"3_qa","from_stage":"2_current","story_name":"Story 1","story_id":"1_story","kind":"StageTransition","id":7}`)
+	reordered := eventRecord(t, `{"timestamp_ms":1001,"to_stage":"3_qa","from_stage":"2_current","story_name":"Story 1","story_id":"1_story","kind":"StageTransition","id":7}`)
 	added := appendEvents(t, db, feedRead("alpha", reordered, move(t, 2), move(t, 1)))
 	if len(added) != 1 || added[0].ID != 3 || added[0].TimestampMS != 1002 {
 		t.Errorf("added %v, want only story 2 as event 3", added)
@@ -123,8 +123,8 @@ func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
 
 func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 	db := open(t)
-	blocked := record(t, `{"type":"story_blocked","story_id":"12_pay","story_name":"Zahlung ÜBER \"alles\"","reason":"100%_sure","timestamp_ms":1}`)
-	nested := record(t, `{"type":"deploy","where":{"hosts":["Web-1","b\\c"]},"timestamp_ms":2}`)
+	blocked := eventRecord(t, `{"type":"story_blocked","story_id":"12_pay","story_name":"Zahlung ÜBER \"alles\"","reason":"100%_sure","timestamp_ms":1}`)
+	nested := eventRecord(t, `{"type":"deploy","where":{"hosts":["Web-1","b\\c"]},"timestamp_ms":2}`)
 	appendEvents(t, db,
 		feedRead("alpha", move(t, 1), move(t, 2), blocked), // 1 2 3
 		feedRead("Beta", move(t, 3), nested),               // 4 5

@@ -1,0 +1,17 @@
+package service
+
+// QueuedReads returns how many reads wait to be stored.
+func QueuedReads(s *Service) int {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	return len(s.stream.queue)
+}
+
+// TailSize returns how much of the stream is in memory.
+func TailSize(s *Service) (events, bytes int) {
+	t := s.stream.tail.Load()
+	for _, e := range t.events {
+		bytes += len(e.JSON)
+	}
+	return len(t.events), bytes
+}

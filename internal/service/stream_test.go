@@ -1,0 +1,370 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// observedStore counts what reaches the database and can make the next append fail or hang.
+type observedStore struct {
+	*store.DB
+	appends, queries atomic.Int64
+	fail             func(commit func() error) error // nil: commit
+}
+
+func (o *observedStore) AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []yard.Event, last int64, err error) {
+	o.appends.Add(1)
+	commit := func() error {
+		added, last, err = o.DB.AppendEvents(ctx, reads)
+		return err
+	}
+	if o.fail == nil {
+		err = commit()
+	} else {
+		err = o.fail(commit)
+	}
+	return added, last, err
+}
+
+func (o *observedStore) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+	o.queries.Add(1)
+	return o.DB.Events(ctx, q)
+}
+
+func openStore(t testing.TB, dir string) *observedStore {
+	t.Helper()
+	db, err := store.Open(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &observedStore{DB: db}
+}
+
+func streamOver(t testing.TB, s service.Store) *service.Service {
+	t.Helper()
+	svc, err := service.New(context.Background(), service.Options{Store: s, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc
+}
+
+// moved is a read of project's feed that brought the moves of stories n to m.
+func moved(project string, n, m int) yard.FeedRead {
+	read := yard.FeedRead{ReceivedAtMS: 1, Cursor: yard.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
+	for i := n; i <= m; i++ {
+		r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","timestamp_ms":%d}`, i, i)))
+		if err != nil {
+			panic(err)
+		}
+		read.Records = append(read.Records, r)
+	}
+	return read
+}
+
+func recordFeed(t testing.TB, svc *service.Service, reads ...yard.FeedRead) {
+	t.Helper()
+	for _, read := range reads {
+		if err := svc.RecordFeed(context.Background(), read); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func eventIDs(t testing.TB, svc *service.Service, q yard.EventQuery) []int64 {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 1000
+	}
+	events, err := svc.Events(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int64
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
+	db := openStore(t, t.TempDir())
+	svc := streamOver(t, db)
+	held, release := make(chan struct{}), make(chan struct{})
+	db.fail = func(commit func() error) error {
+		if db.appends.Load() == 1 {
+			close(held)
+			<-release
+		}
+		return commit()
+	}
+	var done sync.WaitGroup
+	record := func(project string) {
+		done.Go(func() {
+			if err := svc.RecordFeed(context.Background(), moved(project, 1, 1)); err != nil {
+				t.Error(err)
+			}
+			if cursors, err := svc.FeedCursors(context.Background(), project); err != nil || len(cursors) != 1 {
+				t.Errorf("%s: the recorder returned before its position was stored: %v, %v", project, cursors, err)
+			}
+		})
+	}
+	record("first")
+	<-held
+	for i := range 200 {
+		record(fmt.Sprint("p", i))
+	}
+	waitUntil(t, func() bool { return service.QueuedReads(svc) == 200 })
+	close(release)
+	done.Wait()
+	if n := db.appends.Load(); n != 2 {
+		t.Errorf("%d transactions for one read and then 200 at once, want 2", n)
+	}
+	if ids := eventIDs(t, svc, yard.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.LastEventID() != 201 {
+		t.Errorf("%d events, last id %d", len(ids), svc.LastEventID())
+	}
+}
+
+func waitUntil(t testing.TB, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("condition did not come true")
+		}
+	}
+}
+
+func TestHugeReadsDoNotShareATransaction(t *testing.T) {
+	db := openStore(t, t.TempDir())
+	svc := streamOver(t, db)
+	held, release := make(chan struct{}), make(chan struct{})
+	db.fail = func(commit func() error) error {
+		if db.appends.Load() == 1 {
+			close(held)
+			<-release
+		}
+		return commit()
+	}
+	var done sync.WaitGroup
+	done.Go(func() { _ = svc.RecordFeed(context.Background(), moved("first", 1, 1)) })
+	<-held
+	for i := range 3 {
+		done.Go(func() { _ = svc.RecordFeed(context.Background(), moved(fmt.Sprint("p", i), 1, 1000)) })
+	}
+	waitUntil(t, func() bool { return service.QueuedReads(svc) == 3 })
+	close(release)
+	done.Wait()
+	if n := db.appends.Load(); n != 4 || svc.LastEventID() != 3001 {
+		t.Errorf("%d transactions, last id %d", n, svc.LastEventID())
+	}
+}
+
+func TestFailedReadIsNotStoredAndStoringItAgainDoublesNothing(t *testing.T) {
+	broken := errors.New("disk full")
+	for _, c := range []struct {
+		name string
+		fail func(commit func() error) error
+	}{
+		{"before the commit", func(func() error) error { return broken }},
+		{"after the commit", func(commit func() error) error { _ = commit(); return broken }},
+		{"by a panic", func(func() error) error { panic("torn") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db := openStore(t, t.TempDir())
+			svc := streamOver(t, db)
+			recordFeed(t, svc, moved("alpha", 1, 2))
+			changed := svc.EventsChanged()
+			db.fail = c.fail
+			if err := svc.RecordFeed(context.Background(), moved("alpha", 3, 4)); err == nil {
+				t.Fatal("no error")
+			}
+			db.fail = nil
+			recordFeed(t, svc, moved("alpha", 3, 4))
+			<-changed
+			if ids := eventIDs(t, svc, yard.EventQuery{After: 1}); !slices.Equal(ids, []int64{2, 3, 4}) || svc.LastEventID() != 4 {
+				t.Errorf("events %v, last id %d", ids, svc.LastEventID())
+			}
+			recordFeed(t, svc, moved("alpha", 3, 5), moved("beta", 1, 1))
+			if ids := eventIDs(t, svc, yard.EventQuery{After: 3}); !slices.Equal(ids, []int64{4, 5, 6}) {
+				t.Errorf("then events %v", ids)
+			}
+		})
+	}
+}
+
+func TestEndedRecorderStoresNothing(t *testing.T) {
+	svc := streamOver(t, openStore(t, t.TempDir()))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := svc.RecordFeed(ctx, moved("alpha", 1, 1)); !errors.Is(err, context.Canceled) || svc.LastEventID() != 0 {
+		t.Errorf("%v, last id %d", err, svc.LastEventID())
+	}
+}
+
+// TestMemoryAndStoreAnswerAlike asks one service that has its events in memory and one that has not.
+func TestMemoryAndStoreAnswerAlike(t *testing.T) {
+	dir := t.TempDir()
+	db := openStore(t, dir)
+	inMemory := streamOver(t, db)
+	blocked, _ := yard.ParseRecord(json.RawMessage(`{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":9}`))
+	recordFeed(t, inMemory, moved("alpha", 1, 5), moved("beta", 1, 5),
+		yard.FeedRead{Cursor: yard.FeedCursor{Project: "alpha"}, Records: []yard.Record{blocked}})
+	inStore := streamOver(t, openStore(t, dir))
+	for _, project := range []string{"", "alpha", "none"} {
+		for _, kind := range []yard.EventType{"", yard.StageTransition, yard.StoryBlocked} {
+			for _, limit := range []int{1, 3, 100} {
+				for position := range int64(13) {
+					for _, q := range []yard.EventQuery{
+						{After: position, Limit: limit, Project: project, Type: kind},
+						{Before: position, Backward: true, Limit: limit, Project: project, Type: kind},
+					} {
+						if got, want := eventIDs(t, inMemory, q), eventIDs(t, inStore, q); !slices.Equal(got, want) {
+							t.Errorf("%+v: memory %v, store %v", q, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	if n := db.queries.Load(); n != 0 {
+		t.Errorf("%d queries for events that are in memory", n)
+	}
+}
+
+func TestMemoryIsBoundedByCountAndBytes(t *testing.T) {
+	dir := t.TempDir()
+	svc := streamOver(t, openStore(t, dir))
+	for i := range 5 {
+		recordFeed(t, svc, moved("alpha", i*500+1, i*500+500))
+	}
+	big, _ := yard.ParseRecord(json.RawMessage(`{"type":"x","timestamp_ms":1,"text":"` + strings.Repeat("x", 3<<20) + `"}`))
+	also, _ := yard.ParseRecord(json.RawMessage(`{"type":"y","timestamp_ms":1,"text":"` + strings.Repeat("y", 3<<20) + `"}`))
+	recordFeed(t, svc, yard.FeedRead{Cursor: yard.FeedCursor{Project: "big"}, Records: []yard.Record{big, also}}, moved("beta", 1, 3))
+	events, bytes := service.TailSize(svc)
+	if events > 2048 || bytes > 4<<20 {
+		t.Errorf("%d events and %d bytes in memory", events, bytes)
+	}
+	for after := int64(0); after < 2505; after += 250 {
+		ids := eventIDs(t, svc, yard.EventQuery{After: after})
+		if want := min(1000, 2505-after); int64(len(ids)) != want || ids[0] != after+1 {
+			t.Errorf("after %d: %d events, want %d", after, len(ids), want)
+		}
+	}
+}
+
+func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
+	db := openStore(t, t.TempDir())
+	svc := streamOver(t, db)
+	type answer struct {
+		events []yard.Event
+		err    error
+	}
+	answers := make(chan answer)
+	go func() {
+		events, err := svc.WaitEvents(context.Background(), yard.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
+		answers <- answer{events, err}
+	}()
+	recordFeed(t, svc, moved("alpha", 1, 3))
+	select {
+	case a := <-answers:
+		t.Fatalf("answered %v to another project's events", a)
+	default:
+	}
+	recordFeed(t, svc, moved("beta", 1, 2))
+	if a := <-answers; a.err != nil || len(a.events) != 2 || a.events[0].ID != 4 {
+		t.Errorf("got %v", a)
+	}
+	if n := db.queries.Load(); n != 0 {
+		t.Errorf("%d queries, want none", n)
+	}
+}
+
+func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
+	svc := streamOver(t, openStore(t, t.TempDir()))
+	if events, err := svc.WaitEvents(context.Background(), yard.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
+		t.Errorf("time over: %v, %v", events, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if events, err := svc.WaitEvents(ctx, yard.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+		t.Errorf("ended: %v, %v", events, err)
+	}
+}
+
+// TestReadersSeeEveryEventOnceAndInOrder has readers follow while many feeds are recorded at once.
+func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
+	svc := streamOver(t, openStore(t, t.TempDir()))
+	const projects, each = 20, 60
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var recorders, readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			var after int64
+			next := map[string]int64{}
+			for after < projects*each {
+				events, err := svc.WaitEvents(ctx, yard.EventQuery{After: after, Limit: 7}, time.Minute)
+				if err != nil || len(events) == 0 {
+					t.Errorf("after %d: %v, %v", after, events, err)
+					return
+				}
+				for _, e := range events {
+					if e.ID != after+1 || e.TimestampMS != next[e.Project]+1 {
+						t.Errorf("event %d follows %d, story %d of %s follows %d", e.ID, after, e.TimestampMS, e.Project, next[e.Project])
+					}
+					after, next[e.Project] = e.ID, e.TimestampMS
+				}
+			}
+		})
+	}
+	for p := range projects {
+		recorders.Go(func() {
+			for i := 1; i <= each; i++ {
+				if err := svc.RecordFeed(ctx, moved(fmt.Sprint("p", p), max(1, i-1), i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	recorders.Wait()
+	readers.Wait()
+}
+
+// BenchmarkRecordFeed records one event of each of many feeds at once, as after a burst over all projects.
+func BenchmarkRecordFeed(b *testing.B) {
+	for _, feeds := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprintf("feeds=%d", feeds), func(b *testing.B) {
+			db := openStore(b, b.TempDir())
+			svc := streamOver(b, db)
+			n := 0
+			for b.Loop() {
+				n++
+				var recorders sync.WaitGroup
+				for i := range feeds {
+					recorders.Go(func() {
+						if err := svc.RecordFeed(context.Background(), moved(fmt.Sprint("p", i), n, n)); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				recorders.Wait()
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n*feeds), "µs/event")
+			b.ReportMetric(float64(db.appends.Load())/float64(n), "commits/op")
+		})
+	}
+}
