@@ -1,0 +1,97 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"switchyard/internal/files"
+	"switchyard/internal/yard"
+)
+
+// BotFile is the chat bot's configuration file. People may edit it by hand; nothing of it is kept in memory.
+type BotFile struct{ Path string }
+
+// botTOML is the file's content. A key that is absent is unset, an empty string is kept.
+type botTOML struct {
+	Transport         *string `toml:"transport"`
+	Homeserver        *string `toml:"homeserver"`
+	Username          *string `toml:"username"`
+	Password          *string `toml:"password"`
+	TeamBotToken      *string `toml:"team_bot_token"`
+	TeamSigningSecret *string `toml:"team_signing_secret"`
+}
+
+const botHeader = "# The chat bot's configuration. Edits by hand are read at the next look or restart of the bot.\n\n"
+
+// Load reads the file. Without a file the transport is matrix and all else unset. A file that cannot be read or
+// parsed is an Internal error whose message says why, in words that hold no secret.
+func (f BotFile) Load() (yard.BotConfig, error) {
+	data, err := os.ReadFile(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return yard.BotConfig{Transport: yard.BotMatrix}, nil
+	}
+	if err != nil {
+		return yard.BotConfig{}, yard.Errorf(yard.Internal, "the bot configuration cannot be read: %v", err)
+	}
+	var content botTOML
+	if err := toml.Unmarshal(data, &content); err != nil {
+		return yard.BotConfig{}, yard.Errorf(yard.Internal, "%s is not a bot configuration in TOML%s", f.Path, place(err))
+	}
+	transport := yard.BotMatrix
+	if content.Transport != nil {
+		transport = yard.BotTransport(*content.Transport)
+	}
+	if err := yard.CheckTransport(transport); err != nil {
+		return yard.BotConfig{}, yard.Errorf(yard.Internal, "%s: %s", f.Path, yard.MessageOf(err))
+	}
+	return yard.BotConfig{
+		Transport:         transport,
+		Homeserver:        content.Homeserver,
+		Username:          content.Username,
+		Password:          (*yard.Secret)(content.Password),
+		TeamBotToken:      (*yard.Secret)(content.TeamBotToken),
+		TeamSigningSecret: (*yard.Secret)(content.TeamSigningSecret),
+	}, nil
+}
+
+// place says where an error is, but not what stands there: it may be a password.
+func place(err error) string {
+	var at *toml.DecodeError
+	if !errors.As(err, &at) {
+		return ""
+	}
+	line, column := at.Position()
+	return fmt.Sprintf(": line %d, column %d", line, column)
+}
+
+// Save replaces the file's content; see files.WriteAtomic.
+func (f BotFile) Save(c yard.BotConfig) error {
+	content := botTOML{
+		Transport:         (*string)(&c.Transport),
+		Homeserver:        c.Homeserver,
+		Username:          c.Username,
+		Password:          (*string)(c.Password),
+		TeamBotToken:      (*string)(c.TeamBotToken),
+		TeamSigningSecret: (*string)(c.TeamSigningSecret),
+	}
+	out := bytes.NewBufferString(botHeader)
+	if err := toml.NewEncoder(out).Encode(content); err != nil {
+		return err
+	}
+	unlock, err := files.Lock(f.Path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return files.WriteAtomic(f.Path, out.Bytes())
+}
+
+// Tidy repairs the file's mode and removes what killed writers left beside it.
+func (f BotFile) Tidy() error {
+	return errors.Join(files.SweepOrphans(f.Path), files.Restrict(f.Path))
+}

@@ -1,0 +1,93 @@
+package config_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"switchyard/internal/config"
+	"switchyard/internal/yard"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestBotFileWithoutAFile(t *testing.T) {
+	got, err := config.BotFile{Path: filepath.Join(t.TempDir(), "none", "bot.toml")}.Load()
+	if want := (yard.BotConfig{Transport: yard.BotMatrix}); err != nil || got != want {
+		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestBotFileKeepsEveryValue(t *testing.T) {
+	everything := ""
+	for r := range rune(0x300) {
+		everything += string(r)
+	}
+	everything += "\r\n'''\"\"\"\\ \u2028 \U0001F682"
+	for _, want := range []yard.BotConfig{
+		{Transport: yard.BotTeam},
+		{Transport: yard.BotMatrix, Homeserver: ptr(""), Username: ptr(""), Password: ptr(yard.Secret("")), TeamBotToken: ptr(yard.Secret("")), TeamSigningSecret: ptr(yard.Secret(""))},
+		{Transport: yard.BotMatrix, Homeserver: ptr(everything), Password: ptr(yard.Secret(everything))},
+		{Transport: yard.BotTeam, Username: ptr("a"), TeamBotToken: ptr(yard.Secret("xoxb-1")), TeamSigningSecret: ptr(yard.Secret("s"))},
+	} {
+		file := config.BotFile{Path: filepath.Join(t.TempDir(), "a", "bot.toml")}
+		if err := file.Save(want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := file.Load()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Load = %#v, %v; want %#v", got, err, want)
+		}
+		info, err := os.Stat(file.Path)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+		}
+	}
+}
+
+func TestBotFileEditedByHand(t *testing.T) {
+	for _, c := range []struct{ content, want, message string }{
+		{"", `{"Transport":"matrix"}`, ""},
+		{"transport = \"team\"\nteam_bot_token = ''\nnote = 1", `{"Transport":"team","TeamBotToken":""}`, ""},
+		{"transport = \"irc\"", "", "transport: must be matrix or team"},
+		{"transport = \"matrix\"\npassword = hunter2", "", "line 2"},
+		{"transport = \"matrix\"\npassword = 12345", "", "line 2"},
+		{"[password]\nhunter2 = 1", "", "not a bot configuration in TOML"},
+	} {
+		file := config.BotFile{Path: filepath.Join(t.TempDir(), "bot.toml")}
+		if err := os.WriteFile(file.Path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := file.Load()
+		if c.message != "" {
+			if message := yard.MessageOf(err); !strings.Contains(message, c.message) || !strings.Contains(message, file.Path) || strings.Contains(message, "hunter2") || strings.Contains(message, "12345") {
+				t.Errorf("%q: Load says %q, want the file, %q and no secret", c.content, message, c.message)
+			}
+			continue
+		}
+		var want yard.BotConfig
+		if json.Unmarshal([]byte(c.want), &want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: Load = %#v, %v; want %#v", c.content, got, err, want)
+		}
+	}
+}
+
+func TestBotFileIsTidied(t *testing.T) {
+	dir := t.TempDir()
+	file := config.BotFile{Path: filepath.Join(dir, "bot.toml")}
+	os.WriteFile(file.Path, nil, 0o644)
+	os.Chmod(file.Path, 0o644)
+	os.WriteFile(filepath.Join(dir, ".bot.toml.1.tmp"), nil, 0o600)
+	if err := file.Tidy(); err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(file.Path); info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".bot.toml.1.tmp")); err == nil {
+		t.Error("an orphaned temporary file stayed")
+	}
+}

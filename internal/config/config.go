@@ -1,0 +1,201 @@
+// Package config gathers what the gateway is told: flags over environment variables over the TOML file over defaults,
+// all checked, so that a mistake is one line that names its place. It also reads and writes the chat bot's file.
+// It starts nothing and, but for that file, writes nothing.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/internal/yard"
+)
+
+// Config is the gateway's configuration. Every value has been checked; paths are absolute, durations positive.
+type Config struct {
+	File        string // the configuration file, "" when there is none
+	Listen      string // HOST:PORT
+	Data        string // directory
+	BotConfig   string // file
+	Credentials string // file
+	LogFormat   string // text or json
+
+	PollInterval    time.Duration
+	UpstreamTimeout time.Duration
+	AgentTimeout    time.Duration
+	JoinTokenTTL    time.Duration
+
+	AdminToken yard.Secret // "" for none
+	AllowHosts []string
+
+	SignIn SignIn
+	Bot    Bot
+
+	// Projects are registered at a start with an empty registry; the first is then the active one.
+	Projects []yard.Project
+
+	adminTokenFile string
+}
+
+// SignIn tells of the identity provider. What is not set is "".
+type SignIn struct {
+	AuthorizeURL string
+	TokenURL     string
+	ClientID     string
+	Product      string
+}
+
+// Bot is what the chat bot is told outside of its own file.
+type Bot struct {
+	Operators  []string // user ids
+	TeamAPIURL string
+}
+
+// FlagError is a mistake in a flag.
+type FlagError struct{ error }
+
+// given is what one place says of a setting.
+type given struct {
+	source string // the flag, the variable, or the file with line and key
+	values []string
+}
+
+// fail returns err with the source of the value that caused it.
+func (g given) fail(err error) error {
+	err = fmt.Errorf("%s: %w", g.source, err)
+	if strings.HasPrefix(g.source, "--") {
+		return FlagError{err}
+	}
+	return err
+}
+
+// AddFlags adds the gateway's flags to flags.
+func AddFlags(flags *pflag.FlagSet) {
+	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
+	for _, s := range (&Config{}).settings() {
+		usage := fmt.Sprintf("%s [$%s]", s.usage, s.env)
+		switch {
+		case s.flag == "":
+		case s.list:
+			flags.StringArray(s.flag, nil, usage)
+		default:
+			flags.String(s.flag, s.fallback, usage)
+		}
+	}
+}
+
+// Load reads the configuration of flags (AddFlags was applied to them), the environment and the file.
+// An error is one line that names the flag (and is a FlagError then), the variable, or the file with line and key.
+func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
+	c := &Config{}
+	settings := c.settings()
+	path, err := filePath(flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	file := &document{}
+	if path != "" {
+		if file, err = readFile(path, settings); err != nil {
+			return nil, err
+		}
+		c.File, c.Projects = path, file.projects
+	}
+	last := map[string]given{} // by key: the strongest that speaks of it
+	for _, s := range settings {
+		for _, g := range s.layers(flags, getenv, file) {
+			if err := s.set(g.values); err != nil {
+				return nil, g.fail(err)
+			}
+			last[s.key] = g
+		}
+		if _, ok := last[s.key]; !ok && s.fallback != "" {
+			return nil, fmt.Errorf("--%s: must be given where HOME is not set", s.flag)
+		}
+	}
+	if c.AdminToken, err = readAdminToken(last["gateway.admin_token_file"], c.adminTokenFile, getenv); err != nil {
+		return nil, err
+	}
+	if c.AdminToken == "" && !onLoopback(c.Listen) {
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file)", c.Listen))
+	}
+	return c, nil
+}
+
+// filePath returns the absolute path of the configuration file, "" where only the default is meant and there is none.
+func filePath(flags *pflag.FlagSet, getenv func(string) string) (string, error) {
+	g := given{"SWITCHYARD_CONFIG", []string{getenv("SWITCHYARD_CONFIG")}}
+	if flags.Changed("config") {
+		g = given{"--config", []string{flags.Lookup("config").Value.String()}}
+	}
+	path := g.values[0]
+	if path == "" && !flags.Changed("config") {
+		standard, ok := expand("$XDG_CONFIG_HOME/switchyard/switchyard.toml", getenv)
+		if _, err := os.Stat(standard); !ok || errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		return standard, nil
+	}
+	var absolute string
+	if err := isPath(&absolute)([]string{path}); err != nil {
+		return "", g.fail(err)
+	}
+	if _, err := os.Stat(absolute); err != nil {
+		return "", g.fail(err)
+	}
+	return absolute, nil
+}
+
+// expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.
+func expand(path string, getenv func(string) string) (string, bool) {
+	ok := true
+	expanded := os.Expand(path, func(name string) string {
+		if dir := getenv(name); filepath.IsAbs(dir) { // a relative one is invalid and ignored, says the XDG specification
+			return dir
+		}
+		home := getenv("HOME")
+		ok = filepath.IsAbs(home)
+		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share"}[name])
+	})
+	return expanded, ok
+}
+
+// readAdminToken returns the token of SWITCHYARD_ADMIN_TOKEN, else of the file at path, "" where neither is given.
+func readAdminToken(file given, path string, getenv func(string) string) (yard.Secret, error) {
+	if value := getenv("SWITCHYARD_ADMIN_TOKEN"); value != "" {
+		token, err := checkAdminToken(value)
+		if err != nil {
+			return "", fmt.Errorf("SWITCHYARD_ADMIN_TOKEN: %w", err)
+		}
+		return token, nil
+	}
+	if path == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", file.fail(err)
+	}
+	token, err := checkAdminToken(string(data))
+	if err != nil {
+		return "", file.fail(fmt.Errorf("%s: %w", path, err))
+	}
+	return token, nil
+}
+
+func checkAdminToken(text string) (yard.Secret, error) {
+	token := strings.TrimSpace(text)
+	switch {
+	case token == "":
+		return "", errors.New("holds no token")
+	case strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+		return "", errors.New("the token must be printable ASCII without spaces, as a header must carry it")
+	}
+	return yard.Secret(token), nil
+}

@@ -1,0 +1,318 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/internal/config"
+	"switchyard/internal/yard"
+)
+
+// load loads the configuration with file as switchyard.toml, variables as "NAME=value".
+func load(t *testing.T, file string, variables, flags []string) (*config.Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	env := map[string]string{"HOME": "/home/me", "SWITCHYARD_CONFIG": filepath.Join(dir, "switchyard.toml")}
+	for _, variable := range variables {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	if err := os.WriteFile(filepath.Join(dir, "switchyard.toml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	config.AddFlags(set)
+	if err := set.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(set, func(name string) string { return env[name] })
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := load(t, "", []string{"SWITCHYARD_LISTEN=", "SWITCHYARD_ADMIN_TOKEN=", "SWITCHYARD_ALLOW_HOSTS=", "SWITCHYARD_CONFIG="}, nil)
+	want := &config.Config{
+		Listen:          "localhost:3000",
+		Data:            "/home/me/.local/share/switchyard",
+		BotConfig:       "/home/me/.config/switchyard/bot.toml",
+		Credentials:     "/home/me/.config/switchyard/credentials.json",
+		LogFormat:       "text",
+		PollInterval:    2 * time.Second,
+		UpstreamTimeout: 2 * time.Second,
+		AgentTimeout:    45 * time.Second,
+		JoinTokenTTL:    time.Hour,
+		Bot:             config.Bot{TeamAPIURL: "https://slack.com/api/"},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestXDGDirectories(t *testing.T) {
+	got, err := load(t, "", []string{"XDG_CONFIG_HOME=/xdg/config", "XDG_DATA_HOME=/xdg/data", "HOME="}, nil)
+	if err != nil || got.Data != "/xdg/data/switchyard" || got.BotConfig != "/xdg/config/switchyard/bot.toml" || got.Credentials != "/xdg/config/switchyard/credentials.json" {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+	got, err = load(t, "", []string{"XDG_CONFIG_HOME=relative", "XDG_DATA_HOME="}, nil)
+	if err != nil || got.Data != "/home/me/.local/share/switchyard" || got.BotConfig != "/home/me/.config/switchyard/bot.toml" {
+		t.Errorf("a relative or empty directory must not count; Load = %+v, %v", got, err)
+	}
+	if _, err = load(t, "", []string{"HOME="}, nil); err == nil || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("without a home directory Load = %v, want --data named", err)
+	}
+	if _, err = load(t, "", []string{"HOME="}, []string{"--data=/d", "--bot-config=/b", "--credentials=/c"}); err != nil {
+		t.Errorf("with all paths given, no home directory is needed: %v", err)
+	}
+}
+
+func TestTheStandardFileIsReadIfItExists(t *testing.T) {
+	dir := t.TempDir()
+	os.Mkdir(filepath.Join(dir, "switchyard"), 0o700)
+	os.WriteFile(filepath.Join(dir, "switchyard", "switchyard.toml"), []byte("gateway.poll_interval = '7s'"), 0o600)
+	got, err := load(t, "", []string{"SWITCHYARD_CONFIG=", "XDG_CONFIG_HOME=" + dir}, nil)
+	if err != nil || got.PollInterval != 7*time.Second || got.File != filepath.Join(dir, "switchyard", "switchyard.toml") {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}
+
+func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
+	const file = `
+		[gateway]
+		listen = "localhost:1"
+		poll_interval = "1s"
+		upstream_timeout = "1s"
+		agent_timeout = "1s"
+		allow_hosts = ["file.example"]
+		data = "relative"
+		[sign_in]
+		client_id = "file"
+		product = "file"
+		credentials = "/file"`
+	got, err := load(
+		t, file,
+		[]string{"SWITCHYARD_LISTEN=localhost:2", "SWITCHYARD_POLL_INTERVAL=2s", "SWITCHYARD_AGENT_TIMEOUT=", "SWITCHYARD_ALLOW_HOSTS= a.example, ,b.example ", "SWITCHYARD_OAUTH_CLIENT_ID=env", "SWITCHYARD_CREDENTIALS=/env"},
+		[]string{"--listen=localhost:3", "--allow-host=c.example", "--allow-host=d.example"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cwd, _ := os.Getwd()
+	for name, c := range map[string]struct{ got, want any }{
+		"flag":                    {got.Listen, "localhost:3"},
+		"environment":             {got.PollInterval, 2 * time.Second},
+		"file":                    {got.UpstreamTimeout, time.Second},
+		"an empty variable":       {got.AgentTimeout, time.Second},
+		"default":                 {got.JoinTokenTTL, time.Hour},
+		"repeated flag":           {got.AllowHosts, []string{"c.example", "d.example"}},
+		"variable without a flag": {got.SignIn.ClientID, "env"},
+		"key below it":            {got.SignIn.Product, "file"},
+		"credentials":             {got.Credentials, "/env"},
+		"relative path":           {got.Data, filepath.Join(cwd, "relative")},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
+		}
+	}
+	if got, err := load(t, file, []string{"SWITCHYARD_ALLOW_HOSTS= a.example, ,b.example "}, nil); err != nil || !slices.Equal(got.AllowHosts, []string{"a.example", "b.example"}) {
+		t.Errorf("a list in a variable: %v, %v", got.AllowHosts, err)
+	}
+}
+
+func TestWaysToWriteTheFile(t *testing.T) {
+	for name, file := range map[string]string{
+		"tables":          "[gateway]\nlisten = 'localhost:1'\n[[projects]]\nname = ' a '\nurl = 'http://a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
+		"dotted keys":     "gateway.listen = 'localhost:1'\nprojects = [{name = 'a', url = 'http://a'}, {name = 'b', url = 'http://b/x/'}]",
+		"inline tables":   "gateway = {listen = 'localhost:1'}\n[[projects]]\nurl = 'http://a'\nname = 'a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
+		"quoted, CRLF":    "[\"gateway\"]\r\n'listen' = '''localhost:1'''\r\n[[ projects ]]\r\nname = 'a'\r\nurl = 'http://a'\r\n[[projects]]\r\nname = 'b'\r\nurl = 'http://b/x/'\r\n",
+		"after a comment": "# é\n[gateway] # x\nlisten = \"local\\u0068ost:1\" # y\n[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
+	} {
+		got, err := load(t, file, nil, nil)
+		want := []yard.Project{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b/x/"}}
+		if err != nil || got.Listen != "localhost:1" || !slices.Equal(got.Projects, want) {
+			t.Errorf("%s: Load = %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		line string
+		says string
+	}{
+		{"[gateway]\nlisten = 3000", "2", "gateway.listen: must be a string"},
+		{"[gateway]\nlisten = 'here'", "2", `gateway.listen: "here" is not HOST:PORT`},
+		{"[gateway]\nlisten = 'localhost:65536'", "2", "gateway.listen: the port"},
+		{"[gateway]\nlisten = 'localhost:http'", "2", "gateway.listen: the port"},
+		{"[gateway]\nlisten = 'a b:1'", "2", "gateway.listen: "},
+		{"[gateway]\n\n\npoll_interval = 2", "4", "gateway.poll_interval: must be a string"},
+		{"[gateway]\npoll_interval = '2'", "2", `gateway.poll_interval: "2" is not a duration`},
+		{"[gateway]\npoll_interval = '-2s'", "2", "gateway.poll_interval: must be at least"},
+		{"[gateway]\npoll_interval = '0s'", "2", "gateway.poll_interval: must be at least"},
+		{"[gateway]\ndata = ''", "2", "gateway.data: must not be empty"},
+		{"[gateway]\nallow_hosts = 'a'", "2", "gateway.allow_hosts: must be an array of strings"},
+		{"[gateway]\nallow_hosts = [\n'a',\n1]", "2", "gateway.allow_hosts: must be an array of strings"},
+		{"[gateway]\nallow_hosts = ['http://a']", "2", "gateway.allow_hosts: "},
+		{"[gateway]\nallow_hosts = ['a:80']", "2", "gateway.allow_hosts: "},
+		{"[gateway]\nallow_hosts = ['*.a']", "2", "gateway.allow_hosts: "},
+		{"[gateway]\nallow_hosts = ['']", "2", "gateway.allow_hosts: "},
+		{"[gateway]\nlog_format = 'xml'", "2", "gateway.log_format: must be text or json"},
+		{"[gateway]\nlistn = 'a'", "2", "gateway.listn: is no known key"},
+		{"[gateway]\nconfig = 'a'", "2", "gateway.config: is no known key"},
+		{"listen = 'localhost:1'", "1", "listen: is no known key"},
+		{"'gateway.listen' = 'localhost:1'", "1", `"gateway.listen": is no known key`},
+		{"# x\n[gatway]", "2", "gatway: is no known key"},
+		{"[gateway.listen]", "1", "gateway.listen: must be a value"},
+		{"[gateway]\nlisten = {a = 1}", "2", "gateway.listen: must be a value"},
+		{"[gateway]\nallow_hosts = [{a = 1}]", "2", "gateway.allow_hosts: must be a value"},
+		{"[[gateway]]", "1", "gateway: must be written [gateway]"},
+		{"gateway = 1", "1", "gateway: must be a table"},
+		{"[sign_in]\nauthorize_url = 'ftp://a'", "2", "sign_in.authorize_url: must be an absolute http"},
+		{"[sign_in]\ntoken_url = 'https://a:b@c/'", "2", "sign_in.token_url: must not contain"},
+		{"[sign_in]\ntoken_url = '/token'", "2", "sign_in.token_url: must be an absolute http"},
+		{"[sign_in]\nproduct = 'a b'", "2", "sign_in.product: must not contain spaces"},
+		{"[bot]\noperators = [1]", "2", "bot.operators: must be an array of strings"},
+		{"[bot]\noperators = ['']", "2", "bot.operators: must not be empty"},
+		{"[bot]\nteam_api_url = 'https://a/?b'", "2", "bot.team_api_url: must not contain a query"},
+		{"[projects]\nname = 'a'", "1", "projects: must be written [[projects]]"},
+		{"projects.name = 'a'", "1", "projects.name: must be below [[projects]]"},
+		{"projects = 'a'", "1", "projects: must be a table"},
+		{"projects = ['a']", "1", "projects: must be tables"},
+		{"[[projects]]\nname = 'a'", "1", "projects: url is missing"},
+		{"[[projects]]\nurl = 'http://a'", "1", "projects: name is missing"},
+		{"[[projects]]\nname = 1\nurl = 'http://a'", "2", "projects.name: must be a string"},
+		{"[[projects]]\nname = ''\nurl = 'http://a'", "2", "projects.name: must not be empty"},
+		{"[[projects]]\nname = 'a'\nurl = 'a'", "3", "projects.url: must begin with http://"},
+		{"[[projects]]\nname = 'a'\nurl = 'http://a'\ntoken = 'x'", "4", "projects.token: is no known key"},
+		{"[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'a '\nurl = 'http://b'", "5", `projects.name: project "a" stands twice`},
+		{"[gateway]\nlisten = localhost", "2", ""},
+		{"[gateway\n", "1", ""},
+		{"[gateway]\ndata = 'a'\ndata = 'b'", "3", ""},
+		{"[gateway]\nlisten = '0.0.0.0:80'", "2", "gateway.listen: 0.0.0.0:80 is not only on loopback"},
+		{"[gateway]\nadmin_token_file = '/nonexistent'", "2", "gateway.admin_token_file: open /nonexistent: no such file"},
+	} {
+		_, err := load(t, c.file, nil, nil)
+		if err == nil {
+			t.Errorf("%q: no error", c.file)
+			continue
+		}
+		if !strings.Contains(err.Error(), "/switchyard.toml:"+c.line+": "+c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %q, want line %s: %s", c.file, err, c.line, c.says)
+		}
+	}
+}
+
+func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		variable, flag string
+		says           string
+	}{
+		{"", "--listen=", "--listen: "},
+		{"", "--listen=3000", "--listen: "},
+		{"", "--poll-interval=soon", "--poll-interval: "},
+		{"", "--allow-host=a/b", "--allow-host: "},
+		{"", "--data=", "--data: must not be empty"},
+		{"", "--config=", "--config: must not be empty"},
+		{"", "--config=/nonexistent", "--config: stat /nonexistent: no such file"},
+		{"", "--admin-token-file=/nonexistent", "--admin-token-file: open /nonexistent"},
+		{"", "--listen=192.0.2.1:80", "--listen: 192.0.2.1:80 is not only on loopback"},
+		{"", "--listen=:80", "--listen: :80 is not only on loopback"},
+		{"", "--listen=[::]:80", "--listen: [::]:80 is not only on loopback"},
+		{"", "--listen=example.com:80", "--listen: example.com:80 is not only on loopback"},
+		{"SWITCHYARD_CONFIG=/nonexistent", "", "SWITCHYARD_CONFIG: "},
+		{"SWITCHYARD_LISTEN=x", "", "SWITCHYARD_LISTEN: "},
+		{"SWITCHYARD_LISTEN=0.0.0.0:0", "", "SWITCHYARD_LISTEN: 0.0.0.0:0 is not only on loopback"},
+		{"SWITCHYARD_AGENT_TIMEOUT=45", "", "SWITCHYARD_AGENT_TIMEOUT: "},
+		{"SWITCHYARD_ALLOW_HOSTS=a,b c", "", "SWITCHYARD_ALLOW_HOSTS: "},
+		{"SWITCHYARD_OAUTH_TOKEN_URL=x", "", "SWITCHYARD_OAUTH_TOKEN_URL: "},
+		{"SWITCHYARD_ADMIN_TOKEN= ", "", "SWITCHYARD_ADMIN_TOKEN: holds no token"},
+		{"SWITCHYARD_ADMIN_TOKEN=secret words", "", "SWITCHYARD_ADMIN_TOKEN: the token must be"},
+		{"SWITCHYARD_ADMIN_TOKEN_FILE=/dev/null", "", "SWITCHYARD_ADMIN_TOKEN_FILE: /dev/null: holds no token"},
+	} {
+		var variables, flags []string
+		if c.variable != "" {
+			variables = []string{c.variable}
+		}
+		if c.flag != "" {
+			flags = []string{c.flag}
+		}
+		_, err := load(t, "", variables, flags)
+		if err == nil || !strings.HasPrefix(err.Error(), c.says) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s%s: %v, want %q", c.variable, c.flag, err, c.says)
+		}
+		var ofFlag config.FlagError
+		if errors.As(err, &ofFlag) != (c.flag != "") {
+			t.Errorf("%s%s: %T is a FlagError: %v", c.variable, c.flag, err, c.variable != "")
+		}
+	}
+}
+
+func TestTheAdminTokenOfTheVariableWins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	os.WriteFile(path, []byte("of-the-file\n"), 0o600)
+	got, err := load(t, "", nil, []string{"--admin-token-file", path, "--listen=:80"})
+	if err != nil || got.AdminToken.Reveal() != "of-the-file" {
+		t.Errorf("of the file: %+v, %v", got, err)
+	}
+	got, err = load(t, "", []string{"SWITCHYARD_ADMIN_TOKEN=of-the-variable"}, []string{"--admin-token-file", path, "--listen=0.0.0.0:80"})
+	if err != nil || got.AdminToken.Reveal() != "of-the-variable" {
+		t.Errorf("of the variable: %+v, %v", got, err)
+	}
+}
+
+func TestLoopbackAddressesNeedNoToken(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:0": "127.0.0.1:0", "[::1]:3000": "[::1]:3000", "127.1.2.3:1": "127.1.2.3:1", "LocalHost:3000": "localhost:3000", "[::ffff:127.0.0.1]:1": "[::ffff:127.0.0.1]:1",
+	} {
+		got, err := load(t, "", nil, []string{"--listen", address})
+		if err != nil || got.Listen != want {
+			t.Errorf("%s: %v, %v", address, got, err)
+		}
+	}
+}
+
+// The example is the manual: it must be valid as it is and with all that is commented out, and name every key.
+func TestTheExampleFile(t *testing.T) {
+	data, err := os.ReadFile("../../switchyard.example.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := load(t, string(data), nil, nil)
+	if err != nil || len(plain.Projects) > 0 {
+		t.Errorf("as it is: %+v, %v", plain, err)
+	}
+	all := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[\[)`).ReplaceAllString(string(data), "$1")
+	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct{ got, want any }{
+		"listen": {got.Listen, plain.Listen}, "data": {got.Data, plain.Data}, "bot_config": {got.BotConfig, plain.BotConfig},
+		"credentials": {got.Credentials, plain.Credentials}, "log_format": {got.LogFormat, plain.LogFormat},
+		"poll_interval": {got.PollInterval, plain.PollInterval}, "upstream_timeout": {got.UpstreamTimeout, plain.UpstreamTimeout},
+		"agent_timeout": {got.AgentTimeout, plain.AgentTimeout}, "join_token_ttl": {got.JoinTokenTTL, plain.JoinTokenTTL},
+		"team_api_url": {got.Bot.TeamAPIURL, plain.Bot.TeamAPIURL},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: the example says %v, the default is %v", what, c.got, c.want)
+		}
+	}
+	if v := reflect.ValueOf(*got); true {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("the example does not set %s", v.Type().Field(i).Name)
+			}
+		}
+	}
+	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.Bot.Operators) == 0 {
+		t.Errorf("the example lacks something: %+v", got)
+	}
+}

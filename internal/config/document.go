@@ -1,0 +1,222 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"switchyard/internal/yard"
+)
+
+// document is what a configuration file says.
+type document struct {
+	settings map[string]given // by key
+	projects []yard.Project
+}
+
+// reader walks the syntax tree of a file, which knows the line of every key.
+type reader struct {
+	path    string
+	known   []setting
+	parser  unstable.Parser
+	out     document
+	entries []projectEntry
+}
+
+// projectEntry is one of [[projects]]. Its fields' sources are those of the table where they are missing.
+type projectEntry struct{ name, url given }
+
+// readFile reads the file at path, in which only the known settings and [[projects]] may be.
+func readFile(path string, known []setting) (*document, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{path: path, known: known}
+	r.out.settings = map[string]given{}
+	if err := r.read(data); err != nil {
+		return nil, err
+	}
+	return &r.out, nil
+}
+
+func (r *reader) read(data []byte) error {
+	var all map[string]any
+	if err := toml.Unmarshal(data, &all); err != nil { // sees what the walk does not: a key that stands twice
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			line, _ := at.Position()
+			return fmt.Errorf("%s:%d: %s", r.path, line, strings.TrimPrefix(at.Error(), "toml: "))
+		}
+		return fmt.Errorf("%s: %w", r.path, err)
+	}
+	r.parser.Reset(data)
+	prefix := ""
+	for r.parser.NextExpression() {
+		node := r.parser.Expression()
+		if node.Kind == unstable.KeyValue {
+			if err := r.keyValue(prefix, node); err != nil {
+				return err
+			}
+			continue
+		}
+		var at given
+		prefix, at = r.key("", node)
+		if err := r.table(prefix, at, node.Kind); err != nil {
+			return err
+		}
+	}
+	if err := r.parser.Error(); err != nil {
+		return fmt.Errorf("%s: %w", r.path, err)
+	}
+	return r.checkProjects()
+}
+
+// key returns the full key of a node and a given that names its place.
+func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
+	line := 0
+	for part := node.Key(); part.Next(); {
+		line = r.parser.Shape(part.Node().Raw).Start.Line
+		name := string(part.Node().Data)
+		if !bareKey.MatchString(name) {
+			name = strconv.Quote(name)
+		}
+		prefix = strings.TrimPrefix(prefix+"."+name, ".")
+	}
+	return prefix, given{source: fmt.Sprintf("%s:%d: %s", r.path, line, prefix)}
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// sections are the tables that a file may hold.
+var sections = []string{"gateway", "sign_in", "bot"}
+
+func (r *reader) table(key string, at given, kind unstable.Kind) error {
+	switch {
+	case key == "projects" && kind == unstable.ArrayTable:
+		r.entries = append(r.entries, projectEntry{at, at})
+	case key == "projects":
+		return at.fail(errors.New("must be written [[projects]]"))
+	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
+		return at.fail(fmt.Errorf("must be written [%s]", key))
+	case slices.Contains(sections, key):
+	case key == "projects.name" || key == "projects.url" || r.find(key) != nil:
+		return at.fail(errors.New("must be a value, not a table"))
+	default:
+		return at.fail(errors.New("is no known key"))
+	}
+	return nil
+}
+
+func (r *reader) keyValue(prefix string, node *unstable.Node) error {
+	key, at := r.key(prefix, node)
+	value := node.Value()
+	first := value.Child()
+	switch {
+	case value.Kind == unstable.InlineTable:
+		return r.inlineTable(key, at, unstable.Table, value)
+	case value.Kind == unstable.Array && key == "projects":
+		for element := value.Children(); element.Next(); {
+			if element.Node().Kind != unstable.InlineTable {
+				return at.fail(errors.New("must be tables"))
+			}
+			if err := r.inlineTable(key, at, unstable.ArrayTable, element.Node()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case value.Kind == unstable.Array && first.Valid() && first.Kind == unstable.InlineTable:
+		return r.inlineTable(key, at, unstable.ArrayTable, first)
+	}
+	return r.leaf(key, at, value)
+}
+
+func (r *reader) inlineTable(key string, at given, kind unstable.Kind, node *unstable.Node) error {
+	if err := r.table(key, at, kind); err != nil {
+		return err
+	}
+	for pair := node.Children(); pair.Next(); {
+		if err := r.keyValue(key, pair.Node()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) leaf(key string, at given, value *unstable.Node) error {
+	s := r.find(key)
+	switch {
+	case slices.Contains(sections, key) || key == "projects":
+		return at.fail(errors.New("must be a table"))
+	case s != nil && s.list:
+		if value.Kind != unstable.Array {
+			return at.fail(errors.New("must be an array of strings"))
+		}
+		at.values = []string{}
+		for element := value.Children(); element.Next(); {
+			if element.Node().Kind != unstable.String {
+				return at.fail(errors.New("must be an array of strings"))
+			}
+			at.values = append(at.values, string(element.Node().Data))
+		}
+		r.out.settings[key] = at
+		return nil
+	case s == nil && key != "projects.name" && key != "projects.url":
+		return at.fail(errors.New("is no known key"))
+	case s == nil && len(r.entries) == 0:
+		return at.fail(errors.New("must be below [[projects]]"))
+	case value.Kind != unstable.String:
+		return at.fail(errors.New("must be a string"))
+	}
+	at.values = []string{string(value.Data)}
+	if s != nil {
+		r.out.settings[key] = at
+	} else if last := &r.entries[len(r.entries)-1]; key == "projects.name" {
+		last.name = at
+	} else {
+		last.url = at
+	}
+	return nil
+}
+
+func (r *reader) find(key string) *setting {
+	for i := range r.known {
+		if r.known[i].key == key {
+			return &r.known[i]
+		}
+	}
+	return nil
+}
+
+// checkProjects checks each entry and that no name stands twice.
+func (r *reader) checkProjects() error {
+	for _, entry := range r.entries {
+		if entry.name.values == nil {
+			return entry.name.fail(errors.New("name is missing"))
+		}
+		if entry.url.values == nil {
+			return entry.url.fail(errors.New("url is missing"))
+		}
+		project, err := yard.NewProject(entry.name.values[0], entry.url.values[0])
+		if reason, ofURL := strings.CutPrefix(yard.MessageOf(err), "url: "); err != nil && ofURL {
+			return entry.url.fail(errors.New(reason))
+		}
+		if err != nil {
+			return entry.name.fail(errors.New(strings.TrimPrefix(yard.MessageOf(err), "name: ")))
+		}
+		for _, other := range r.out.projects {
+			if other.Name == project.Name {
+				return entry.name.fail(fmt.Errorf("project %q stands twice", project.Name))
+			}
+		}
+		r.out.projects = append(r.out.projects, project)
+	}
+	return nil
+}
