@@ -40,7 +40,7 @@ var testSupport = []string{"internal/architecture", "internal/browsertest"}
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.
 var mustNotKnow = map[string][]string{
-	"views":             {"internal/service", "net/http", "database/sql", "os", "net"},
+	"views":             {"internal/service", "net/http", "database/sql", "os"},
 	"handlers":          {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
 	"internal/service":  {"internal/store", "internal/upstream", "internal/signin", "internal/config", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
 	"internal/store":    {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},

@@ -1,0 +1,54 @@
+package handlers
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"strconv"
+)
+
+// versionSeed makes versions of one process comparable. Another process renders everything anew.
+var versionSeed = maphash.MakeSeed()
+
+// version makes the version of a page or part from what it shows: the same values in the same order are the same version.
+type version struct {
+	hash    maphash.Hash
+	started bool
+}
+
+func (v *version) start() {
+	if !v.started {
+		v.hash.SetSeed(versionSeed)
+		v.started = true
+	}
+}
+
+func (v *version) text(values ...string) {
+	for _, value := range values {
+		v.number(int64(len(value))) // so that "a", "bc" is not "ab", "c"
+		_, _ = v.hash.WriteString(value)
+	}
+}
+
+func (v *version) number(values ...int64) {
+	v.start()
+	for _, value := range values {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], uint64(value))
+		_, _ = v.hash.Write(b[:])
+	}
+}
+
+func (v *version) flag(values ...bool) {
+	for _, value := range values {
+		if value {
+			v.number(1)
+		} else {
+			v.number(0)
+		}
+	}
+}
+
+func (v *version) String() string {
+	v.start()
+	return strconv.FormatUint(v.hash.Sum64(), 36)
+}

@@ -1,0 +1,24 @@
+// A button with data-copy puts the text of the element with that id on the clipboard and says so.
+(() => {
+  document.addEventListener('click', async (event) => {
+    const button = event.target.closest('[data-copy]')
+    if (!button) return
+    const source = document.getElementById(button.dataset.copy)
+    try {
+      await navigator.clipboard.writeText(source.textContent.trim())
+      say(button, 'Copied')
+    } catch {
+      // Without a secure context there is no clipboard: select the text, so that the usual key copies it.
+      getSelection().selectAllChildren(source)
+      say(button, 'Selected')
+    }
+  })
+  const say = (button, text) => {
+    button.dataset.label ??= button.textContent
+    button.textContent = text
+    document.getElementById('announcer').textContent = text
+    setTimeout(() => {
+      button.textContent = button.dataset.label
+    }, 2000)
+  }
+})()

@@ -1,0 +1,38 @@
+// Keys: "/" goes to the filter, "g" and a letter to a page, "?" shows the list. None acts while something is typed, and
+// who does not want them (a voice types letters, too) turns them off in that list.
+(() => {
+  const off = () => localStorage.getItem('keys') === 'off'
+  for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
+    document.addEventListener(name, () => {
+      document.querySelector('[data-keys]').checked = !off()
+    })
+  }
+  document.addEventListener('change', (event) => {
+    if ('keys' in event.target.dataset) localStorage.setItem('keys', event.target.checked ? 'on' : 'off')
+  })
+
+  let going = 0 // when "g" was pressed
+  document.addEventListener('keydown', (event) => {
+    if (off() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+    if (event.target.closest('input, textarea, select, [contenteditable]')) {
+      if (event.key === 'Escape') event.target.blur()
+      return
+    }
+    if (event.key === '/') {
+      const filter = document.querySelector('[data-filter]')
+      if (!filter) return
+      event.preventDefault()
+      filter.focus()
+      filter.select()
+    } else if (event.key === '?') {
+      event.preventDefault()
+      document.getElementById('keys').togglePopover()
+    } else if (event.key === 'g') {
+      going = event.timeStamp
+      return
+    } else if (going && event.timeStamp - going < 1500) {
+      document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`)?.click()
+    }
+    going = 0
+  })
+})()

@@ -1,0 +1,76 @@
+// Parts of a page that refresh themselves carry data-live. They rest while the tab is hidden or the reader has paused
+// them, refresh at once on return, and say when the gateway does not answer.
+(() => {
+  const root = document.documentElement
+  root.dataset.scripts = ''
+
+  // Swap styles of the console: "morph" replaces the target and keeps what is being typed, "morph:innerHTML" replaces
+  // what it holds, values included. (Idiomorph's own extension needs eval for that, which the page forbids.)
+  const callbacks = {
+    // Whether a disclosure is open is the reader's choice.
+    beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
+    afterNodeAdded: (node) => {
+      if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
+    },
+  }
+  htmx.defineExtension('morph', {
+    isInlineSwap: (style) => style === 'morph',
+    handleSwap: (style, target, fragment) => {
+      if (style === 'morph') {
+        return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks })
+      }
+      if (style === 'morph:innerHTML') {
+        return Idiomorph.morph(target, fragment.children, { morphStyle: 'innerHTML', callbacks })
+      }
+      return false
+    },
+  })
+
+  const paused = () => 'paused' in root.dataset
+  const refresh = () => {
+    for (const part of document.querySelectorAll('[data-live]')) htmx.trigger(part, 'refresh')
+  }
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) refresh()
+  })
+  document.addEventListener('htmx:beforeRequest', (event) => {
+    const rests = document.hidden || paused()
+    if (rests && 'live' in event.detail.elt.dataset) event.preventDefault()
+  })
+
+  // One click on a pause button stops all refreshing of this page, the next one goes on.
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest('[data-pause]')
+    if (!button) return
+    if (paused()) delete root.dataset.paused
+    else root.dataset.paused = ''
+    show()
+    refresh()
+  })
+
+  let lost = false
+  const announce = (text) => {
+    document.getElementById('announcer').textContent = text
+  }
+  const show = () => {
+    document.getElementById('lost').hidden = !lost
+    for (const state of document.querySelectorAll('[data-live-state]')) {
+      state.hidden = state.dataset.liveState !== (paused() ? 'paused' : lost ? 'lost' : 'live')
+    }
+    for (const button of document.querySelectorAll('[data-pause]')) {
+      button.setAttribute('aria-pressed', String(paused()))
+    }
+  }
+  const setLost = (now) => {
+    if (lost !== now) announce(now ? 'The gateway does not answer.' : 'The gateway answers again.')
+    lost = now
+    show()
+  }
+  for (const name of ['htmx:sendError', 'htmx:timeout']) document.addEventListener(name, () => setLost(true))
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const status = event.detail.xhr.status
+    if (status > 0) setLost(status >= 502)
+  })
+  document.addEventListener('htmx:afterSettle', show)
+  document.addEventListener('DOMContentLoaded', show)
+})()

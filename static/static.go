@@ -1,0 +1,97 @@
+// Package static holds the console's styles and scripts. Each is served under an address that carries a hash of its
+// content, so that it may be cached for ever: a changed file has another address.
+package static
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"path"
+	"strings"
+	"sync"
+)
+
+// Prefix is the path below which the files are served.
+const Prefix = "/static/"
+
+//go:embed app.css icon.svg *.js vendor/*.js
+var files embed.FS
+
+// File is an embedded file.
+type File struct {
+	Path       string // its address: Prefix, name, hash, extension
+	Type       string // its Content-Type
+	Content    []byte
+	Compressed func() []byte // Content in gzip's best compression, made at the first call
+}
+
+// byName holds the files under their names, byPath under their addresses.
+var byName, byPath = load()
+
+var types = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+func load() (names, paths map[string]File) {
+	names, paths = map[string]File{}, map[string]File{}
+	for _, dir := range []string{".", "vendor"} {
+		entries, err := files.ReadDir(dir)
+		if err != nil {
+			panic(err) // the embedded tree is part of the program
+		}
+		for _, entry := range entries {
+			if entry.IsDir() {
+				continue
+			}
+			name := path.Join(dir, entry.Name())
+			content, err := files.ReadFile(name)
+			if err != nil {
+				panic(err)
+			}
+			file := newFile(entry.Name(), content)
+			names[name], paths[file.Path] = file, file
+		}
+	}
+	return names, paths
+}
+
+func newFile(base string, content []byte) File {
+	sum := sha256.Sum256(content)
+	extension := path.Ext(base)
+	return File{
+		Path:       Prefix + strings.TrimSuffix(base, extension) + "." + hex.EncodeToString(sum[:6]) + extension,
+		Type:       types[extension],
+		Content:    content,
+		Compressed: sync.OnceValue(func() []byte { return compress(content) }),
+	}
+}
+
+func compress(content []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	_, _ = w.Write(content) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// Path returns the address of the file with this name, such as "app.css". It panics for a name that is not embedded.
+func Path(name string) string {
+	file, ok := byName[name]
+	if !ok {
+		panic("static: no file " + name)
+	}
+	return file.Path
+}
+
+// Lookup returns the file with this address. One with an old or made-up hash does not exist.
+func Lookup(address string) (File, bool) {
+	file, ok := byPath[address]
+	return file, ok
+}

@@ -1,0 +1,37 @@
+const colour = (name) => `var(--${name})`
+
+/** @type {import('tailwindcss').Config} */
+module.exports = {
+  content: ['./views/*.templ', './static/*.js'],
+  theme: {
+    screens: { sm: '480px', md: '720px', lg: '1100px', xl: '1600px' },
+    // Names say what a colour is for. Their values for light and dark are in static/src/app.css.
+    colors: {
+      transparent: 'transparent',
+      current: 'currentColor',
+      surface: colour('surface'), // behind everything
+      raised: colour('raised'), // tables, cards, the header
+      sunken: colour('sunken'), // heads of tables, code
+      line: colour('line'), // separates
+      edge: colour('edge'), // bounds what can be operated
+      ink: colour('ink'),
+      muted: colour('muted'),
+      accent: { DEFAULT: colour('accent'), ink: colour('accent-ink'), tint: colour('accent-tint') },
+      clear: { DEFAULT: colour('clear'), tint: colour('clear-tint') },
+      caution: { DEFAULT: colour('caution'), tint: colour('caution-tint') },
+      stop: { DEFAULT: colour('stop'), tint: colour('stop-tint') },
+    },
+    fontFamily: {
+      sans: ['system-ui', '-apple-system', '"Segoe UI"', 'Roboto', '"Noto Sans"', 'sans-serif'],
+      mono: ['ui-monospace', '"SF Mono"', 'Menlo', 'Consolas', '"DejaVu Sans Mono"', 'monospace'],
+    },
+    fontSize: {
+      xs: ['0.75rem', '1rem'],
+      base: ['0.875rem', '1.25rem'],
+      lg: ['1rem', '1.5rem'],
+      title: ['1.25rem', '1.75rem'],
+    },
+    borderRadius: { none: '0', DEFAULT: '6px', full: '9999px' },
+    extend: {},
+  },
+}

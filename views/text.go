@@ -1,0 +1,67 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// age is a duration in words: "42 s", "14 min", "2 h", "3 d". static/times.js does the same.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(0, d/time.Second))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d d", d/(24*time.Hour))
+	}
+}
+
+// moment returns the time of a Unix millisecond stamp, one beyond what a date can say being cut to that.
+func moment(ms uint64) time.Time {
+	const last = 253402300799999 // the end of the year 9999
+	return time.UnixMilli(int64(min(ms, last)))
+}
+
+// stamp is moment for the signed stamps of the API.
+func stamp(ms int64) time.Time { return moment(uint64(max(0, ms))) }
+
+// machineTime is what a <time> element's datetime holds.
+func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// exactTime is what people read when they ask for the exact time.
+func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }
+
+// count is a number with its noun: "1 story", "3 stories".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// cut shortens text to at most length characters, leaving out its middle: beginnings and ends tell names apart.
+func cut(text string, length int) string {
+	if utf8.RuneCountInString(text) <= length {
+		return text
+	}
+	runes := []rune(text)
+	head := int(math.Ceil(float64(length-1) * 0.6))
+	tail := length - 1 - head
+	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
+}
+
+// number returns the digits that a story's id begins with: "14" of "14_story_login", "" when there are none.
+func number(storyID string) string {
+	digits, _, found := strings.Cut(storyID, "_")
+	if !found || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	return digits
+}

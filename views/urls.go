@@ -1,0 +1,49 @@
+package views
+
+import (
+	"net/url"
+	"strconv"
+)
+
+// Addresses of the console's pages and of the forms on them.
+const (
+	OverviewURL  = "/"
+	ProjectsURL  = "/projects"
+	AgentsURL    = "/agents"
+	EventsURL    = "/events"
+	BotConfigURL = "/bot-config"
+	LoginURL     = "/login"
+	SignInURL    = "/oauth/authorize"
+	SignOutURL   = "/sign-out"
+	SwitchURL    = "/switch"
+	ThemeURL     = "/theme"
+)
+
+// ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
+func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
+
+// RemoveProjectURL is where the form that removes a project is sent.
+func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
+
+// RestoreProjectURL is where the form that takes a removal back is sent.
+const RestoreProjectURL = "/restore-project"
+
+// withQuery appends the parameters that are not empty, in the given order: key, value, key, value, …
+func withQuery(path string, pairs ...string) string {
+	separator := "?"
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			path += separator + pairs[i] + "=" + url.QueryEscape(pairs[i+1])
+			separator = "&"
+		}
+	}
+	return path
+}
+
+// id is how an event id stands in an address; 0 is none.
+func id(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,110 @@
+// Package views is the console's HTML. A page and the part of it that refreshes itself are two components, and the page
+// contains the part; both are functions of their props alone. Nothing is looked up while rendering, and nothing is
+// inline: no script, no style, no handler.
+package views
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/yard"
+)
+
+// Page names an entry of the navigation.
+type Page string
+
+const (
+	PageOverview Page = "Overview"
+	PageProjects Page = "Projects"
+	PageAgents   Page = "Agents"
+	PageEvents   Page = "Events"
+	PageBot      Page = "Bot"
+	PageOther    Page = "" // in none of them
+)
+
+// Theme is the reader's choice of colours.
+type Theme string
+
+const (
+	ThemeSystem Theme = "" // as the system says
+	ThemeLight  Theme = "light"
+	ThemeDark   Theme = "dark"
+)
+
+// Frame is what the layout around a page shows.
+type Frame struct {
+	Title    string // of the page; the product's name is added
+	Page     Page
+	Path     string // path and query of this page: forms of the frame come back to it
+	Projects []yard.Project
+	Active   string // "" for none
+	SignIn   yard.SignInStatus
+	Theme    Theme
+	Notice   Notice
+	Scripts  []string // files of package static that only this page needs
+	Bare     bool     // without navigation: who reads this has not logged in
+	Now      time.Time
+}
+
+// Notice says, once, what an action has done.
+type Notice struct {
+	Text   string // "" for none
+	Failed bool
+	Undo   Undo
+}
+
+// Undo is a form that takes an action back.
+type Undo struct {
+	URL   string // "" for none
+	Name  string // of its one field
+	Value string
+}
+
+// LiveEvery is how often a part asks for news of itself.
+const LiveEvery = "3s"
+
+// live are the attributes of a part that refreshes itself from url, which carries the part's version as v. The part needs
+// an id. An answer of 204 leaves it as it is.
+func live(url string) templ.Attributes {
+	return templ.Attributes{
+		"data-live":  true,
+		"hx-get":     url,
+		"hx-trigger": "every " + LiveEvery + ", refresh",
+		"hx-target":  "this",
+		"hx-swap":    "morph",
+		"hx-sync":    "this:drop",
+	}
+}
+
+// enhanced are the attributes of a plain form: with scripts, the page that answers it is morphed into this one, so that
+// focus and scroll stay.
+func enhanced() templ.Attributes {
+	return templ.Attributes{
+		"hx-boost":       "true",
+		"hx-target":      "body",
+		"hx-swap":        "morph:innerHTML",
+		"hx-replace-url": "true",
+	}
+}
+
+// htmxConfig keeps htmx within the content security policy and has it show pages that answer with an error.
+const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"disableInheritance":true,` +
+	`"historyCacheSize":0,"refreshOnHistoryMiss":true,"scrollIntoViewOnBoost":false,"timeout":10000,` +
+	`"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`
+
+func pageTitle(title string) string { return title + " · Switchyard" }
+
+func boolean(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+func themeAttributes(t Theme) templ.Attributes {
+	if t == ThemeSystem {
+		return nil
+	}
+	return templ.Attributes{"data-theme": string(t)}
+}
