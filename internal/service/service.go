@@ -21,6 +21,9 @@ type Options struct {
 	Log     *slog.Logger
 	BotFile BotFile
 	Bot     Bot
+	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
+	Provider    SignInProvider
+	Credentials CredentialsFile
 }
 
 // Service is the gateway's rules over its store. Its methods are safe for concurrent use.
@@ -31,6 +34,9 @@ type Service struct {
 	bot      Bot
 	botSaves chan struct{} // holds one value while a save is under way
 	stream   stream
+
+	provider    SignInProvider
+	credentials CredentialsFile
 }
 
 // New returns a Service over what o holds, with the registry loaded.
@@ -41,6 +47,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		botFile:  o.BotFile,
 		bot:      o.Bot,
 		botSaves: make(chan struct{}, 1),
+
+		provider:    o.Provider,
+		credentials: o.Credentials,
 	}
 	if err := s.loadStream(ctx); err != nil {
 		return nil, err

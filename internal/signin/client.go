@@ -1,0 +1,104 @@
+// Package signin is the OAuth side of signing in: PKCE, the flows that wait for their callback, the exchange of a
+// code for tokens, and the credentials file. It must never know pages, handlers or who calls it.
+package signin
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// Config names the identity provider. Sign-in works once all four are set.
+type Config struct {
+	AuthorizeURL string // where the browser is sent; its own query is kept
+	TokenURL     string // where codes are exchanged
+	ClientID     string
+	Product      string // stands in the scope user:sessions:<product>_code
+}
+
+// Complete reports whether everything is set.
+func (c Config) Complete() bool {
+	return c.AuthorizeURL != "" && c.TokenURL != "" && c.ClientID != "" && c.Product != ""
+}
+
+func (c Config) scopes() []string {
+	return []string{"user:inference", "user:profile", "user:mcp_servers", "user:sessions:" + c.Product + "_code", "user:file_upload"}
+}
+
+// Client signs people in at one identity provider. It is safe for concurrent use.
+type Client struct {
+	config    Config
+	flows     *flows
+	transport http.RoundTripper
+}
+
+// New returns a client for a complete configuration.
+func New(c Config, log *slog.Logger) *Client {
+	return &Client{config: c, flows: newFlows(log), transport: newTransport()}
+}
+
+// Begin starts a flow and returns the address at which a browser continues it. The flow waits for its callback,
+// however long, in memory only.
+func (c *Client) Begin(redirectURI string) (address string) {
+	f := flow{verifier: randomText(verifierLength), redirectURI: redirectURI}
+	state := c.flows.add(f)
+	return c.config.authorizeAddress(f, state)
+}
+
+// Redeem ends the flow of that state and exchanges the code for tokens. The state works once, whatever becomes of the
+// exchange, which ends within 15 s. Every error is a *yard.SignInError.
+func (c *Client) Redeem(ctx context.Context, code, state string) (yard.Credentials, error) {
+	f, ok := c.flows.take(state)
+	if !ok {
+		return yard.Credentials{}, &yard.SignInError{Outcome: yard.SignInUnknownState}
+	}
+	answer, err := c.exchange(ctx, f, code, state)
+	if err != nil {
+		return yard.Credentials{}, err
+	}
+	return yard.Credentials{
+		AccessToken:  yard.Secret(answer.accessToken),
+		RefreshToken: yard.Secret(answer.refreshToken),
+		ExpiresAt:    expiry(time.Now(), answer.expiresIn),
+		Scopes:       c.config.scopes(),
+	}, nil
+}
+
+// authorizeAddress appends the parameters in the specification's order to the configured address.
+func (c Config) authorizeAddress(f flow, state string) string {
+	base, _, _ := strings.Cut(c.AuthorizeURL, "#") // a fragment would swallow the query
+	var b strings.Builder
+	b.WriteString(base)
+	switch {
+	case !strings.Contains(base, "?"):
+		b.WriteByte('?')
+	case !strings.HasSuffix(base, "?") && !strings.HasSuffix(base, "&"):
+		b.WriteByte('&')
+	}
+	b.WriteString("code=true&client_id=" + escape(c.ClientID) + "&response_type=code")
+	b.WriteString("&redirect_uri=" + escape(f.redirectURI))
+	b.WriteString("&scope=" + escape(strings.Join(c.scopes(), " ")))
+	b.WriteString("&code_challenge=" + escape(challenge(f.verifier)) + "&code_challenge_method=S256")
+	b.WriteString("&state=" + escape(state))
+	return b.String()
+}
+
+// escape keeps A-Z a-z 0-9 - _ . ~ and writes every other byte as % and two upper-case hex digits.
+// url.QueryEscape would write a space as +.
+func escape(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_.~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package signin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"switchyard/internal/files"
+	"switchyard/internal/yard"
+)
+
+// recordKey is the top-level key of our record in the credentials file. All others belong to someone else.
+const recordKey = "oauth"
+
+// ErrNoRecord means that the credentials file has no well-formed record.
+var ErrNoRecord = errors.New("holds no sign-in")
+
+// File is the credentials file at a path: {"oauth": {…}} and whatever else other programs keep beside it.
+// Several processes may use it at once.
+type File struct{ path string }
+
+// NewFile returns the credentials file at path, which need not exist.
+func NewFile(path string) *File { return &File{path: path} }
+
+// Tidy removes what killed writers left beside the file and makes it readable by its owner only.
+func (f *File) Tidy() error {
+	return errors.Join(files.SweepOrphans(f.path), files.Restrict(f.path))
+}
+
+// record is the stored form of credentials. The two last are null: no sign-in of ours knows them.
+type record struct {
+	AccessToken      string   `json:"access_token"`
+	RefreshToken     string   `json:"refresh_token"`
+	ExpiresAt        uint64   `json:"expires_at"`
+	Scopes           []string `json:"scopes"`
+	SubscriptionType *string  `json:"subscription_type"`
+	RateLimitTier    *string  `json:"rate_limit_tier"`
+}
+
+// Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is no
+// JSON object, or has no record with the texts access_token and refresh_token and the unsigned integer expires_at.
+func (f *File) Read() (yard.Credentials, error) {
+	members, err := f.read()
+	if err != nil {
+		return yard.Credentials{}, err
+	}
+	var fields map[string]json.RawMessage
+	var access, refresh *string
+	if json.Unmarshal(members.get(recordKey), &fields) != nil ||
+		json.Unmarshal(fields["access_token"], &access) != nil || access == nil ||
+		json.Unmarshal(fields["refresh_token"], &refresh) != nil || refresh == nil {
+		return yard.Credentials{}, ErrNoRecord
+	}
+	expiresAt, err := parseUnsigned(fields["expires_at"])
+	if err != nil {
+		return yard.Credentials{}, ErrNoRecord
+	}
+	return yard.Credentials{AccessToken: yard.Secret(*access), RefreshToken: yard.Secret(*refresh), ExpiresAt: expiresAt}, nil
+}
+
+// Write stores c in place of the record that is there and keeps every other key. It fails, and changes nothing,
+// when the file is no JSON object.
+func (f *File) Write(c yard.Credentials) error {
+	value, err := json.Marshal(record{
+		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),
+		ExpiresAt: c.ExpiresAt, Scopes: c.Scopes,
+	})
+	if err != nil {
+		return err
+	}
+	return f.change(func(o object) object { return o.set(recordKey, value) })
+}
+
+// Remove removes the record and keeps every other key. Without a file or a record it does nothing.
+func (f *File) Remove() error {
+	return f.change(func(o object) object { return o.remove(recordKey) })
+}
+
+// change replaces the file by what fn makes of it, under the lock.
+func (f *File) change(fn func(object) object) error {
+	unlock, err := files.Lock(f.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	before, err := f.read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	after := fn(before).encode()
+	if bytes.Equal(after, before.encode()) {
+		return nil
+	}
+	return files.WriteAtomic(f.path, after)
+}
+
+func (f *File) read() (object, error) {
+	// A pipe or a device would block, or never end.
+	if info, err := os.Stat(f.path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: f.path, Err: errors.New("is not a regular file")}
+	}
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, err
+	}
+	o, err := parseObject(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", f.path, err)
+	}
+	return o, nil
+}

@@ -1,0 +1,182 @@
+// Package signintest is an identity provider for tests. It is as strict as a good real one: it checks every
+// parameter, S256 included, and takes each code once.
+package signintest
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What the provider knows of its one client, and what it gives out. AccessToken and RefreshToken are canaries:
+// no log and no page may show them.
+const (
+	ClientID     = "client-4711"
+	Product      = "example"
+	Scope        = "user:inference user:profile user:mcp_servers user:sessions:example_code user:file_upload"
+	AccessToken  = "canary-access-token"
+	RefreshToken = "canary-refresh-token"
+	ExpiresIn    = 3600 // seconds
+)
+
+// Provider is an identity provider on a loopback port of its own. Its authorize page has the links Allow and Deny.
+type Provider struct {
+	AuthorizeURL string
+	TokenURL     string
+
+	mu        sync.Mutex
+	grants    map[string]grant // by code
+	answer    http.HandlerFunc // stands in for the token endpoint when set
+	exchanges int
+	secrets   []string
+}
+
+type grant struct{ redirectURI, challenge, state string }
+
+// New starts a provider that ends with the test.
+func New(t testing.TB) *Provider {
+	p := &Provider{grants: map[string]grant{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /authorize", p.authorize)
+	mux.HandleFunc("/token", p.token)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	p.AuthorizeURL, p.TokenURL = server.URL+"/authorize", server.URL+"/token"
+	return p
+}
+
+// Answer makes h the token endpoint from now on; nil brings the true one back.
+func (p *Provider) Answer(h http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = h
+}
+
+// Exchanges is the number of requests that the token endpoint got.
+func (p *Provider) Exchanges() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exchanges
+}
+
+// Secrets are the codes, verifiers and tokens that went over the wire so far.
+func (p *Provider) Secrets() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{AccessToken, RefreshToken}, p.secrets...)
+}
+
+// Approve is what happens when a person who was sent to address allows the sign-in: the browser goes to callback.
+func (p *Provider) Approve(t testing.TB, address string) (callback string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if callback, err = p.approve(u.RawQuery); err != nil {
+		t.Fatalf("the provider refuses %s: %v", address, err)
+	}
+	return callback
+}
+
+var (
+	redirects  = regexp.MustCompile(`^http://localhost:[0-9]+/callback$`)
+	challenges = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	states     = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
+	verifiers  = regexp.MustCompile(`^[A-Za-z0-9]{128}$`)
+)
+
+func (p *Provider) approve(query string) (callback string, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return "", err
+	}
+	g := grant{values.Get("redirect_uri"), values.Get("code_challenge"), values.Get("state")}
+	for name, ok := range map[string]bool{
+		"code":                  values.Get("code") == "true",
+		"client_id":             values.Get("client_id") == ClientID,
+		"response_type":         values.Get("response_type") == "code",
+		"redirect_uri":          redirects.MatchString(g.redirectURI),
+		"scope":                 values.Get("scope") == Scope,
+		"code_challenge":        challenges.MatchString(g.challenge),
+		"code_challenge_method": values.Get("code_challenge_method") == "S256",
+		"state":                 states.MatchString(g.state),
+	} {
+		if !ok {
+			return "", fmt.Errorf("bad %s: %q", name, values.Get(name))
+		}
+	}
+	code := "canary-code-" + rand.Text()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grants[code] = g
+	p.secrets = append(p.secrets, code)
+	return g.redirectURI + "?code=" + code + "&state=" + g.state, nil
+}
+
+func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
+	callback, err := p.approve(r.URL.RawQuery)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	address, _, _ := strings.Cut(callback, "?")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, `<!doctype html><title>Provider</title><h1>Provider</h1><a id="allow" href="%s">Allow</a> <a id="deny" href="%s">Deny</a>`,
+		html.EscapeString(callback), html.EscapeString(address+"?error=access_denied&error_description=The+person+said+no"))
+}
+
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.exchanges++
+	answer := p.answer
+	p.mu.Unlock()
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	if err := p.redeem(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q,"expires_in":%d,"token_type":"Bearer","scope":%q}`,
+		AccessToken, RefreshToken, ExpiresIn, Scope)
+}
+
+func (p *Provider) redeem(r *http.Request) error {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+		return fmt.Errorf("%s of %s", r.Method, r.Header.Get("Content-Type"))
+	}
+	var body map[string]string
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.secrets = append(p.secrets, body["code_verifier"])
+	g, ok := p.grants[body["code"]]
+	delete(p.grants, body["code"])
+	sum := sha256.Sum256([]byte(body["code_verifier"]))
+	switch {
+	case !ok:
+		return fmt.Errorf("the code is unknown or used")
+	case len(body) != 6 || body["grant_type"] != "authorization_code" || body["client_id"] != ClientID:
+		return fmt.Errorf("the body has other fields")
+	case body["redirect_uri"] != g.redirectURI || body["state"] != g.state:
+		return fmt.Errorf("redirect_uri or state is not the one of the authorization")
+	case !verifiers.MatchString(body["code_verifier"]) || base64.RawURLEncoding.EncodeToString(sum[:]) != g.challenge:
+		return fmt.Errorf("code_verifier does not fit code_challenge")
+	}
+	return nil
+}
