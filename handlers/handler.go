@@ -3,12 +3,14 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"switchyard/internal/yard"
 )
@@ -46,15 +48,23 @@ func (e errorWriter) logCause(r *http.Request, err error) {
 
 // writeJSON encodes v before it writes the status.
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil { // only a programming mistake can get here
-		panic(err)
-	}
+	body := encodeJSON(v)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone
+}
+
+// encodeJSON encodes v with <, > and & as they are, which nosniff and the media type make safe.
+func encodeJSON(v any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil { // only a programming mistake can get here
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 type requestIDKey struct{}
@@ -84,4 +94,14 @@ func identify(log *slog.Logger, next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refused makes every failure but those of the codes listed a 400 with the same message, as some endpoints document
+// it; what the message hides is logged.
+func (e errorWriter) refused(r *http.Request, err error, but ...yard.Code) error {
+	if slices.Contains(but, yard.CodeOf(err)) {
+		return err
+	}
+	e.logCause(r, err)
+	return yard.Errorf(yard.Invalid, "%s", yard.MessageOf(err))
 }

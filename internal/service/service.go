@@ -10,6 +10,7 @@ import (
 
 // Store is everything that the service keeps. Each part is declared in the file that uses it.
 type Store interface {
+	projectStore
 	eventStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
@@ -30,6 +31,7 @@ type Options struct {
 type Service struct {
 	store    Store
 	log      *slog.Logger
+	registry registry
 	botFile  BotFile
 	bot      Bot
 	botSaves chan struct{} // holds one value while a save is under way
@@ -50,6 +52,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 
 		provider:    o.Provider,
 		credentials: o.Credentials,
+	}
+	if err := s.loadRegistry(ctx); err != nil {
+		return nil, err
 	}
 	if err := s.loadStream(ctx); err != nil {
 		return nil, err

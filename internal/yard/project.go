@@ -2,6 +2,7 @@ package yard
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,8 +11,9 @@ import (
 
 // Limits of a project entry, in characters after trimming.
 const (
-	MaxProjectName = 100
-	MaxProjectURL  = 2000
+	MaxProjectName  = 100
+	MaxProjectURL   = 2000
+	MaxProjectToken = 1000
 )
 
 // Project is an entry of the registry. Token, when set, is sent to the project server as a bearer token.
@@ -78,6 +80,17 @@ func checkProjectURL(text string) error {
 	return nil
 }
 
+// CheckProjectToken returns an Invalid error unless token can stand in an Authorization header.
+func CheckProjectToken(token Secret) error {
+	if len(token) > MaxProjectToken {
+		return Errorf(Invalid, "token: must be at most %d characters", MaxProjectToken)
+	}
+	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Errorf(Invalid, "token: must be of ASCII letters, digits and signs, without spaces")
+	}
+	return nil
+}
+
 // Endpoint returns the address of path (which begins with a slash) on the project server.
 // A path in URL is kept and a slash at its end does not double.
 func (p Project) Endpoint(path string) string {
@@ -94,12 +107,16 @@ type Registry struct {
 	Projects []Project
 }
 
+// Index returns where the project of that name stands in Projects, or false and where it would.
+func (r *Registry) Index(name string) (int, bool) {
+	return slices.BinarySearchFunc(r.Projects, name, func(p Project, name string) int { return strings.Compare(p.Name, name) })
+}
+
 // Find returns the project of that name.
 func (r *Registry) Find(name string) (Project, bool) {
-	for _, p := range r.Projects {
-		if p.Name == name {
-			return p, true
-		}
+	i, found := r.Index(name)
+	if !found {
+		return Project{}, false
 	}
-	return Project{}, false
+	return r.Projects[i], true
 }

@@ -1,0 +1,99 @@
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"switchyard/internal/service"
+)
+
+// Gateway is what the gateway's HTTP is made of.
+type Gateway struct {
+	Service *service.Service
+	Log     *slog.Logger
+	// AllowHosts are host names to answer to besides the built-in ones.
+	AllowHosts []string
+}
+
+// gateway holds the handlers; each file adds those of its noun.
+type gateway struct {
+	Gateway
+	errorWriter
+}
+
+// Handler returns the gateway's HTTP: first the request gets its id, then come the guards, then the routes.
+func (g Gateway) Handler() http.Handler {
+	h := &gateway{g, errorWriter{g.Log}}
+	return identify(g.Log, guard(g.AllowHosts, h.routes()))
+}
+
+// routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
+func (g *gateway) routes() chi.Router {
+	r := chi.NewRouter()
+	r.Use(middleware.GetHead)
+	r.NotFound(notFound)
+	r.MethodNotAllowed(methodNotAllowed(r))
+
+	r.Get("/healthz", g.healthz)
+	r.Get("/readyz", g.api(plainForm, g.readyz))
+
+	r.Get("/gateway/mode", g.api(plainForm, g.mode))
+
+	r.Get("/api/gateway", g.api(plainForm, g.registry))
+	r.Post("/api/gateway/switch", g.api(okForm, g.switchProject))
+	r.Post("/api/gateway/projects", g.api(plainForm, g.addProject))
+	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
+	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
+
+	return r
+}
+
+// pathParam returns a parameter of the path, decoded. chi matches the escaped path where that differs from the default
+// escaping of the plain one ("a%2Fb"), and the plain one otherwise ("50%").
+func pathParam(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	plain, err := url.PathUnescape(value)
+	if err != nil { // net/http has parsed the whole path already
+		return value
+	}
+	return plain
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	plainForm(w, http.StatusNotFound, "not found")
+}
+
+// methodNotAllowed answers 405 with the methods that the path does take.
+func methodNotAllowed(routes chi.Routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.RawPath
+		if path == "" {
+			path = r.URL.Path
+		}
+		takes := func(method string) bool { return routes.Match(chi.NewRouteContext(), method, path) }
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if !takes(method) {
+				continue
+			}
+			allowed = append(allowed, method)
+			if method == http.MethodGet && !takes(http.MethodHead) { // a HEAD route is there to refuse it
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+		if len(allowed) == 0 {
+			notFound(w, r)
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		plainForm(w, http.StatusMethodNotAllowed, "method not allowed")
+	}
+}

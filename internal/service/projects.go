@@ -1,0 +1,208 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"switchyard/internal/yard"
+)
+
+type projectStore interface {
+	Registry(ctx context.Context) (active string, projects []yard.Project, err error)
+	AddProjects(ctx context.Context, active string, projects ...yard.Project) error
+	UpdateProject(ctx context.Context, p yard.Project) error
+	RemoveProject(ctx context.Context, name string) error
+	SetActive(ctx context.Context, name string) error
+}
+
+// registry is the project registry in memory, written through to the store: readers take a snapshot and no lock.
+type registry struct {
+	// mu makes check, store and publish one step. Who must not see a project vanish meanwhile holds it for reading.
+	mu      sync.RWMutex
+	current atomic.Pointer[registrySnapshot]
+}
+
+type registrySnapshot struct {
+	yard.Registry
+	outdated chan struct{} // closed when a newer snapshot is published
+}
+
+// publish makes next the registry and wakes who waits for a change. Callers hold mu, or are the only ones yet.
+func (r *registry) publish(next yard.Registry) {
+	old := r.current.Load()
+	if old != nil {
+		next.Version = old.Version + 1
+	}
+	r.current.Store(&registrySnapshot{next, make(chan struct{})})
+	if old != nil {
+		close(old.outdated)
+	}
+}
+
+func (s *Service) loadRegistry(ctx context.Context) error {
+	active, projects, err := s.store.Registry(ctx)
+	if err == nil {
+		s.registry.publish(yard.Registry{Active: active, Projects: projects})
+	}
+	return err
+}
+
+// Registry returns the registry as it is now. It is shared: nobody may change it.
+func (s *Service) Registry() *yard.Registry { return &s.registry.current.Load().Registry }
+
+// RegistryChanged returns a channel that is closed at the next change. Ask for it before looking at the registry.
+func (s *Service) RegistryChanged() <-chan struct{} { return s.registry.current.Load().outdated }
+
+// AddProject registers a project; name and url are trimmed. A nil token is none.
+// It returns Invalid for what cannot be a project and Conflict for a name that is taken.
+func (s *Service) AddProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	return s.addProject(ctx, name, url, token)
+}
+
+// UpdateProject changes a project's url, and its token unless that is nil ("" removes it).
+// It returns Invalid and NotFound.
+func (s *Service) UpdateProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	return s.updateProject(ctx, name, url, token)
+}
+
+// EnsureProject adds a project or, where the name exists, changes it as UpdateProject does.
+func (s *Service) EnsureProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	name = strings.TrimSpace(name)
+	if _, found := s.Registry().Find(name); found {
+		return s.updateProject(ctx, name, url, token)
+	}
+	return s.addProject(ctx, name, url, token)
+}
+
+// SeedProjects registers projects, all or none, and makes the first the active one, if the registry is empty;
+// otherwise it does nothing. Tokens stay unset.
+func (s *Service) SeedProjects(ctx context.Context, projects []yard.Project) error {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	if len(projects) == 0 || len(s.Registry().Projects) > 0 {
+		return nil
+	}
+	seeds := make([]yard.Project, len(projects))
+	for i, p := range projects {
+		var err error
+		if seeds[i], err = yard.NewProject(p.Name, p.URL); err != nil {
+			return err
+		}
+		for _, earlier := range seeds[:i] {
+			if earlier.Name == seeds[i].Name {
+				return conflict(earlier.Name)
+			}
+		}
+	}
+	active := seeds[0].Name
+	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
+		return err
+	}
+	slices.SortFunc(seeds, func(a, b yard.Project) int { return strings.Compare(a.Name, b.Name) })
+	s.registry.publish(yard.Registry{Active: active, Projects: seeds})
+	return nil
+}
+
+// RemoveProject removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
+// It returns NotFound.
+func (s *Service) RemoveProject(ctx context.Context, name string) error {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	next := *s.Registry()
+	i, found := next.Index(name)
+	if !found {
+		return unknownProject(name)
+	}
+	if err := s.store.RemoveProject(ctx, name); err != nil {
+		return err
+	}
+	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
+	if next.Active == name {
+		next.Active = ""
+	}
+	s.registry.publish(next)
+	return nil
+}
+
+// Switch makes a project the active one. It returns NotFound.
+func (s *Service) Switch(ctx context.Context, name string) error {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	next := *s.Registry()
+	if _, found := next.Find(name); !found {
+		return unknownProject(name)
+	}
+	if err := s.store.SetActive(ctx, name); err != nil {
+		return err
+	}
+	next.Active = name
+	s.registry.publish(next)
+	return nil
+}
+
+func (s *Service) addProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+	p, err := newProject(name, url, token)
+	if err != nil {
+		return yard.Project{}, err
+	}
+	next := *s.Registry()
+	i, found := next.Index(p.Name)
+	if found {
+		return yard.Project{}, conflict(p.Name)
+	}
+	if err := s.store.AddProjects(ctx, "", p); err != nil {
+		return yard.Project{}, err
+	}
+	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
+	s.registry.publish(next)
+	return p, nil
+}
+
+func (s *Service) updateProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+	next := *s.Registry()
+	i, found := next.Index(name)
+	if !found {
+		return yard.Project{}, unknownProject(name)
+	}
+	old := next.Projects[i]
+	if token == nil {
+		token = &old.Token
+	}
+	p, err := newProject(name, url, token)
+	if err != nil || p == old {
+		return p, err
+	}
+	if err := s.store.UpdateProject(ctx, p); err != nil {
+		return yard.Project{}, err
+	}
+	next.Projects = slices.Clone(next.Projects)
+	next.Projects[i] = p
+	s.registry.publish(next)
+	return p, nil
+}
+
+func newProject(name, url string, token *yard.Secret) (yard.Project, error) {
+	p, err := yard.NewProject(name, url)
+	if err != nil || token == nil {
+		return p, err
+	}
+	p.Token = *token
+	return p, yard.CheckProjectToken(p.Token)
+}
+
+func conflict(name string) error {
+	return yard.Errorf(yard.Conflict, "project '%s' already exists", name)
+}
+
+func unknownProject(name string) error {
+	return yard.Errorf(yard.NotFound, "project '%s' does not exist", name)
+}

@@ -1,0 +1,201 @@
+package service_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// reopen returns a service over the database in dir, as after a restart.
+func reopen(t *testing.T, dir string) (*service.Service, func()) {
+	t.Helper()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := service.New(t.Context(), service.Options{Store: db, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() { db.Close() }
+}
+
+func names(r *yard.Registry) string {
+	var all []string
+	for _, p := range r.Projects {
+		all = append(all, p.Name+"="+p.URL+"="+p.Token.Reveal())
+	}
+	return strings.Join(all, " ") + " active " + r.Active
+}
+
+func TestRegistryOutlivesRestart(t *testing.T) {
+	dir := t.TempDir()
+	s, shut := reopen(t, dir)
+	ctx := t.Context()
+	token, none := yard.Secret("s3cret"), yard.Secret("")
+	steps := []func() error{
+		func() error { _, err := s.AddProject(ctx, " beta\u2003", " http://b \n", &token); return err },
+		func() error { _, err := s.AddProject(ctx, "alpha", "http://a/x/", nil); return err },
+		func() error { _, err := s.AddProject(ctx, "Zulu", "http://z", &token); return err },
+		func() error { _, err := s.AddProject(ctx, "Ähre/50%", "https://ä.example", nil); return err },
+		func() error { return s.Switch(ctx, "beta") },
+		func() error { _, err := s.UpdateProject(ctx, "beta", "http://b2", nil); return err },
+		func() error { _, err := s.UpdateProject(ctx, "Zulu", "http://z", &none); return err },
+		func() error { _, err := s.EnsureProject(ctx, " alpha ", "http://a2", nil); return err },
+		func() error { _, err := s.EnsureProject(ctx, "new", "http://n", nil); return err },
+		func() error { return s.RemoveProject(ctx, "Ähre/50%") },
+	}
+	for i, step := range steps {
+		if err := step(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+	want := "Zulu=http://z= alpha=http://a2= beta=http://b2=s3cret new=http://n= active beta"
+	if got := names(s.Registry()); got != want {
+		t.Errorf("registry:\n got %s\nwant %s", got, want)
+	}
+	shut()
+	s, shut = reopen(t, dir)
+	defer shut()
+	if got := names(s.Registry()); got != want {
+		t.Errorf("registry after a restart:\n got %s\nwant %s", got, want)
+	}
+	if err := s.RemoveProject(ctx, "beta"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Registry().Active; got != "" {
+		t.Errorf("active after its removal: %q", got)
+	}
+}
+
+func TestRefusedChangesChangeNothing(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	defer shut()
+	ctx := t.Context()
+	if _, err := s.AddProject(ctx, "alpha", "http://a", nil); err != nil {
+		t.Fatal(err)
+	}
+	before, changed := s.Registry(), s.RegistryChanged()
+	control := yard.Secret("a\nb")
+	for name, test := range map[string]struct {
+		change func() error
+		code   yard.Code
+		text   string
+	}{
+		"duplicate":            {func() error { _, err := s.AddProject(ctx, " alpha ", "http://b", nil); return err }, yard.Conflict, "project 'alpha' already exists"},
+		"bad url":              {func() error { _, err := s.AddProject(ctx, "b", "ftp://b", nil); return err }, yard.Invalid, "url: "},
+		"bad token":            {func() error { _, err := s.AddProject(ctx, "b", "http://b", &control); return err }, yard.Invalid, "token: "},
+		"update of unknown":    {func() error { _, err := s.UpdateProject(ctx, "b", "http://b", nil); return err }, yard.NotFound, "project 'b' does not exist"},
+		"update to bad url":    {func() error { _, err := s.UpdateProject(ctx, "alpha", "", nil); return err }, yard.Invalid, "url: "},
+		"switch to unknown":    {func() error { return s.Switch(ctx, "b") }, yard.NotFound, "project 'b' does not exist"},
+		"removal of unknown":   {func() error { return s.RemoveProject(ctx, "") }, yard.NotFound, "project '' does not exist"},
+		"ensure with bad name": {func() error { _, err := s.EnsureProject(ctx, "..", "http://b", nil); return err }, yard.Invalid, "name: "},
+	} {
+		err := test.change()
+		if yard.CodeOf(err) != test.code || !strings.HasPrefix(yard.MessageOf(err), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	select {
+	case <-changed:
+		t.Error("a change was announced")
+	default:
+	}
+	if s.Registry() != before {
+		t.Error("the registry changed")
+	}
+}
+
+func TestOneOfManyAddsOfANameSucceeds(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	defer shut()
+	var group sync.WaitGroup
+	results := make(chan error, 100)
+	for i := range 100 {
+		group.Go(func() {
+			_, err := s.AddProject(t.Context(), "alpha", fmt.Sprintf("http://%d", i), nil)
+			results <- err
+		})
+	}
+	group.Wait()
+	close(results)
+	codes := map[yard.Code]int{}
+	for err := range results {
+		codes[yard.CodeOf(err)]++
+	}
+	if codes[""] != 1 || codes[yard.Conflict] != 99 {
+		t.Errorf("results: %v", codes)
+	}
+}
+
+func TestChangesAreAnnounced(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	defer shut()
+	for i, change := range []func() error{
+		func() error { _, err := s.AddProject(t.Context(), "a", "http://a", nil); return err },
+		func() error { return s.Switch(t.Context(), "a") },
+		func() error { _, err := s.UpdateProject(t.Context(), "a", "http://b", nil); return err },
+		func() error { return s.RemoveProject(t.Context(), "a") },
+	} {
+		changed, version := s.RegistryChanged(), s.Registry().Version
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changed:
+		default:
+			t.Errorf("change %d was not announced", i)
+		}
+		if s.Registry().Version <= version {
+			t.Errorf("change %d did not raise the version", i)
+		}
+	}
+}
+
+func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	defer shut()
+	twice := []yard.Project{{Name: "b", URL: "http://b"}, {Name: " b", URL: "http://c"}}
+	if err := s.SeedProjects(t.Context(), twice); yard.CodeOf(err) != yard.Conflict {
+		t.Errorf("a name twice: %v", err)
+	}
+	for _, seeds := range [][]yard.Project{
+		{},
+		{{Name: "b", URL: "http://b"}, {Name: "a", URL: "http://a"}},
+		{{Name: "late", URL: "http://late"}},
+	} {
+		if err := s.SeedProjects(t.Context(), seeds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := names(s.Registry()), "a=http://a= b=http://b= active b"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestNothingIsShownThatWasNotStored(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	if _, err := s.AddProject(t.Context(), "a", "http://a", nil); err != nil {
+		t.Fatal(err)
+	}
+	shut() // from here on the store fails
+	before := s.Registry()
+	if _, err := s.AddProject(t.Context(), "b", "http://b", nil); yard.CodeOf(err) != yard.Internal {
+		t.Errorf("add: %v", err)
+	}
+	if err := s.RemoveProject(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
+		t.Errorf("remove: %v", err)
+	}
+	if err := s.Switch(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
+		t.Errorf("switch: %v", err)
+	}
+	if s.Registry() != before {
+		t.Error("the registry changed")
+	}
+}

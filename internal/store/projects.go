@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"switchyard/internal/yard"
+)
+
+// activeKey is the active project's name in the state table; without a row there is none.
+const activeKey = "active_project"
+
+// Registry returns what is stored of the registry: the active project's name, "" when there is none, and the projects
+// ordered by name, byte by byte.
+func (db *DB) Registry(ctx context.Context) (active string, projects []yard.Project, err error) {
+	// One transaction sees one state of both tables.
+	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return "", nil, translate(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only reads
+	err = tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", nil, translate(err)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT name, url, token FROM projects ORDER BY name")
+	if err != nil {
+		return "", nil, translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p yard.Project
+		if err := rows.Scan(&p.Name, &p.URL, &p.Token); err != nil {
+			return "", nil, translate(err)
+		}
+		projects = append(projects, p)
+	}
+	return active, projects, translate(rows.Err())
+}
+
+// AddProjects stores new projects, all or none, and when active is not "" makes it the active one.
+// It returns Conflict when one of the names exists.
+func (db *DB) AddProjects(ctx context.Context, active string, projects ...yard.Project) error {
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		for _, p := range projects {
+			_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL, p.Token.Reveal())
+			if err != nil {
+				return err
+			}
+		}
+		if active == "" {
+			return nil
+		}
+		_, err := tx.ExecContext(ctx, setActive, activeKey, active)
+		return err
+	})
+}
+
+// UpdateProject stores a project's url and token. It returns NotFound when there is none of that name.
+func (db *DB) UpdateProject(ctx context.Context, p yard.Project) error {
+	return db.changeOne(ctx, "UPDATE projects SET url = $2, token = $3 WHERE name = $1", p.Name, p.URL, p.Token.Reveal())
+}
+
+// RemoveProject removes a project, unassigns its agents and, when it is the active one, leaves none active.
+// Its events and reading positions stay. It returns NotFound when there is none of that name.
+func (db *DB) RemoveProject(ctx context.Context, name string) error {
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
+		if err != nil {
+			return err
+		}
+		if err := changed(result); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1", name); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
+		return err
+	})
+}
+
+// SetActive makes a project the active one. It returns NotFound when there is none of that name.
+func (db *DB) SetActive(ctx context.Context, name string) error {
+	return db.changeOne(ctx, setActive, activeKey, name)
+}
+
+const setActive = "INSERT INTO state (key, value) SELECT $1, name FROM projects WHERE name = $2" +
+	" ON CONFLICT (key) DO UPDATE SET value = excluded.value"

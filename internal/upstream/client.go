@@ -1,0 +1,149 @@
+// Package upstream is the client of project servers. It trusts none of them: time, size and place of every call are
+// bounded, and what goes wrong is an error in words that people understand.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+const (
+	// maxAnswer is the largest answer of a project server, in bytes after decompression.
+	maxAnswer = 8 << 20
+	// maxHeader is the largest header of an answer, in bytes.
+	maxHeader = 64 << 10
+	// smallAnswer is how much of an answer is read without asking for one of the largeAnswers places,
+	// so that no number of servers that send too much can fill the memory.
+	smallAnswer  = 256 << 10
+	largeAnswers = 4
+	// userAgent tells project servers who asks.
+	userAgent = "switchyard-gateway"
+)
+
+// Client calls project servers. It is safe for concurrent use.
+type Client struct {
+	http    *http.Client
+	timeout time.Duration
+	large   chan struct{}
+}
+
+// NewClient returns a Client whose calls take at most timeout each, connection and body included.
+func NewClient(timeout time.Duration) *Client {
+	dialer := &net.Dialer{Control: allowAddress}
+	return &Client{
+		http: &http.Client{
+			Transport: &http.Transport{
+				Proxy:                  nil, // not the environment's either: project servers are near
+				DialContext:            dialer.DialContext,
+				MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
+				MaxIdleConnsPerHost:    2, // the feed's and the pipeline's
+				IdleConnTimeout:        90 * time.Second,
+				MaxResponseHeaderBytes: maxHeader,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		timeout: timeout,
+		large:   make(chan struct{}, largeAnswers),
+	}
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call is one GET of a project server.
+type call struct {
+	path  string // begins with a slash
+	query url.Values
+	etag  string        // sent as If-None-Match unless ""
+	wait  time.Duration // how long the server was asked to hold its answer; added to the client's timeout
+}
+
+// answer is what a project server said: status 200, or 304 without a body where an ETag was sent.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // at most maxAnswer; valid until read returns
+}
+
+// get makes the call and hands the answer to read, whose error it returns. Every other failure, a status that read
+// does not expect among them, is a BadGateway error with a message for people; the end of ctx is ctx's own error.
+func (c *Client) get(ctx context.Context, p yard.Project, call call, read func(answer) error) error {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
+	defer cancel()
+	err := c.do(bounded, p, call, read)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return explain(err, bounded.Err() != nil, c.timeout)
+}
+
+func (c *Client) do(ctx context.Context, p yard.Project, call call, read func(answer) error) error {
+	address := p.Endpoint(call.path)
+	if len(call.query) > 0 {
+		address += "?" + call.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("Accept", "application/json")
+	if p.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+p.Token.Reveal())
+	}
+	if call.etag != "" {
+		request.Header.Set("If-None-Match", call.etag)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotModified && call.etag != "" {
+		return read(answer{status: response.StatusCode, header: response.Header})
+	}
+	if response.StatusCode != http.StatusOK {
+		return statusError(response)
+	}
+	body, release, err := c.readBody(ctx, response)
+	defer release()
+	if err != nil {
+		return err
+	}
+	return read(answer{response.StatusCode, response.Header, body})
+}
+
+// readBody reads the answer's body, waiting for a place when it is a large one. The caller releases the place.
+func (c *Client) readBody(ctx context.Context, response *http.Response) (body []byte, release func(), err error) {
+	release = func() {}
+	if response.ContentLength > maxAnswer {
+		return nil, release, errTooLarge
+	}
+	var buffer bytes.Buffer
+	if response.ContentLength > 0 && response.ContentLength < smallAnswer {
+		buffer.Grow(int(response.ContentLength) + bytes.MinRead)
+	}
+	if _, err := io.CopyN(&buffer, response.Body, smallAnswer); err == io.EOF {
+		return buffer.Bytes(), release, nil
+	} else if err != nil {
+		return nil, release, err
+	}
+	select {
+	case c.large <- struct{}{}:
+		release = func() { <-c.large }
+	case <-ctx.Done():
+		return nil, release, ctx.Err()
+	}
+	_, err = buffer.ReadFrom(io.LimitReader(response.Body, maxAnswer-smallAnswer+1))
+	if err == nil && buffer.Len() > maxAnswer {
+		err = errTooLarge
+	}
+	return buffer.Bytes(), release, err
+}
