@@ -28,15 +28,15 @@ type botTOML struct {
 
 const botHeader = "# The chat bot's configuration. Edits by hand are read at the next look or restart of the bot.\n\n"
 
-// Load reads the file. Without a file the transport is matrix and all else unset. A file that cannot be read or
-// parsed is an Internal error whose message says why, in words that hold no secret.
+// Load reads the file. Without a file the transport is matrix and all else unset. The error for a file that cannot be
+// read or parsed names it and says why, without any secret.
 func (f BotFile) Load() (yard.BotConfig, error) {
 	data, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return yard.BotConfig{Transport: yard.BotMatrix}, nil
 	}
 	if err != nil {
-		return yard.BotConfig{}, yard.Errorf(yard.Internal, "the bot configuration cannot be read: %v", err)
+		return yard.BotConfig{}, err
 	}
 	var content botTOML
 	if err := toml.Unmarshal(data, &content); err != nil {

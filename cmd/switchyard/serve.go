@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"switchyard/handlers"
+)
+
+const (
+	// drainLimit is how long a server that stops waits for its requests. The process, which must end within 10 s, has
+	// the rest for closing what they used.
+	drainLimit = 9 * time.Second
+	// headerLimit is how long the headers of a request may take.
+	headerLimit = 10 * time.Second
+	// idleLimit is longer than the pause between two polls of a console, so that they share a connection.
+	idleLimit = 2 * time.Minute
+	// maxHeader is the size of a request's headers, in bytes, over which the answer is 431.
+	maxHeader = 64 << 10
+)
+
+// newLogger returns a logger that writes to w as "text" or "json".
+func newLogger(w io.Writer, format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+// listen opens the listeners of address (HOST:PORT). The name localhost is 127.0.0.1 and ::1, both on one port:
+// were ::1 another program's, that would get what browsers send to http://localhost. Only on a machine without
+// IPv6 it is 127.0.0.1 alone, and the log says so.
+func listen(log *slog.Logger, address string) ([]net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if host == "localhost" {
+		return listenLocalhost(log, port)
+	}
+	network := "tcp"
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+		network = "tcp4" // Go would take 0.0.0.0 for all of IPv6 as well
+	}
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return []net.Listener{listener}, nil
+}
+
+// portTries is how often a free port of IPv4 is tried that may be taken on IPv6.
+const portTries = 10
+
+func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
+	for try := 1; ; try++ {
+		v4, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			return nil, err
+		}
+		v6, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(portOf(v4))))
+		switch {
+		case err == nil:
+			return []net.Listener{v4, v6}, nil
+		case errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT):
+			log.Warn("this machine has no IPv6: serving on 127.0.0.1 only")
+			return []net.Listener{v4}, nil
+		}
+		v4.Close()
+		if port != "0" || try == portTries {
+			return nil, err
+		}
+	}
+}
+
+func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
+
+// baseURL is where people reach what serves on listeners, opened for address.
+func baseURL(address string, listeners []net.Listener) string {
+	host, _, err := net.SplitHostPort(address)
+	if ip, ipErr := netip.ParseAddr(host); err != nil || host == "" || ipErr == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
+}
+
+// serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
+// for news, and returns when the others have ended, or after drainLimit.
+func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerLimit,
+		IdleTimeout:       idleLimit,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), ctx) },
+	}
+	failed := make(chan error, len(listeners))
+	for _, listener := range listeners {
+		go func() { failed <- server.Serve(listener) }()
+	}
+	select {
+	case err := <-failed: // the others cannot make up for it
+		server.Close()
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), drainLimit)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		log.Warn("some requests did not end in time and were cut off")
+		server.Close()
+	}
+	return nil
+}
