@@ -30,8 +30,9 @@ test: ## everything, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
 	CGO_ENABLED=1 go test -race -timeout 15m ./...
 
-bench: ## the benchmarks
+bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...
+	go run ./internal/bench -write docs/performance.md
 
 check: ## formatting, generated files, vet, staticcheck, dead code, tidy
 	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }

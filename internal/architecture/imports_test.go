@@ -34,8 +34,8 @@ var layers = []string{
 	"internal/yard",
 }
 
-// testSupport are packages that only tests use.
-var testSupport = []string{"internal/architecture", "internal/browsertest", "internal/signintest"}
+// testSupport are packages that only tests and measurements use.
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/browsertest", "internal/signintest"}
 
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.

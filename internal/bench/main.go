@@ -1,0 +1,98 @@
+// Command bench measures the built binary as a whole, over sockets, and prints a table of figures beside their goals.
+// Ratios are medians of adjacent runs against an nginx that serves the same bytes, where one is installed: absolute
+// figures of a shared machine drift, ratios do not.
+//
+//	go run ./internal/bench -binary bin/switchyard [-write docs/performance.md]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// row is one line of the table.
+type row struct {
+	what, measured, goal string
+	met                  bool
+}
+
+func main() {
+	binary := flag.String("binary", "bin/switchyard", "the program to measure")
+	write := flag.String("write", "", "write the table into this file, between its two marks")
+	only := flag.String("only", "", "measure only the sections whose name contains this")
+	flag.Parse()
+	if err := run(*binary, *write, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(binary, write, only string) error {
+	var err error
+	if binary, err = filepath.Abs(binary); err != nil {
+		return err
+	}
+	if workDir, err = os.MkdirTemp("", "switchyard-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(workDir)
+	sections := []struct {
+		name    string
+		measure func(binary string) ([]row, error)
+	}{
+		{"feed", measureFeed},
+		{"gateway", measureGateway},
+		{"pipeline", measurePipeline},
+		{"delivery", measureDelivery},
+		{"footprint", measureFootprint},
+		{"packages", measurePackages},
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "| what | measured | goal | |\n|---|---|---|---|\n")
+	for _, section := range sections {
+		if !strings.Contains(section.name, only) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring", section.name)
+		rows, err := section.measure(binary)
+		if err != nil {
+			return fmt.Errorf("%s: %w", section.name, err)
+		}
+		for _, r := range rows {
+			verdict := "missed"
+			if r.met {
+				verdict = "met"
+			}
+			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", r.what, r.measured, r.goal, verdict)
+		}
+	}
+	fmt.Print(table.String())
+	if write == "" {
+		return nil
+	}
+	return replaceTable(write, table.String())
+}
+
+// The table stands between these lines of the document.
+const (
+	tableBegin = "<!-- measured by make bench -->\n"
+	tableEnd   = "<!-- end -->\n"
+)
+
+func replaceTable(path, table string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(document), tableBegin)
+	_, after, closed := strings.Cut(rest, tableEnd)
+	if !found || !closed {
+		return fmt.Errorf("%s lacks the marks between which the table stands", path)
+	}
+	machine := fmt.Sprintf("%s, %d cores, %s/%s.\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	return os.WriteFile(path, []byte(before+tableBegin+machine+table+tableEnd+after), 0o644)
+}
