@@ -18,7 +18,6 @@ type Gateway struct {
 	Log     *slog.Logger
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
-	TeamChat   TeamChat
 }
 
 // gateway holds the handlers; each file adds those of its noun.
@@ -51,12 +50,8 @@ func (g *gateway) routes() chi.Router {
 	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
 	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
 
-	r.Get("/api/gateway/bot-config", g.api(plainForm, g.botConfig))
-	r.Post("/api/gateway/bot-config", g.api(okForm, g.saveBotConfig))
-	r.Get("/api/gateway/bot", g.api(plainForm, g.botStatus))
-	r.Post("/api/gateway/bot/test", g.api(okForm, g.testBot))
-	r.Post("/bot/team/events", g.teamEvents)
-	r.Post("/bot/team/commands", g.teamCommands)
+	r.Get("/api/gateway/events", g.api(plainForm, g.events))
+	r.Get("/api/gateway/events/stream", g.api(plainForm, g.eventStream))
 
 	return r
 }

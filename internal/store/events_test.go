@@ -13,16 +13,6 @@ import (
 	"switchyard/internal/yard"
 )
 
-func open(t testing.TB) *store.DB {
-	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
-
 func eventRecord(t testing.TB, text string) yard.Record {
 	t.Helper()
 	r, err := yard.ParseRecord(json.RawMessage(text))
@@ -65,7 +55,7 @@ func ids(events []yard.Event) []int64 {
 }
 
 func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
-	db := open(t)
+	db := openStore(t)
 	added := appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 2)), feedRead("beta"), feedRead("gamma", move(t, 1)))
 	if got := ids(added); !slices.Equal(got, []int64{1, 2, 3}) || added[2].Project != "gamma" {
 		t.Errorf("added %v", added)
@@ -87,7 +77,7 @@ func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
 }
 
 func TestContentIsStoredOncePerProjectAndTakesNoIDTheSecondTime(t *testing.T) {
-	db := open(t)
+	db := openStore(t)
 	appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 1)), feedRead("beta", move(t, 1)))
 	reordered := eventRecord(t, `{"timestamp_ms":1001,"to_stage":"3_qa","from_stage":"2_current","story_name":"Story 1","story_id":"1_story","kind":"StageTransition","id":7}`)
 	added := appendEvents(t, db, feedRead("alpha", reordered, move(t, 2), move(t, 1)))
@@ -97,7 +87,7 @@ func TestContentIsStoredOncePerProjectAndTakesNoIDTheSecondTime(t *testing.T) {
 }
 
 func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
-	db := open(t)
+	db := openStore(t)
 	appendEvents(t, db, feedRead("alpha", move(t, 1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -122,7 +112,7 @@ func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
 }
 
 func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
-	db := open(t)
+	db := openStore(t)
 	blocked := eventRecord(t, `{"type":"story_blocked","story_id":"12_pay","story_name":"Zahlung ÜBER \"alles\"","reason":"100%_sure","timestamp_ms":1}`)
 	nested := eventRecord(t, `{"type":"deploy","where":{"hosts":["Web-1","b\\c"]},"timestamp_ms":2}`)
 	appendEvents(t, db,
@@ -188,7 +178,7 @@ func TestEventsSurviveReopening(t *testing.T) {
 func BenchmarkAppend(b *testing.B) {
 	for _, feeds := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("feeds=%d", feeds), func(b *testing.B) {
-			db := open(b)
+			db := openStore(b)
 			n := 0
 			for b.Loop() {
 				reads := make([]yard.FeedRead, feeds)

@@ -1,5 +1,7 @@
 package yard
 
+import "encoding/json"
+
 // FeedCursor is the reading position in one feed, kept for a project name and URL even when the project is removed.
 type FeedCursor struct {
 	Project string
@@ -10,6 +12,23 @@ type FeedCursor struct {
 	// both empty for a server that sends none.
 	Instance string
 	Sequence int64
+}
+
+// FeedAnswer is what a project server answered when it was asked for its feed.
+type FeedAnswer struct {
+	Instance string // Feed-Instance, "" for a server that sends none
+	Sequence int64  // Feed-Sequence, -1 for a server that sends none
+	// Received is the number of records in the answer. Records are those that can be kept, in the order in which they
+	// came, which may be any; Refused are the others.
+	Received int
+	Records  []Record
+	Refused  []RefusedRecord
+}
+
+// RefusedRecord is a record that cannot be kept.
+type RefusedRecord struct {
+	JSON json.RawMessage
+	Why  error
 }
 
 // FeedRead is one answer of a project's feed, with the position that it leads to.

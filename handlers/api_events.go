@@ -1,0 +1,77 @@
+package handlers
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"switchyard/internal/yard"
+)
+
+// events answers with a page of the merged stream: what follows a position, for which it may wait, or what is before one.
+func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	wait, err := query.wait()
+	if err != nil {
+		return err
+	}
+	q, next, err := query.events()
+	if err != nil {
+		return err
+	}
+	var events []yard.Event
+	if q.Backward || wait == 0 {
+		events, err = g.Service.Events(r.Context(), q)
+	} else {
+		ctx, cancel := waiting(r)
+		defer cancel()
+		events, err = g.Service.WaitEvents(ctx, q, wait)
+	}
+	if err != nil {
+		return err
+	}
+	if len(events) > 0 {
+		next = events[len(events)-1].ID
+	}
+	body := append(make([]byte, 0, 64+256*len(events)), `{"events":[`...)
+	for i, e := range events {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = e.AppendJSON(body)
+	}
+	body = append(body, `],"next":`...)
+	body = strconv.AppendInt(body, next, 10)
+	body = append(body, '}')
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the client may be gone
+	return nil
+}
+
+// events returns what the query selects of the merged stream, and the position that it names.
+func (q query) events() (selected yard.EventQuery, position int64, err error) {
+	selected = yard.EventQuery{Project: q.Get("project"), Type: yard.EventType(q.Get("type")), Backward: q.Has("before")}
+	limit, err := q.number("limit", 200, 1, 1000)
+	if err != nil {
+		return selected, 0, err
+	}
+	selected.Limit = int(limit)
+	if !selected.Backward {
+		selected.After, err = q.number("after", 0, 0, math.MaxInt64)
+		return selected, selected.After, err
+	}
+	if q.Has("after") {
+		return selected, 0, yard.Errorf(yard.Invalid, "after and before exclude each other")
+	}
+	if q.Get("before") != "" { // else the newest page
+		position, err = q.number("before", 0, 0, math.MaxInt64)
+		selected.Before = max(position, 1) // ids begin at 1: nothing is before 0 either
+	}
+	return selected, position, err
+}

@@ -1,0 +1,113 @@
+package handlers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// slowConnection is a response whose reader takes nothing once stalled is set: a write then lasts until its deadline.
+type slowConnection struct {
+	header   http.Header
+	mu       sync.Mutex
+	body     bytes.Buffer
+	deadline time.Time
+	stalled  bool
+}
+
+func (c *slowConnection) Header() http.Header                { return c.header }
+func (c *slowConnection) WriteHeader(int)                    {}
+func (c *slowConnection) FlushError() error                  { return nil }
+func (c *slowConnection) SetWriteDeadline(t time.Time) error { c.deadline = t; return nil }
+
+func (c *slowConnection) Write(b []byte) (int, error) {
+	if c.stalled && len(b) > 0 {
+		if c.deadline.IsZero() {
+			return 0, errors.New("would block for ever")
+		}
+		time.Sleep(time.Until(c.deadline))
+		return 0, errors.New("deadline exceeded")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.body.Write(b)
+}
+
+func (c *slowConnection) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.body.String()
+}
+
+// inBubble runs a stream of the whole gateway on connection, in a bubble of synthetic time.
+func inBubble(t *testing.T, connection *slowConnection, test func(svc *service.Service, ended <-chan struct{})) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		log := slog.New(slog.DiscardHandler)
+		svc, err := service.New(context.Background(), service.Options{Store: db, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		connection.header = http.Header{}
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/gateway/events/stream", nil)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			handlers.Gateway{Service: svc, Log: log}.Handler().ServeHTTP(connection, r)
+		}()
+		synctest.Wait()
+		test(svc, ended)
+		cancel()
+		<-ended
+	})
+}
+
+func TestSilentStreamShowsEvery15SecondsThatItLives(t *testing.T) {
+	var c slowConnection
+	inBubble(t, &c, func(*service.Service, <-chan struct{}) {
+		for n := range 4 {
+			synctest.Wait()
+			if got, want := c.text(), ":\n\n:\n\n:\n\n"[:3*n]; got != want {
+				t.Errorf("after %d s: %q, want %q", 15*n, got, want)
+			}
+			time.Sleep(15 * time.Second)
+		}
+	})
+}
+
+func TestReaderThatTakesNothingIsDropped(t *testing.T) {
+	var c slowConnection
+	inBubble(t, &c, func(svc *service.Service, ended <-chan struct{}) {
+		c.stalled = true
+		began := time.Now()
+		for i := range 3 {
+			r := yard.NewFeedGap(1, int64(i))
+			if err := svc.RecordFeed(context.Background(), yard.FeedRead{Cursor: yard.FeedCursor{Project: fmt.Sprint(i)}, Records: []yard.Record{r}}); err != nil {
+				t.Error(err)
+			}
+		}
+		<-ended
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("dropped after %v, want 10 s", took)
+		}
+	})
+}
