@@ -14,9 +14,11 @@ const (
 	BotConfigURL = "/bot-config"
 	LoginURL     = "/login"
 	SignInURL    = "/oauth/authorize"
-	SignOutURL   = "/sign-out"
-	SwitchURL    = "/switch"
-	ThemeURL     = "/theme"
+	// SignInByHandURL is for browsers that cannot reach the callback.
+	SignInByHandURL = "/sign-in"
+	SignOutURL      = "/sign-out"
+	SwitchURL       = "/switch"
+	ThemeURL        = "/theme"
 )
 
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
