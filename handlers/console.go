@@ -75,9 +75,14 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	if f.Notice.Text == "" {
 		f.Notice = c.notices.take(w, r)
 	}
-	f.Path = "/"
-	if r.Method == http.MethodGet {
+	f.Path = views.OverviewURL
+	if r.Method == http.MethodGet && !isCallback(r.URL.Path) { // the address of a callback holds a code
 		f.Path = r.URL.RequestURI()
+	}
+	if !f.Bare {
+		registry := c.service.Registry()
+		f.Projects, f.Active = registry.Projects, registry.Active
+		f.SignIn = c.service.SignInStatus()
 	}
 	f.Theme = theme(r)
 	f.Now = time.Now()

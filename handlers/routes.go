@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/internal/service"
+	"switchyard/views"
 )
 
 // Gateway is what the gateway's HTTP is made of.
@@ -29,11 +30,12 @@ type gateway struct {
 // Handler returns the gateway's HTTP: first the request gets its id, then come the guards, then the routes.
 func (g Gateway) Handler() http.Handler {
 	h := &gateway{g, errorWriter{g.Log}}
-	return identify(g.Log, guard(g.AllowHosts, h.routes()))
+	return identify(g.Log, guard(g.AllowHosts, navigationOnly(h.routes())))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
 func (g *gateway) routes() chi.Router {
+	c := newConsole(g.Service, g.errorWriter)
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead)
 	r.NotFound(notFound)
@@ -52,6 +54,23 @@ func (g *gateway) routes() chi.Router {
 
 	r.Get("/api/gateway/events", g.api(plainForm, g.events))
 	r.Get("/api/gateway/events/stream", g.api(plainForm, g.eventStream))
+
+	// Going to these addresses changes something, so HEAD, which is meant to look only, is refused.
+	getOnly := func(path string, h http.HandlerFunc) {
+		r.Get(path, h)
+		r.Head(path, methodNotAllowed(r))
+	}
+	getOnly("/oauth/authorize", c.page(c.authorize))
+	getOnly("/oauth/callback", c.page(c.callback))
+	getOnly("/callback", c.page(c.callback))
+	getOnly("/oauth/status", g.api(plainForm, g.signInStatus))
+	r.Post("/oauth/sign-out", g.api(plainForm, g.signOut))
+
+	r.Get(views.SignInByHandURL, c.page(c.signInByHand))
+	r.Post(views.SignInByHandURL, c.page(c.pasteSignIn))
+	r.Post(views.SignOutURL, c.page(c.signOutForm))
+	r.Post(views.ThemeURL, c.page(c.setTheme))
+	r.Get("/static/*", asset)
 
 	return r
 }

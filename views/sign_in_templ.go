@@ -355,6 +355,13 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 	})
 }
 
+// signInSettings is what sign-in needs in the configuration file.
+const signInSettings = `[sign_in]
+authorize_url = "https://id.example.com/oauth/authorize"
+token_url = "https://id.example.com/oauth/token"
+client_id = "your-client"
+product = "your-product"`
+
 // SignInSetUp says what sign-in needs before it works.
 func SignInSetUp(redirectURI string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -400,7 +407,7 @@ func SignInSetUp(redirectURI string) templ.Component {
 		var templ_7745c5c3_Var18 templ.SafeURL
 		templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinURLErrs(OverviewURL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 141, Col: 41}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 148, Col: 41}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 		if templ_7745c5c3_Err != nil {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -73,7 +74,7 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return tokenResponse{}, &yard.SignInError{Outcome: yard.SignInRefused, Detail: strconv.Itoa(response.StatusCode)}
+		return tokenResponse{}, &yard.SignInError{Outcome: yard.SignInRefused, Detail: strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))}
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxTokenResponse+1))
 	if err != nil {

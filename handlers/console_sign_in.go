@@ -1,0 +1,186 @@
+package handlers
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+// authorize sends the browser to the identity provider.
+func (c *console) authorize(w http.ResponseWriter, r *http.Request) error {
+	if !c.service.SignInConfigured() {
+		return c.signInSetUp(w, r)
+	}
+	redirectURI, err := redirectURI(r)
+	if err != nil {
+		return err
+	}
+	address, err := c.service.StartSignIn(redirectURI)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
+// redirectURI is where the provider sends the browser back to: the port on which this request came in.
+func redirectURI(r *http.Request) (string, error) {
+	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if address == nil {
+		return "", fmt.Errorf("the request came without a port")
+	}
+	_, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return "", err
+	}
+	return "http://localhost:" + port + "/callback", nil
+}
+
+// signInSetUp says how to configure an identity provider.
+func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
+	redirectURI, err := redirectURI(r)
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, view{
+		frame:  views.Frame{Title: "Sign-in is not set up"},
+		page:   views.SignInSetUp(redirectURI),
+		status: http.StatusServiceUnavailable,
+	})
+}
+
+// callback is where the provider sends the browser back to.
+func (c *console) callback(w http.ResponseWriter, r *http.Request) error {
+	return c.signInResult(w, r, yard.NewSignInCallback(r.URL.Query()))
+}
+
+// signInByHand is the page for browsers that cannot reach the callback.
+func (c *console) signInByHand(w http.ResponseWriter, r *http.Request) error {
+	return c.showSignInByHand(w, r, "")
+}
+
+// pasteSignIn takes what the browser ended at.
+func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
+	form, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	callback, err := yard.ParsePastedCallback(form.Get("callback"))
+	if err != nil {
+		return c.showSignInByHand(w, r, yard.MessageOf(err))
+	}
+	return c.signInResult(w, r, callback)
+}
+
+// showSignInByHand starts a flow of its own each time: what was pasted before is not shown again.
+func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
+	if !c.service.SignInConfigured() {
+		return c.signInSetUp(w, r)
+	}
+	v := view{frame: views.Frame{Title: "Paste code"}}
+	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignInStatus(), Now: time.Now()}
+	if problem != "" {
+		v.status = http.StatusBadRequest
+	}
+	var err error
+	if props.RedirectURI, err = redirectURI(r); err != nil {
+		return err
+	}
+	if props.Address, err = c.service.StartSignIn(props.RedirectURI); err != nil {
+		return err
+	}
+	v.page = views.SignInByHand(props)
+	return c.render(w, r, v)
+}
+
+// signOutForm removes the credentials.
+func (c *console) signOutForm(w http.ResponseWriter, r *http.Request) error {
+	form, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	notice := views.Notice{Text: "Signed out."}
+	if _, err := c.service.SignOut(r.Context()); err != nil {
+		c.logCause(r, err)
+		notice = views.Notice{Text: yard.MessageOf(err), Failed: true}
+	}
+	return c.notices.redirect(w, r, localPath(form.Get("next")), notice)
+}
+
+// signInResult finishes a sign-in and shows how it ended.
+func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback yard.SignInCallback) error {
+	result := c.service.FinishSignIn(r.Context(), callback)
+	page := signInPages[result.Outcome]
+	page.props.Detail = foreignText(result.Detail)
+	page.props.Done = result.Outcome == yard.SignInDone
+	return c.render(w, r, view{
+		frame:  views.Frame{Title: page.props.Title},
+		page:   views.SignInResult(page.props),
+		status: page.status,
+	})
+}
+
+// signInPages are the pages at which a sign-in ends.
+var signInPages = map[yard.SignInOutcome]struct {
+	status int
+	props  views.SignInResultProps
+}{
+	yard.SignInDenied: {http.StatusBadRequest, views.SignInResultProps{
+		Title: "Authentication Failed", Message: "The provider denied the request.",
+		Next: "Nothing has changed here.",
+	}},
+	yard.SignInNoCode: {http.StatusBadRequest, views.SignInResultProps{
+		Title: "Missing Code", Message: "No authorization code received.",
+		Next: "The address has no code in it. Sign in again, or copy the whole address.",
+	}},
+	yard.SignInNoState: {http.StatusBadRequest, views.SignInResultProps{
+		Title: "Missing State", Message: "No state parameter received, possible CSRF attack.",
+		Next: "If you have not just signed in here, leave it at that. Otherwise sign in again.",
+	}},
+	yard.SignInUnknownState: {http.StatusBadRequest, views.SignInResultProps{
+		Title: "Invalid State", Message: "Unknown or expired state, log in again.",
+		Next: "Each sign-in works once, and a restart of the gateway forgets those under way.",
+	}},
+	yard.SignInUnreachable: {http.StatusInternalServerError, views.SignInResultProps{
+		Title: "Token Exchange Failed", Message: "Failed to contact the provider.",
+		Next: "Check that this machine reaches the token address, then try again.",
+	}},
+	yard.SignInRefused: {http.StatusInternalServerError, views.SignInResultProps{
+		Title: "Token Exchange Failed", Message: "The provider returned an HTTP error, try again.",
+		Next: "If it stays so, check the client and the token address in the settings.",
+	}},
+	yard.SignInUnreadable: {http.StatusInternalServerError, views.SignInResultProps{
+		Title: "Token Parse Failed", Message: "Unexpected response received from the provider.",
+		Next: "Check the token address in the settings, then try again.",
+	}},
+	yard.SignInNotSaved: {http.StatusInternalServerError, views.SignInResultProps{
+		Title: "Credential Write Failed", Message: "Tokens received but could not be saved.",
+		Next: "Nothing was overwritten. Put that right, then try again.",
+	}},
+	yard.SignInDone: {http.StatusOK, views.SignInResultProps{
+		Title: "Authenticated!", Message: "Login successful, the tab can be closed.",
+		Next: "The console shows until when the sign-in is valid.",
+	}},
+}
+
+// maxForeignText is how much of what others say of a failure is shown, in characters.
+const maxForeignText = 512
+
+// foreignText makes text from outside fit to be shown: no longer than maxForeignText, without control characters.
+func foreignText(text string) string {
+	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
+	runes = runes[:min(len(runes), maxForeignText)]
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, string(runes))
+}
