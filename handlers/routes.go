@@ -51,6 +51,7 @@ func (g *gateway) routes() chi.Router {
 	r.Post("/api/gateway/projects", g.api(plainForm, g.addProject))
 	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
 	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
+	r.Get("/api/gateway/pipeline", g.api(plainForm, g.pipeline))
 
 	r.Get("/api/gateway/events", g.api(plainForm, g.events))
 	r.Get("/api/gateway/events/stream", g.api(plainForm, g.eventStream))

@@ -18,10 +18,12 @@ type Store interface {
 
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
-	Store   Store
-	Log     *slog.Logger
-	BotFile BotFile
-	Bot     Bot
+	Store Store
+	Log   *slog.Logger
+	// Projects calls project servers.
+	Projects ProjectServers
+	BotFile  BotFile
+	Bot      Bot
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider
 	Credentials CredentialsFile
@@ -29,13 +31,15 @@ type Options struct {
 
 // Service is the gateway's rules over its store. Its methods are safe for concurrent use.
 type Service struct {
-	store    Store
-	log      *slog.Logger
-	registry registry
-	botFile  BotFile
-	bot      Bot
-	botSaves chan struct{} // holds one value while a save is under way
-	stream   stream
+	store     Store
+	log       *slog.Logger
+	registry  registry
+	projects  ProjectServers
+	pipelines pipelines
+	botFile   BotFile
+	bot       Bot
+	botSaves  chan struct{} // holds one value while a save is under way
+	stream    stream
 
 	provider    SignInProvider
 	credentials CredentialsFile
@@ -44,11 +48,13 @@ type Service struct {
 // New returns a Service over what o holds, with the registry loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{
-		store:    o.Store,
-		log:      o.Log,
-		botFile:  o.BotFile,
-		bot:      o.Bot,
-		botSaves: make(chan struct{}, 1),
+		store:     o.Store,
+		log:       o.Log,
+		projects:  o.Projects,
+		pipelines: pipelines{workers: make(chan struct{}, pipelineWorkers)},
+		botFile:   o.BotFile,
+		bot:       o.Bot,
+		botSaves:  make(chan struct{}, 1),
 
 		provider:    o.Provider,
 		credentials: o.Credentials,

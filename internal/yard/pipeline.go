@@ -27,6 +27,13 @@ type Pipeline struct {
 	Stages  []Stage `json:"stages"`
 }
 
+// PipelineAnswer is a good answer of a project server at /api/pipeline. It is shared: nobody may change it.
+type PipelineAnswer struct {
+	ETag   string // "" when the server sends none
+	Stages []Stage
+	Raw    json.RawMessage // Stages as the project server sent them
+}
+
 // ProjectPipeline is the state of one project's pipeline as the gateway knows it.
 type ProjectPipeline struct {
 	Project string

@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"bufio"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// freshPipeline is the age up to which what a project said last answers a request.
+const freshPipeline = 100 * time.Millisecond
+
+// pipeline writes each project's stages as they came from it. It encodes while it writes: some projects are large.
+func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
+	registry, pipelines := g.Service.Pipelines(r.Context(), freshPipeline)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	out := bufio.NewWriterSize(w, 64<<10) // its errors mean that the client is gone
+	_, _ = out.WriteString(`{"active":`)
+	_, _ = out.Write(encodeJSON(activeName(registry.Active)))
+	_, _ = out.WriteString(`,"projects":{`)
+	var head []byte
+	for i, p := range pipelines {
+		head = head[:0]
+		if i > 0 {
+			head = append(head, ',')
+		}
+		head = appendPipeline(head, p)
+		_, _ = out.Write(head)
+		if p.Reachable {
+			_, _ = out.Write(p.Raw)
+		}
+		_ = out.WriteByte('}')
+	}
+	_, _ = out.WriteString("}}")
+	_ = out.Flush()
+	return nil
+}
+
+// appendPipeline appends a project's entry up to where its stages follow, when it is reachable, and the closing brace.
+func appendPipeline(b []byte, p yard.ProjectPipeline) []byte {
+	b = append(b, encodeJSON(p.Project)...)
+	b = append(b, `:{"url":`...)
+	b = append(b, encodeJSON(p.URL)...)
+	if p.Reachable {
+		b = append(b, `,"reachable":true,"stale":`...)
+		b = strconv.AppendBool(b, p.Stale)
+		b = append(b, `,"fetched_at_ms":`...)
+		b = strconv.AppendInt(b, p.FetchedAtMS, 10)
+		return append(b, `,"stages":`...)
+	}
+	b = append(b, `,"reachable":false,"error":`...)
+	b = append(b, encodeJSON(p.Error)...)
+	b = append(b, `,"last_seen_ms":`...)
+	if p.LastSeenMS == 0 {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, p.LastSeenMS, 10)
+}

@@ -1,0 +1,218 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// ProjectServers calls project servers, within limits of its own on time and size.
+type ProjectServers interface {
+	// Pipeline asks for a project's pipeline. known is the last answer or nil, and is returned itself when nothing has
+	// changed since. Errors have a message that says in words why the project is unreachable.
+	Pipeline(ctx context.Context, p yard.Project, known *yard.PipelineAnswer) (*yard.PipelineAnswer, error)
+}
+
+const (
+	// pipelineBudget is how long an answer waits for a project that was asked, and for all of them together.
+	pipelineBudget = 250 * time.Millisecond
+	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
+	pipelineWorkers = 64
+	// workerTime is how long a fetch counts as one of those. A project that does not answer by then waits for something
+	// else than us; it must not keep the others from being asked.
+	workerTime = 10 * time.Millisecond
+)
+
+// pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
+type pipelines struct {
+	workers chan struct{}
+
+	mu       sync.Mutex
+	registry *yard.Registry
+	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
+}
+
+// pipelineState is what is known of one project at one address. pipelines.mu guards all but project.
+type pipelineState struct {
+	project yard.Project
+	fetch   *pipelineFetch // under way, nil when none is
+	wanted  time.Time      // a fetch asked earlier than this is to be followed by another
+
+	askedAt time.Time            // when the last fetch that has ended asked; zero before the first
+	err     error                // how it failed
+	answer  *yard.PipelineAnswer // the last good answer, nil before the first
+	seenMS  int64                // when that came
+}
+
+type pipelineFetch struct {
+	askedAt time.Time // zero while it waits for a worker
+	done    chan struct{}
+}
+
+// Pipelines returns every registered project's pipeline, ordered by name, and the registry that they are of. An answer
+// counts when its project was asked no more than maxAge ago; others are asked. Calls share what they ask. A project is
+// waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
+// waited for, though it is asked.
+func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Registry, []yard.ProjectPipeline) {
+	arrived := time.Now()
+	oldest, deadline := arrived.Add(-maxAge), arrived.Add(pipelineBudget)
+	registry, states := s.askProjects(oldest)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	for _, state := range states {
+		s.pipelines.await(ctx, state, oldest)
+	}
+	result := make([]yard.ProjectPipeline, len(states))
+	s.pipelines.mu.Lock()
+	defer s.pipelines.mu.Unlock()
+	for i, state := range states {
+		result[i] = state.show(oldest)
+	}
+	return registry, result
+}
+
+// askProjects begins to fetch what was not asked since oldest: first the projects that the caller will wait for.
+func (s *Service) askProjects(oldest time.Time) (*yard.Registry, []*pipelineState) {
+	p := &s.pipelines
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow(s.Registry())
+	for _, failed := range []bool{false, true} {
+		for _, state := range p.states {
+			if (state.err != nil) == failed && state.askedAt.Before(oldest) {
+				s.ask(state, oldest)
+			}
+		}
+	}
+	return p.registry, p.states
+}
+
+// follow forgets what is known of projects that are gone or have another address or token now.
+func (p *pipelines) follow(registry *yard.Registry) {
+	if p.registry == registry {
+		return
+	}
+	states := make([]*pipelineState, len(registry.Projects))
+	for i, project := range registry.Projects {
+		states[i] = &pipelineState{project: project}
+		if p.registry == nil {
+			continue
+		}
+		if j, found := p.registry.Index(project.Name); found && p.registry.Projects[j] == project {
+			states[i] = p.states[j]
+		}
+	}
+	p.registry, p.states = registry, states
+}
+
+// ask sees to it that the project is asked at or after oldest. One fetch is under way at a time: a good server's
+// second one follows the first. Callers hold mu.
+func (s *Service) ask(state *pipelineState, oldest time.Time) {
+	if state.wanted.Before(oldest) {
+		state.wanted = oldest
+	}
+	if state.fetch == nil {
+		state.fetch = &pipelineFetch{done: make(chan struct{})}
+		go s.fetchPipeline(state, state.fetch)
+	}
+}
+
+// fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
+func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
+	p := &s.pipelines
+	p.workers <- struct{}{}
+	leave := sync.OnceFunc(func() { <-p.workers })
+	defer leave()
+	defer time.AfterFunc(workerTime, leave).Stop()
+
+	p.mu.Lock()
+	fetch.askedAt = time.Now()
+	known := state.answer
+	p.mu.Unlock()
+	answer, err := s.callPipeline(state.project, known)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.logReachability(state, err)
+	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
+	if err == nil {
+		state.answer, state.seenMS = answer, yard.Millis(time.Now())
+		if fetch.askedAt.Before(state.wanted) {
+			s.ask(state, state.wanted)
+		}
+	}
+	close(fetch.done)
+}
+
+func (s *Service) callPipeline(project yard.Project, known *yard.PipelineAnswer) (answer *yard.PipelineAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = yard.WrapError(yard.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
+		}
+	}()
+	return s.projects.Pipeline(context.Background(), project, known)
+}
+
+// logReachability says when a project goes and when it comes, not each time that it is away.
+func (s *Service) logReachability(state *pipelineState, err error) {
+	switch {
+	case err != nil && (state.err == nil || yard.MessageOf(err) != yard.MessageOf(state.err)):
+		s.log.Warn("project is unreachable", "project", state.project.Name, "url", state.project.URL, "error", err)
+	case err == nil && state.err != nil:
+		s.log.Info("project is reachable again", "project", state.project.Name)
+	}
+}
+
+// await returns when the project was asked since oldest and has answered, when it is not to be waited for, or when
+// ctx ends.
+func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time) {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		fetch, failed, fresh := state.fetch, state.err != nil, !state.askedAt.Before(oldest)
+		var askedAt time.Time
+		if fetch != nil {
+			askedAt = fetch.askedAt
+		}
+		p.mu.Unlock()
+		if fetch == nil || failed || fresh {
+			return
+		}
+		patience := pipelineBudget
+		if !askedAt.IsZero() {
+			patience -= time.Since(askedAt)
+		}
+		timer := time.NewTimer(patience)
+		select {
+		case <-fetch.done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu.
+func (state *pipelineState) show(oldest time.Time) yard.ProjectPipeline {
+	shown := yard.ProjectPipeline{
+		Project:    state.project.Name,
+		URL:        state.project.URL,
+		Reachable:  state.err == nil && state.answer != nil,
+		LastSeenMS: state.seenMS,
+	}
+	if state.answer != nil {
+		shown.Stages, shown.Raw, shown.FetchedAtMS = state.answer.Stages, state.answer.Raw, state.seenMS
+	}
+	switch {
+	case shown.Reachable:
+		shown.Stale = state.askedAt.Before(oldest)
+	case state.err != nil:
+		shown.Error = yard.MessageOf(state.err)
+	default:
+		shown.Error = "no answer yet"
+	}
+	return shown
+}
