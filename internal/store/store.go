@@ -50,6 +50,9 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := restrict(path); err != nil {
 		return nil, err
 	}
+	if err := check(ctx, path); err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
 	db := &DB{}
 	var err error
 	if db.write, err = open(path, "_txlock=immediate"); err != nil {
