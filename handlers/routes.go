@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/internal/service"
+	"switchyard/internal/yard"
 	"switchyard/views"
 )
 
@@ -19,6 +20,10 @@ type Gateway struct {
 	Log     *slog.Logger
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
+	TeamChat   TeamChat
+	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
+	AdminToken yard.Secret
+	SessionKey []byte
 }
 
 // gateway holds the handlers; each file adds those of its noun.
@@ -52,6 +57,13 @@ func (g *gateway) routes() chi.Router {
 	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
 	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
 	r.Get("/api/gateway/pipeline", g.api(plainForm, g.pipeline))
+
+	r.Get("/api/gateway/bot-config", g.api(plainForm, g.botConfig))
+	r.Post("/api/gateway/bot-config", g.api(okForm, g.saveBotConfig))
+	r.Get("/api/gateway/bot", g.api(plainForm, g.botStatus))
+	r.Post("/api/gateway/bot/test", g.api(okForm, g.testBot))
+	r.Post("/bot/team/events", g.teamEvents)
+	r.Post("/bot/team/commands", g.teamCommands)
 
 	r.Get("/api/gateway/events", g.api(plainForm, g.events))
 	r.Get("/api/gateway/events/stream", g.api(plainForm, g.eventStream))

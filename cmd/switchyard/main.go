@@ -81,7 +81,7 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(versionCommand(), completionCommand())
+	root.AddCommand(gatewayCommand(), versionCommand(), completionCommand())
 	return root
 }
 

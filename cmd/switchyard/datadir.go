@@ -1,0 +1,76 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"switchyard/internal/files"
+	"switchyard/internal/store"
+)
+
+// Names in the data directory, besides the database's.
+const (
+	lockName       = "gateway" // the lock file is gateway.lock
+	sessionKeyName = "session.key"
+)
+
+// sessionKeySize is in bytes.
+const sessionKeySize = 32
+
+// openDataDir makes the data directory, readable by its owner only, and takes it for this process until unlock.
+func openDataDir(dir string) (unlock func(), err error) {
+	if err := files.MakePrivateDir(dir); err != nil {
+		return nil, err
+	}
+	if err := closeDir(dir); err != nil {
+		return nil, err
+	}
+	unlock, err = files.TryLock(filepath.Join(dir, lockName))
+	if errors.Is(err, files.ErrLocked) {
+		return nil, fmt.Errorf("the data directory %s is in use by another running gateway", dir)
+	}
+	return unlock, err
+}
+
+// closeDir takes the rights of others from a directory that was there before. One that holds other things than ours
+// belongs to somebody else and keeps its mode: the files in it are closed anyway.
+func closeDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() == 0o700 {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(dir, store.FileName))
+	if len(entries) > 0 && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.Chmod(dir, 0o700)
+}
+
+// sessionKey returns the key of the data directory's sessions, which is made once. Without its file all sessions end.
+func sessionKey(dir string) ([]byte, error) {
+	path := filepath.Join(dir, sessionKeyName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key := make([]byte, sessionKeySize)
+		rand.Read(key) // it never fails
+		return key, files.WriteAtomic(path, []byte(hex.EncodeToString(key)+"\n"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != sessionKeySize {
+		return nil, fmt.Errorf("%s is damaged; without it a new one is made and everyone logs in again", path)
+	}
+	return key, files.Restrict(path)
+}

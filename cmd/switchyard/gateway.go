@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"switchyard/handlers"
+	"switchyard/internal/config"
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/store"
+	"switchyard/internal/supervise"
+)
+
+func gatewayCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "gateway",
+		Short: "Run the gateway: registry, stream, pipelines, agents, bot, sign-in, console, JSON API",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat))
+			if err != nil {
+				return err
+			}
+			return errors.Join(g.run(cmd.Context(), cmd.OutOrStdout()), g.close())
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+func loadConfig(flags *pflag.FlagSet) (*config.Config, error) {
+	c, err := config.Load(flags, os.Getenv)
+	var ofFlag config.FlagError
+	if errors.As(err, &ofFlag) {
+		return nil, usageError{err}
+	}
+	return c, err
+}
+
+// gateway is a gateway that has everything that it needs, its port among them, and does not serve yet.
+type gateway struct {
+	config    *config.Config
+	log       *slog.Logger
+	listeners []net.Listener
+	service   *service.Service
+	handler   handlers.Gateway
+	loops     []loop
+	closers   []func() error // in the order of opening
+}
+
+// loop is what a gateway does besides answering.
+type loop struct {
+	name string
+	run  func(context.Context) error
+}
+
+// openGateway builds the gateway, its parts in the order in which they need each other. The caller closes it.
+func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
+	g := &gateway{config: c, log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.close())
+		}
+	}()
+
+	unlock, err := openDataDir(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, func() error { unlock(); return nil })
+
+	if g.listeners, err = listen(log, c.Listen); err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, g.closeListeners)
+
+	key, err := sessionKey(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, c.Data)
+	if err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, db.Close)
+
+	botFile := config.BotFile{Path: c.BotConfig}
+	credentials := signin.NewFile(c.Credentials)
+	for _, err := range []error{botFile.Tidy(), credentials.Tidy()} {
+		if err != nil {
+			log.Warn("cannot tidy up", "error", err)
+		}
+	}
+	options := service.Options{Store: db, Log: log, BotFile: botFile, Credentials: credentials}
+	if provider := signin.Config(c.SignIn); provider.Complete() {
+		options.Provider = signin.New(provider, log)
+	}
+	if g.service, err = service.New(ctx, options); err != nil {
+		return nil, fmt.Errorf("database %s: %w", c.Data, err)
+	}
+	if err = g.service.SeedProjects(ctx, c.Projects); err != nil {
+		return nil, err
+	}
+	g.handler = handlers.Gateway{
+		Service:    g.service,
+		Log:        log,
+		AllowHosts: c.AllowHosts,
+		AdminToken: c.AdminToken,
+		SessionKey: key,
+	}
+	return g, nil
+}
+
+// run serves until ctx ends, and says on out where. Its loops have ended when it returns, or were given up.
+func (g *gateway) run(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loops := supervise.New(ctx, g.log)
+	for _, l := range g.loops {
+		loops.Go(l.name, l.run)
+	}
+	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
+	err := serve(ctx, g.log, g.listeners, g.handler.Handler())
+	cancel()
+	await(g.log, loops)
+	return err
+}
+
+// loopLimit is how long loops may take to end once the server has drained. With drainLimit it is the 10 s that a stop may take.
+const loopLimit = time.Second
+
+// await waits for the loops, but not for one that hangs.
+func await(log *slog.Logger, loops *supervise.Group) {
+	ended := make(chan struct{})
+	go func() { loops.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(loopLimit):
+		log.Warn("some loops did not end in time and were given up")
+	}
+}
+
+// close gives back what was opened, the last first.
+func (g *gateway) close() (err error) {
+	for _, closer := range slices.Backward(g.closers) {
+		err = errors.Join(err, closer())
+	}
+	g.closers = nil
+	return err
+}
+
+func (g *gateway) closeListeners() error {
+	for _, listener := range g.listeners {
+		listener.Close() // the server has closed it already, where it ran
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package bot is the chat bot: it posts the merged stream to every room that it is a member of, and answers commands.
+//
+// The rules are the service's, which the bot sees as Gateway. What is said is the same on every chat network; a
+// Transport carries it. The package never touches the database, the configuration file or project servers.
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"switchyard/internal/supervise"
+	"switchyard/internal/yard"
+)
+
+// Gateway is what the bot needs of the service.
+type Gateway interface {
+	BotConfig(ctx context.Context) (yard.BotConfig, error)
+	Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error)
+	LastEventID() int64
+	EventsChanged() <-chan struct{}
+	Registry() *yard.Registry
+	Switch(ctx context.Context, name string) error
+	Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Registry, []yard.ProjectPipeline)
+	Agents() []yard.Agent
+	AssignAgent(ctx context.Context, id string, project *string) (yard.Agent, error)
+}
+
+// State keeps small values over restarts; an absent one is "".
+type State interface {
+	State(ctx context.Context, key string) (string, error)
+	SetState(ctx context.Context, key, value string) error
+}
+
+// Room is a room or channel that the bot is a member of.
+type Room struct {
+	ID   string
+	Name string // as people know it
+}
+
+// Question is what somebody said where the bot hears it.
+type Question struct {
+	Sender    string // user id
+	Text      string // without the bot's own name before it
+	Addressed bool   // it was said to the bot
+}
+
+// Answer returns the reply to a question; false when the bot has nothing to say to it.
+type Answer func(ctx context.Context, q Question) (Message, bool)
+
+// Transport is the bot's side of one chat network. Errors carry a message for people that says what to do; the code
+// Unauthorized means that trying again is of no use before somebody does something.
+type Transport interface {
+	// Account names network and user, the same after every restart.
+	Account() string
+	// Connect logs in and finds out where the bot is a member. It is called again after any failure.
+	Connect(ctx context.Context) error
+	// Receive answers what people say until ctx ends or the connection fails.
+	Receive(ctx context.Context, answer Answer) error
+	// Refresh asks anew where the bot is a member, where the network does not tell by itself.
+	Refresh(ctx context.Context) error
+	// Rooms returns where the bot is a member, as far as is known.
+	Rooms() []Room
+	// Send posts m. Where the network can tell, the same key to the same room posts it once only.
+	// It returns errRefused when this room does not take the message and others may.
+	Send(ctx context.Context, room, key string, m Message) error
+	// Hint says what to do when the bot is in no room.
+	Hint() string
+}
+
+// errRefused is for a message that one room does not take, now or ever.
+var errRefused = errors.New("the room refused the message")
+
+// Pauses after failures. What needs somebody to do something is tried again seldom: servers lock out
+// who keeps sending a wrong password. A saved configuration is tried at once in any case.
+const (
+	firstPause  = time.Second
+	maxPause    = time.Minute
+	refusePause = 5 * time.Minute
+)
+
+// bot is the life of one configuration.
+type bot struct {
+	chat    Transport
+	gateway Gateway
+	state   State
+	answer  Answer
+	log     *slog.Logger
+	report  func(yard.BotState, string)
+
+	mu    sync.Mutex
+	life  context.Context // nil before run and after it
+	calls sync.WaitGroup
+}
+
+// errEnded is what a call gets that came as the bot ended.
+var errEnded = yard.Errorf(yard.BadGateway, "the bot is restarting; try again in a moment")
+
+// run connects and works until ctx ends. When it returns, nothing of the bot is left running.
+func (b *bot) run(ctx context.Context) {
+	b.mu.Lock()
+	b.life = ctx
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		b.life = nil
+		b.mu.Unlock()
+		b.calls.Wait()
+	}()
+	backoff := supervise.Backoff{First: firstPause, Max: maxPause}
+	b.report(yard.BotConnecting, "")
+	for {
+		err := b.attempt(ctx, &backoff)
+		if ctx.Err() != nil {
+			return
+		}
+		pause := backoff.Next()
+		if yard.CodeOf(err) == yard.Unauthorized {
+			pause = refusePause
+		}
+		b.log.WarnContext(ctx, "bot failed", "error", err, "again_in", pause)
+		b.report(yard.BotFailed, yard.MessageOf(err))
+		if !supervise.Sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// attempt connects once and works until something fails.
+func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
+	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
+		return err
+	}
+	b.report(yard.BotConnected, "")
+	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error, 2)
+	go func() { ends <- caught(func() error { return b.chat.Receive(ctx, b.answer) }) }()
+	go func() {
+		n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log}
+		ends <- caught(func() error { return n.run(ctx) })
+	}()
+	err := <-ends
+	cancel()
+	<-ends
+	if time.Since(began) > maxPause {
+		backoff.Reset()
+	}
+	return err
+}
+
+// call runs f as a part of the bot's life: the bot's end cancels it and waits for it.
+func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
+	b.mu.Lock()
+	life := b.life
+	if life == nil {
+		b.mu.Unlock()
+		return errEnded
+	}
+	b.calls.Add(1)
+	b.mu.Unlock()
+	defer b.calls.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	return f(ctx)
+}
+
+// caught turns a panic of f into an error.
+func caught(f func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = yard.WrapError(yard.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
+				"the bot stumbled over a mistake of its own, which the log shows; it tries again")
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,171 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/internal/yard"
+)
+
+// Longest texts of others in a message, in characters.
+const (
+	maxName   = 100
+	maxReason = 160
+)
+
+// describe says what happened, in one line.
+func describe(e yard.Event) Line {
+	d := e.Details()
+	project := Bold(short(e.Project, maxName))
+	switch e.Type {
+	case yard.StageTransition:
+		return append(Line{project, Plain(" ")}, append(story(d),
+			Plain(" "+stageTitle(d.FromStage)+" → "+stageTitle(d.ToStage)))...)
+	case yard.StoryBlocked:
+		return append(Line{Plain("■ "), project, Plain(" "), Bold("blocked"), Plain(" ")}, append(story(d), reason(d)...)...)
+	case yard.MergeFailure:
+		return append(Line{Plain("▲ "), project, Plain(" "), Bold("merge failed"), Plain(" ")}, append(story(d), reason(d)...)...)
+	case yard.FeedGap:
+		return Line{project, Plain(" " + plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")}
+	}
+	return append(Line{project, Plain(" " + short(string(e.Type), maxName) + " ")}, story(d)...)
+}
+
+func stageTitle(name string) string { return short(yard.StageTitle(name), maxName) }
+
+func story(d yard.EventDetails) Line {
+	id, name := short(d.StoryID, maxName), short(d.StoryName, maxName)
+	if name == "" || name == id {
+		return Line{Code(id)}
+	}
+	return Line{Code(id), Plain(" " + name)}
+}
+
+func reason(d yard.EventDetails) Line {
+	if d.Reason == "" {
+		return nil
+	}
+	return Line{Plain(": " + short(d.Reason, maxReason))}
+}
+
+// What a digest shows at most. What is beyond is counted.
+const (
+	maxDigestProjects = 20
+	maxDigestTroubles = 15 // over all projects
+)
+
+// digest gathers any number of events in bounded memory and says them in one message, grouped by project.
+type digest struct {
+	events   int64
+	troubles int64
+	shown    int // troubles that have their own line
+	projects map[string]*projectDigest
+}
+
+type projectDigest struct {
+	name     string
+	events   int64
+	moves    map[string]int64 // by the title of the stage that was moved to
+	other    int64
+	missed   int64
+	blocked  int64
+	failed   int64
+	troubles []Line
+}
+
+func (g *digest) add(e yard.Event) {
+	if g.projects == nil {
+		g.projects = map[string]*projectDigest{}
+	}
+	p := g.projects[e.Project]
+	if p == nil {
+		p = &projectDigest{name: e.Project, moves: map[string]int64{}}
+		g.projects[e.Project] = p
+	}
+	g.events++
+	p.events++
+	switch e.Type {
+	case yard.StageTransition:
+		// Stages are few; a server that makes up names does not get more memory for it.
+		title := stageTitle(e.Details().ToStage)
+		if _, known := p.moves[title]; known || len(p.moves) < 10 {
+			p.moves[title]++
+		} else {
+			p.other++
+		}
+	case yard.StoryBlocked:
+		p.blocked++
+		g.addTrouble(p, e)
+	case yard.MergeFailure:
+		p.failed++
+		g.addTrouble(p, e)
+	case yard.FeedGap:
+		p.missed += e.Details().Missed
+	default:
+		p.other++
+	}
+}
+
+func (g *digest) addTrouble(p *projectDigest, e yard.Event) {
+	g.troubles++
+	if g.shown < maxDigestTroubles {
+		g.shown++
+		p.troubles = append(p.troubles, describe(e))
+	}
+}
+
+// message says it: what needs somebody first, then each project in one line.
+func (g *digest) message() Message {
+	projects := slices.SortedFunc(maps.Values(g.projects), func(a, b *projectDigest) int {
+		return cmp.Or(cmp.Compare(b.blocked+b.failed, a.blocked+a.failed), cmp.Compare(a.name, b.name))
+	})
+	m := Message{{Bold(plural(g.events, "event", "events")), Plain(" in " + plural(int64(len(projects)), "project", "projects"))}}
+	for _, p := range projects {
+		m = append(m, p.troubles...)
+	}
+	if hidden := g.troubles - int64(g.shown); hidden > 0 {
+		m = append(m, Line{Plain("■ ▲ and "), Bold(strconv.FormatInt(hidden, 10)), Plain(" more blocked stories or failed merges")})
+	}
+	for i, p := range projects {
+		if i == maxDigestProjects {
+			var rest int64
+			for _, p := range projects[i:] {
+				rest += p.events
+			}
+			m = append(m, Line{Plain(fmt.Sprintf("and %s in %s more", plural(rest, "event", "events"), plural(int64(len(projects)-i), "project", "projects")))})
+			break
+		}
+		m = append(m, p.line())
+	}
+	return m.clip()
+}
+
+func (p *projectDigest) line() Line {
+	var parts []string
+	for _, title := range slices.SortedFunc(maps.Keys(p.moves), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.moves[b], p.moves[a]), cmp.Compare(a, b))
+	}) {
+		parts = append(parts, fmt.Sprintf("%d → %s", p.moves[title], title))
+	}
+	count := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	count(p.blocked, "blocked")
+	count(p.failed, "merge failed")
+	count(p.other, "other")
+	count(p.missed, "dropped unread")
+	return Line{Bold(short(p.name, maxName)), Plain(": " + strings.Join(parts, ", "))}
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
+}

@@ -1,0 +1,318 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// syncWait is how long the homeserver holds a sync in which nothing is new.
+	syncWait = 30 * time.Second
+	// maxQuestionAge is the age of the oldest question that is answered after the bot was away.
+	maxQuestionAge = 10 * time.Minute
+)
+
+// syncFilter asks for what the bot reads and nothing else.
+const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{` +
+	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
+	`"state":{"types":["m.room.encryption","m.room.name"],"lazy_load_members":true},` +
+	`"timeline":{"types":["m.room.message","m.room.encryption","m.room.name"],"limit":50}}}`
+
+type matrixEvent struct {
+	Type     string          `json:"type"`
+	ID       string          `json:"event_id"`
+	Sender   string          `json:"sender"`
+	StateKey *string         `json:"state_key"`
+	Content  json.RawMessage `json:"content"`
+	Unsigned struct {
+		Age int64 `json:"age"` // milliseconds
+	} `json:"unsigned"`
+}
+
+type matrixEvents struct {
+	Events []matrixEvent `json:"events"`
+}
+
+type syncAnswer struct {
+	NextBatch string `json:"next_batch"`
+	Rooms     struct {
+		Join map[string]struct {
+			State    matrixEvents `json:"state"`
+			Timeline matrixEvents `json:"timeline"`
+		} `json:"join"`
+		Invite map[string]struct {
+			State matrixEvents `json:"invite_state"`
+		} `json:"invite"`
+		Leave map[string]struct{} `json:"leave"`
+	} `json:"rooms"`
+}
+
+// Receive follows the account's rooms by long-poll. The position is stored when everything before it is done; what is
+// met again after a crash is answered under the same key, and so once.
+func (m *matrix) Receive(ctx context.Context, answer Answer) error {
+	for {
+		m.mu.Lock()
+		since := m.session.NextBatch
+		m.mu.Unlock()
+		query := url.Values{"filter": {syncFilter}, "timeout": {"0"}}
+		if since != "" {
+			query.Set("since", since)
+			query.Set("timeout", strconv.FormatInt(syncWait.Milliseconds(), 10))
+		}
+		var synced syncAnswer
+		if err := m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/sync", query: query, answer: &synced}); err != nil {
+			return explainMatrix(err)
+		}
+		if err := m.apply(ctx, since == "", &synced, answer); err != nil {
+			return err
+		}
+		if err := m.change(ctx, func(s *matrixSession) { s.NextBatch = synced.NextBatch }); err != nil {
+			return err
+		}
+	}
+}
+
+// apply does what one sync asks for. What was said before the first one was not said to the bot.
+func (m *matrix) apply(ctx context.Context, first bool, synced *syncAnswer, answer Answer) error {
+	for room := range synced.Rooms.Leave {
+		if err := m.forget(ctx, room); err != nil {
+			return err
+		}
+	}
+	for room, invited := range synced.Rooms.Invite {
+		if err := m.invited(ctx, room, invited.State.Events); err != nil {
+			return err
+		}
+	}
+	for room, joined := range synced.Rooms.Join {
+		if !m.isMember(room) { // joined by another device of the account
+			if err := m.enter(ctx, room); err != nil {
+				return err
+			}
+		}
+		for _, e := range slices.Concat(joined.State.Events, joined.Timeline.Events) {
+			if !m.isMember(room) {
+				break
+			}
+			if err := m.handle(ctx, room, e, first, answer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *matrix) isMember(room string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.session.Rooms[room]
+	return ok
+}
+
+func (m *matrix) forget(ctx context.Context, room string) error {
+	if !m.isMember(room) {
+		return nil
+	}
+	return m.change(ctx, func(s *matrixSession) { delete(s.Rooms, room) })
+}
+
+// reconcile compares the rooms that are known with those that the homeserver knows.
+func (m *matrix) reconcile(ctx context.Context) error {
+	var joined struct {
+		Rooms []string `json:"joined_rooms"`
+	}
+	if err := m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/joined_rooms", answer: &joined}); err != nil {
+		return explainMatrix(err)
+	}
+	var profile struct {
+		DisplayName string `json:"displayname"`
+	}
+	m.mu.Lock()
+	user := m.session.UserID
+	m.mu.Unlock()
+	// Without a display name people call the bot by its id.
+	_ = m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/profile/" + url.PathEscape(user) + "/displayname", answer: &profile})
+	err := m.change(ctx, func(s *matrixSession) {
+		s.DisplayName = profile.DisplayName
+		for room := range s.Rooms {
+			if !slices.Contains(joined.Rooms, room) {
+				delete(s.Rooms, room)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, room := range joined.Rooms {
+		if m.isMember(room) {
+			continue
+		}
+		if err := m.enter(ctx, room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// invited joins a room that an operator invites to, and declines the invitation of anybody else.
+func (m *matrix) invited(ctx context.Context, room string, state []matrixEvent) error {
+	m.mu.Lock()
+	user := m.session.UserID
+	m.mu.Unlock()
+	i := slices.IndexFunc(state, func(e matrixEvent) bool {
+		return e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == user
+	})
+	if i < 0 || !slices.Contains(m.operators, state[i].Sender) {
+		sender := "somebody"
+		if i >= 0 {
+			sender = short(state[i].Sender, maxName)
+		}
+		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", sender)
+		m.remark("The last invitation, from " + sender + ", was declined: bot.operators does not list them.")
+		return m.leave(ctx, room)
+	}
+	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/join", body: struct{}{}})
+	var refused *matrixError
+	if errors.As(err, &refused) && refused.code != "M_UNKNOWN_TOKEN" {
+		// An invitation may be withdrawn, or its room's servers gone: that is no failure of the bot.
+		m.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
+		m.remark("The last room could not be joined: " + cmp.Or(refused.message, refused.code) + ".")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.log.InfoContext(ctx, "bot: joined", "room", room)
+	return m.enter(ctx, room)
+}
+
+func (m *matrix) remark(note string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note = note
+}
+
+// enter takes a joined room into the bot's rooms, or leaves it when it is encrypted.
+func (m *matrix) enter(ctx context.Context, room string) error {
+	state := func(kind string, answer any) error {
+		return m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/rooms/" + url.PathEscape(room) + "/state/" + kind, answer: answer})
+	}
+	switch err := state("m.room.encryption", nil); {
+	case err == nil:
+		return m.leaveEncrypted(ctx, room)
+	case !isMissing(err):
+		return explainMatrix(err)
+	}
+	var name struct {
+		Name string `json:"name"`
+	}
+	if err := state("m.room.name", &name); err != nil && !isMissing(err) {
+		return explainMatrix(err)
+	}
+	return m.change(ctx, func(s *matrixSession) { s.Rooms[room] = matrixRoom{Name: short(name.Name, maxName)} })
+}
+
+// isMissing reports whether err says that a room has no such state, or that it is not for us to see.
+func isMissing(err error) bool {
+	var refused *matrixError
+	return errors.As(err, &refused) && (refused.code == "M_NOT_FOUND" || refused.code == "M_FORBIDDEN")
+}
+
+// leaveEncrypted says why and leaves: the bot cannot read what is encrypted, and must not post in clear among it.
+func (m *matrix) leaveEncrypted(ctx context.Context, room string) error {
+	m.log.InfoContext(ctx, "bot: left an encrypted room", "room", room)
+	m.remark("It left the last room because that is encrypted; invite it to one without encryption.")
+	notice := Message{{Plain("This room is encrypted, which I do not understand, so I leave. Please invite me to a room without encryption.")}}
+	err := m.post(ctx, room, "encrypted-"+rand.Text(), "m.notice", notice)
+	if err != nil && !errors.Is(err, errRefused) {
+		return err
+	}
+	return m.leave(ctx, room)
+}
+
+func (m *matrix) leave(ctx context.Context, room string) error {
+	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/leave", body: struct{}{}})
+	var refused *matrixError
+	if err != nil && (!errors.As(err, &refused) || refused.status >= http.StatusInternalServerError || refused.code == "M_UNKNOWN_TOKEN") {
+		return explainMatrix(err)
+	}
+	return m.forget(ctx, room) // refused: it has been left already
+}
+
+// handle does what one event of a joined room asks for.
+func (m *matrix) handle(ctx context.Context, room string, e matrixEvent, first bool, answer Answer) error {
+	switch e.Type {
+	case "m.room.encryption":
+		return m.leaveEncrypted(ctx, room)
+	case "m.room.name":
+		var content struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(e.Content, &content) != nil {
+			return nil
+		}
+		return m.change(ctx, func(s *matrixSession) { s.Rooms[room] = matrixRoom{Name: short(content.Name, maxName)} })
+	case "m.room.message":
+		q, ok := m.question(e)
+		if !ok || first {
+			return nil
+		}
+		reply, ok := answer(ctx, q)
+		if !ok {
+			return nil
+		}
+		sum := sha256.Sum256([]byte(e.ID))
+		err := m.post(ctx, room, fmt.Sprintf("reply-%x", sum[:12]), "m.notice", reply)
+		if errors.Is(err, errRefused) {
+			m.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// question reads a message of somebody else. Notices are other bots', edits were answered when they were first said.
+func (m *matrix) question(e matrixEvent) (Question, bool) {
+	var content struct {
+		Kind     string `json:"msgtype"`
+		Body     string `json:"body"`
+		Mentions struct {
+			Users []string `json:"user_ids"`
+		} `json:"m.mentions"`
+		Relates struct {
+			Kind string `json:"rel_type"`
+		} `json:"m.relates_to"`
+	}
+	m.mu.Lock()
+	user, name := m.session.UserID, m.session.DisplayName
+	m.mu.Unlock()
+	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
+		e.Sender == user || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
+		return Question{}, false
+	}
+	q := Question{Sender: e.Sender, Text: strings.TrimSpace(content.Body), Addressed: slices.Contains(content.Mentions.Users, user)}
+	local, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
+	for _, called := range []string{user, name, "@" + local, local} {
+		if called == "" || len(q.Text) < len(called) || !strings.EqualFold(q.Text[:len(called)], called) {
+			continue
+		}
+		rest := q.Text[len(called):]
+		if trimmed := strings.TrimLeft(rest, ":, "); trimmed != rest || rest == "" {
+			q.Text, q.Addressed = trimmed, true
+			break
+		}
+	}
+	return q, true
+}

@@ -1,0 +1,134 @@
+package bot
+
+import (
+	"html"
+	"strings"
+	"unicode"
+)
+
+// Message is what the bot says, line by line. Its texts are literal: each rendering escapes what its markup would
+// understand, so that names from project servers and people stay names.
+type Message []Line
+
+// Line is one line of a message.
+type Line []Span
+
+// Span is a piece of a line in one style.
+type Span struct {
+	text  string
+	style style
+}
+
+type style int
+
+const (
+	plain style = iota
+	bold
+	code
+)
+
+// Plain, Bold and Code make spans.
+func Plain(text string) Span { return Span{text, plain} }
+func Bold(text string) Span  { return Span{text, bold} }
+func Code(text string) Span  { return Span{text, code} }
+
+// maxMessage bounds a message, in bytes of its plain text. A Matrix event may have 64 KiB with text and HTML, in
+// which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
+const maxMessage = 4000
+
+// clip returns as many lines of m as fit into maxMessage, with a last one that says that more follow.
+func (m Message) clip() Message {
+	size := 0
+	for i, line := range m {
+		for _, span := range line {
+			size += len(span.text)
+		}
+		if size++; size > maxMessage && i > 0 {
+			return append(m[:i:i], Line{Plain("…")})
+		}
+	}
+	return m
+}
+
+// short returns text of somebody else in one line of at most limit characters: control and direction characters,
+// which could forge lines, become spaces.
+func short(text string, limit int) string {
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, text)), " ")
+	if runes := []rune(text); len(runes) > limit {
+		return strings.TrimSpace(string(runes[:limit-1])) + "…"
+	}
+	return text
+}
+
+// PlainText renders m without markup.
+func (m Message) PlainText() string {
+	return m.render("\n", func(s Span) string { return s.text })
+}
+
+// HTML renders m as the HTML that Matrix clients show.
+func (m Message) HTML() string {
+	return m.render("<br>", func(s Span) string {
+		text := html.EscapeString(s.text)
+		switch s.style {
+		case bold:
+			return "<strong>" + text + "</strong>"
+		case code:
+			return "<code>" + text + "</code>"
+		}
+		return text
+	})
+}
+
+// Mrkdwn renders m in Slack's markup. It has escapes for &, < and > only, which is what mentions and links are made
+// of; the characters that make bold, italic, struck and code text are replaced by their like.
+func (m Message) Mrkdwn() string {
+	return m.render("\n", func(s Span) string {
+		text := mrkdwnEscapes.Replace(s.text)
+		switch {
+		case text == "":
+			return ""
+		case s.style == code:
+			return "`" + strings.ReplaceAll(text, "`", "ˋ") + "`"
+		case s.style == bold:
+			return "*" + literal(text) + "*"
+		}
+		return literal(text)
+	})
+}
+
+var (
+	mrkdwnEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	mrkdwnSigns   = strings.NewReplacer("*", "∗", "~", "∼", "`", "ˋ")
+)
+
+// literal replaces what Slack would take for formatting. An underscore formats only at the edge of a word.
+func literal(text string) string {
+	runes := []rune(mrkdwnSigns.Replace(text))
+	inWord := func(i int) bool {
+		return i >= 0 && i < len(runes) && (unicode.IsLetter(runes[i]) || unicode.IsDigit(runes[i]) || runes[i] == '_')
+	}
+	for i, r := range runes {
+		if r == '_' && !(inWord(i-1) && inWord(i+1)) {
+			runes[i] = 'ˍ'
+		}
+	}
+	return string(runes)
+}
+
+func (m Message) render(newline string, span func(Span) string) string {
+	var b strings.Builder
+	for i, line := range m {
+		if i > 0 {
+			b.WriteString(newline)
+		}
+		for _, s := range line {
+			b.WriteString(span(s))
+		}
+	}
+	return b.String()
+}
