@@ -16,10 +16,12 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/config"
+	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/store"
 	"switchyard/internal/supervise"
+	"switchyard/internal/upstream"
 )
 
 func gatewayCommand() *cobra.Command {
@@ -106,7 +108,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 			log.Warn("cannot tidy up", "error", err)
 		}
 	}
-	options := service.Options{Store: db, Log: log, BotFile: botFile, Credentials: credentials}
+	projects := upstream.NewClient(c.UpstreamTimeout)
+	options := service.Options{Store: db, Log: log, Projects: projects, BotFile: botFile, Credentials: credentials}
 	if provider := signin.Config(c.SignIn); provider.Complete() {
 		options.Provider = signin.New(provider, log)
 	}
@@ -116,6 +119,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err = g.service.SeedProjects(ctx, c.Projects); err != nil {
 		return nil, err
 	}
+	feeds := poll.New(poll.Options{Service: g.service, Feeds: projects, Interval: c.PollInterval, Log: log})
+	g.loops = append(g.loops, loop{"feeds", feeds.Run})
 	g.handler = handlers.Gateway{
 		Service:    g.service,
 		Log:        log,
