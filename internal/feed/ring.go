@@ -1,0 +1,147 @@
+// Package feed keeps the latest notifications of one project as encoded events: a ring that is written by the board
+// and read by any number of requests at once. It must never know where notifications come from, nor HTTP.
+package feed
+
+import (
+	"crypto/rand"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Capacity is the number of events that a ring keeps; the oldest go first.
+const Capacity = 500
+
+// Ring holds the latest events. An event is encoded once, when it is recorded; readers share immutable snapshots,
+// take no lock and copy nothing.
+type Ring struct {
+	instance string
+	now      func() time.Time
+
+	writing  sync.Mutex
+	encoder  encoder
+	last     int64    // the newest stamp
+	sequence uint64   // events ever recorded
+	records  []record // of the events kept; append-only, so that snapshots may share it
+	encoded  []byte   // their JSON, each followed by a comma; append-only likewise
+	start    int      // position of encoded[0] in all that was ever encoded
+
+	current atomic.Pointer[Snapshot]
+}
+
+// record is where an event lies.
+type record struct {
+	stamp int64
+	start int // position of its JSON in all that was ever encoded
+}
+
+// New returns an empty ring whose stamps come from now, usually time.Now.
+func New(now func() time.Time) *Ring {
+	r := &Ring{instance: rand.Text(), now: now}
+	r.current.Store(&Snapshot{SequenceText: "0", replaced: make(chan struct{})})
+	return r
+}
+
+// Instance names this ring: another start of the server has another one.
+func (r *Ring) Instance() string { return r.instance }
+
+// Snapshot returns what the ring holds now.
+func (r *Ring) Snapshot() *Snapshot { return r.current.Load() }
+
+// Record stores the events that the notifications stand for, all at once: a waiting reader wakes up once for all
+// of them. Stamps are the time of recording in Unix milliseconds, raised where needed so that each is greater than
+// the one before, whatever the clock does.
+func (r *Ring) Record(notifications ...Notification) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	now, before := r.now().UnixMilli(), r.sequence
+	for _, notification := range notifications {
+		stamp := max(now, r.last+1)
+		event := notification.event(stamp)
+		if event == nil {
+			continue
+		}
+		r.records = append(r.records, record{stamp, r.start + len(r.encoded)})
+		r.encoded = append(r.encoded, r.encoder.encode(event)...)
+		r.last = stamp
+		r.sequence++
+	}
+	if r.sequence > before {
+		r.publish()
+	}
+}
+
+// publish drops what exceeds Capacity and gives readers the new state. Dropping only moves the front of the slices:
+// the next append that finds no room copies what is kept to a new array, and old snapshots keep theirs.
+func (r *Ring) publish() {
+	if excess := len(r.records) - Capacity; excess > 0 {
+		r.records = r.records[excess:]
+		r.encoded = r.encoded[r.records[0].start-r.start:]
+		r.start = r.records[0].start
+	}
+	old := r.current.Load()
+	r.current.Store(&Snapshot{
+		SequenceText: strconv.FormatUint(r.sequence, 10),
+		records:      r.records,
+		encoded:      r.encoded,
+		replaced:     make(chan struct{}),
+	})
+	close(old.replaced)
+}
+
+// Snapshot is one state of a ring. It never changes.
+type Snapshot struct {
+	// SequenceText is the count of events recorded since the ring was made, in decimal.
+	SequenceText string
+
+	records  []record
+	encoded  []byte
+	replaced chan struct{} // closed when a newer snapshot is there
+
+	build sync.Once
+	array []byte
+}
+
+var (
+	emptyArray = []byte("[]")
+	openArray  = []byte("[")
+)
+
+// Has reports whether an event is stamped later than since.
+func (s *Snapshot) Has(since uint64) bool {
+	return len(s.records) > 0 && uint64(s.records[len(s.records)-1].stamp) > since
+}
+
+// Replaced is closed once the ring holds events that this snapshot does not.
+func (s *Snapshot) Replaced() <-chan struct{} { return s.replaced }
+
+// After returns the JSON array of the events stamped later than since, oldest first, as two pieces that follow each
+// other. The caller must not change them.
+func (s *Snapshot) After(since uint64) (head, tail []byte) {
+	first, _ := slices.BinarySearchFunc(s.records, since, func(r record, since uint64) int {
+		if uint64(r.stamp) > since {
+			return 1
+		}
+		return -1
+	})
+	switch first {
+	case len(s.records):
+		return emptyArray, nil
+	case 0:
+		return s.whole(), nil
+	}
+	return openArray, s.whole()[1+s.records[first].start-s.records[0].start:]
+}
+
+// whole is the array of all events, built when it is asked for first.
+func (s *Snapshot) whole() []byte {
+	s.build.Do(func() {
+		s.array = make([]byte, 0, len(s.encoded)+1)
+		s.array = append(s.array, '[')
+		s.array = append(s.array, s.encoded[:len(s.encoded)-1]...) // without the last comma
+		s.array = append(s.array, ']')
+	})
+	return s.array
+}
