@@ -1,0 +1,336 @@
+package board
+
+import (
+	"bytes"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/internal/feed"
+)
+
+// desk is a board over a real directory that looks only when a test says so.
+type desk struct {
+	*Board
+	t    *testing.T
+	dir  string
+	logs *bytes.Buffer
+	told []feed.Notification
+}
+
+func newDesk(t *testing.T, files map[string]string) *desk {
+	t.Helper()
+	d := &desk{t: t, dir: t.TempDir(), logs: &bytes.Buffer{}}
+	for path, content := range files {
+		d.write(path, content)
+	}
+	d.open()
+	return d
+}
+
+func (d *desk) open() {
+	d.t.Helper()
+	board, err := Open(Options{
+		Dir:    d.dir,
+		Log:    slog.New(slog.NewTextHandler(d.logs, nil)),
+		Record: func(n ...feed.Notification) { d.told = append(d.told, n...) },
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.Board = board
+}
+
+func (d *desk) path(path string) string { return filepath.Join(d.dir, path) }
+
+func (d *desk) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) write(path, content string) {
+	d.t.Helper()
+	d.must(os.MkdirAll(filepath.Dir(d.path(path)), 0o777))
+	d.must(os.WriteFile(d.path(path), []byte(content), 0o666))
+}
+
+func (d *desk) move(from, to string) {
+	d.t.Helper()
+	d.must(os.Rename(d.path(from), d.path(to)))
+}
+
+func (d *desk) remove(path string) {
+	d.t.Helper()
+	d.must(os.RemoveAll(d.path(path)))
+}
+
+// expect looks, and holds what the look tells against want.
+func (d *desk) expect(want string) {
+	d.t.Helper()
+	d.told = nil
+	if _, err := d.look(); err != nil {
+		d.t.Fatal(err)
+	}
+	if got := told(news{notifications: d.told}); got != want {
+		d.t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+// stories are the names on the board, by stage.
+func (d *desk) stories() string {
+	var stages []string
+	for _, stage := range d.View().Stages {
+		var names []string
+		for _, item := range stage.Items {
+			names = append(names, item.StoryName)
+		}
+		stages = append(stages, stage.Name+"["+strings.Join(names, " ")+"]")
+	}
+	return strings.Join(stages, " ")
+}
+
+func (d *desk) expectStories(want string) {
+	d.t.Helper()
+	if got := d.stories(); got != want {
+		d.t.Errorf("the board shows %s, want %s", got, want)
+	}
+}
+
+func TestStagesAreMadeWhereThereAreNone(t *testing.T) {
+	d := newDesk(t, map[string]string{"notes/x.md": ""})
+	d.expectStories("1_backlog[] 2_current[] 3_qa[] 4_merge[] 5_done[] 6_archived[]")
+	d = newDesk(t, map[string]string{"7_only/x.md": "text"})
+	d.expectStories("7_only[x]")
+}
+
+func TestAWorkDirectoryThatIsNoneStopsTheStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, file + "-missing"} {
+		if _, err := Open(Options{Dir: dir, Log: slog.New(slog.DiscardHandler)}); err == nil {
+			t.Errorf("%s was taken", dir)
+		}
+	}
+}
+
+func TestOnlyRegularFilesInStagesAreItems(t *testing.T) {
+	d := newDesk(t, map[string]string{
+		"2_current/7_login.md": "---\nname: Login\n---\n", "2_current/.7_hidden.md": "x", "2_current/.md": "x",
+		"2_current/7_login.md~": "x", "2_current/notes.txt": "x", "2_current/sub.md/x.md": "x",
+		"10_late/a.md": "# A", "backlog/x.md": "x", ".2_hidden/x.md": "x", "3_file.md": "x",
+	})
+	outside := t.TempDir()
+	d.must(os.WriteFile(filepath.Join(outside, "secret.md"), []byte("---\nname: secret\n---\n"), 0o666))
+	d.must(os.Symlink(outside, d.path("4_linked")))
+	d.must(os.Symlink(filepath.Join(outside, "secret.md"), d.path("2_current/link.md")))
+	d.must(os.Symlink("/nowhere", d.path("2_current/.#lock.md")))
+	d.must(unix.Mkfifo(d.path("2_current/pipe.md"), 0o666))
+	d.expect("")
+	d.expectStories("2_current[Login] 10_late[A]")
+}
+
+func TestAFileThatTellsNothingIsAnItemNamedByItsID(t *testing.T) {
+	d := newDesk(t, map[string]string{
+		"1_a/empty.md":  "",
+		"1_a/broken.md": "---\nname: [\n---\n# Heading\n",
+		"1_a/large.md":  "---\nname: Large\nblocked: true\n---\n" + strings.Repeat("x", maxFile),
+		"1_a/limit.md":  "---\nname: Limit\n---\n" + strings.Repeat("x", maxFile-21),
+	})
+	d.expectStories("1_a[broken empty large Limit]")
+	d.write("1_a/large.md", "---\nname: Not large\n---\n")
+	d.expect("")
+	d.expectStories("1_a[broken empty Not large Limit]")
+}
+
+func TestSavesOfEditorsAreNoNews(t *testing.T) {
+	const before, after = "---\nname: Old\nblocked: key\n---\n", "---\nname: New\nblocked: key\n---\nmore\n"
+	const item = "2_current/7_login.md"
+	for name, save := range map[string]func(d *desk){
+		"rename over": func(d *desk) {
+			d.write("2_current/.7_login.md.tmp", after)
+			d.expect("")
+			d.move("2_current/.7_login.md.tmp", item)
+		},
+		"backup and new file": func(d *desk) {
+			d.write("2_current/4913", "")
+			d.remove("2_current/4913")
+			d.move(item, item+"~")
+			d.expect("")
+			d.write(item, after)
+			d.expect("")
+			d.remove(item + "~")
+		},
+		"truncate and write": func(d *desk) {
+			d.write(item, "")
+			d.expect("")
+			d.write(item, after[:20])
+			d.expect("")
+			d.write(item, after)
+		},
+		"delete and write": func(d *desk) {
+			d.remove(item)
+			d.expect("")
+			d.write(item, after)
+		},
+		"touch": func(d *desk) {
+			d.must(os.Chtimes(d.path(item), time.Now(), time.Now()))
+			d.expect("")
+			d.write(item, after)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, map[string]string{item: before})
+			save(d)
+			d.expect("")
+			d.expectStories("2_current[New]")
+		})
+	}
+}
+
+func TestWaysToMoveAFile(t *testing.T) {
+	const content = "---\nname: Login\n---\n"
+	const from, to = "2_current/7_login.md", "3_qa/7_login.md"
+	for name, move := range map[string]func(d *desk){
+		"rename": func(d *desk) {
+			d.move(from, to)
+			d.expect("Login 2_current>3_qa")
+		},
+		"copy and delete": func(d *desk) {
+			d.write(to, content)
+			d.expect("Login 2_current>3_qa")
+			d.remove(from)
+			d.expect("")
+		},
+		"copy with its time, and delete": func(d *desk) {
+			info, err := os.Stat(d.path(from))
+			d.must(err)
+			d.write(to, content)
+			d.must(os.Chtimes(d.path(to), info.ModTime(), info.ModTime()))
+			d.expect("Login 2_current>3_qa")
+			d.expect("")
+			d.remove(from)
+			d.expect("")
+		},
+		"delete and write": func(d *desk) {
+			d.remove(from)
+			d.expect("")
+			d.write(to, content)
+			d.expect("Login 2_current>3_qa")
+		},
+		"link and unlink": func(d *desk) {
+			d.must(os.Link(d.path(from), d.path(to)))
+			d.expect("Login 2_current>3_qa")
+			d.remove(from)
+			d.expect("")
+		},
+		"rename of the stage": func(d *desk) {
+			d.remove("3_qa")
+			d.move("2_current", "3_qa")
+			d.expect("Login 2_current>3_qa")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, map[string]string{from: content, "3_qa/other.md": content})
+			move(d)
+			d.expect("")
+		})
+	}
+}
+
+// A change that keeps size, time of modification and inode is seen all the same.
+func TestAContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
+	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: aaa\n---\n"})
+	old := time.Now().Add(-time.Hour)
+	for _, reason := range []string{"bbb", "ccc", "ddd"} {
+		d.write("2_current/a.md", "---\nblocked: "+reason+"\n---\n")
+		d.must(os.Chtimes(d.path("2_current/a.md"), old, old))
+		d.expect("a blocked: " + reason)
+	}
+}
+
+func TestAWorkDirectoryThatGoesAndComes(t *testing.T) {
+	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
+	d.move("", "../away")
+	if _, err := d.look(); err == nil {
+		t.Error("looked at a directory that is away")
+	}
+	d.expectStories("2_current[a b] 3_qa[c]")
+	d.move("../away", "")
+	d.move("2_current/b.md", "3_qa/b.md")
+	d.expect("b 2_current>3_qa")
+}
+
+func TestAStageThatGoesAndComes(t *testing.T) {
+	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "3_qa/b.md": "b"})
+	d.move("2_current", "away")
+	d.expect("")
+	d.expectStories("3_qa[b]")
+	d.move("away", "2_current")
+	d.expect("")
+	d.expectStories("2_current[a] 3_qa[b]")
+}
+
+func TestWhatCannotBeReadStaysAsItWas(t *testing.T) {
+	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
+	withoutPrivileges(t, d.dir)
+	for _, test := range []struct {
+		path       string
+		mode, back fs.FileMode
+	}{
+		{"2_current", 0, 0o755},     // cannot be listed
+		{"2_current", 0o444, 0o755}, // lists names, but nothing about them
+		{"2_current/a.md", 0, 0o644},
+	} {
+		d.must(os.Chmod(d.path(test.path), test.mode))
+		d.expect("")
+		d.expectStories("2_current[a b] 3_qa[c]")
+		d.must(os.Chmod(d.path(test.path), test.back))
+		d.expect("")
+		d.expectStories("2_current[a b] 3_qa[c]")
+	}
+	if got := strings.Count(d.logs.String(), "cannot read stage 2_current"); got != 2 {
+		t.Errorf("logged %d times: %s", got, d.logs)
+	}
+}
+
+// withoutPrivileges lets the test act on dir as an ordinary user until it ends, so that permissions hold for root too.
+func withoutPrivileges(t *testing.T, dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(path, nobody, nobody)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // the file system's user is the thread's
+	if err := unix.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Setfsuid(0); err != nil {
+			t.Error(err)
+		}
+		runtime.UnlockOSThread()
+	})
+}
