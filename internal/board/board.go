@@ -18,7 +18,7 @@ const (
 	// burst, and a board that changes without end costs a fifth of a core at most.
 	settleFactor = 4
 	settleLeast  = 10 * time.Millisecond
-	settleMost   = 100 * time.Millisecond
+	settleMost   = 50 * time.Millisecond
 	// Without any change it looks at rescan: a watch may miss what happens on a network file system.
 	rescan = 5 * time.Second
 	// While not all can be watched it looks at unwatchedRescan, or at unwatchedFactor times what the last look took.

@@ -13,9 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// coarse is the least age at which a file's times tell one content from the next: file systems count time in ticks
-// of up to two seconds.
-const coarse = 2 * time.Second
+// A file that changed twice within a tick of its file system's clock has the same times before and after. Kernels
+// stamp files every 10 ms at least; a file system that keeps no fractions of a second counts in ticks of up to two.
+const (
+	tick       = 20 * time.Millisecond
+	coarseTick = 2 * time.Second
+)
 
 // scanner looks at a work directory. It remembers what it read, so that only changed files are read again.
 type scanner struct {
@@ -62,6 +65,14 @@ type identity struct {
 	size     int64
 	modified unix.Timespec
 	changed  unix.Timespec // unlike modified, nobody can set it
+}
+
+// tick is the time within which two contents may have the same identity.
+func (i identity) tick() time.Duration {
+	if i.changed.Nsec == 0 && i.modified.Nsec == 0 {
+		return coarseTick
+	}
+	return tick
 }
 
 // scan looks at the whole directory and returns its stages in their order.
@@ -159,7 +170,7 @@ func (s *scanner) list(dir *os.File) error {
 func (s *scanner) load(dir *os.File, f *file, now identity) {
 	f.identity = now
 	f.modified = time.Unix(now.modified.Unix())
-	f.settled = time.Since(time.Unix(now.changed.Unix())) >= coarse
+	f.settled = time.Since(time.Unix(now.changed.Unix())) >= now.tick()
 	if now.size > maxFile {
 		f.facts = facts{}
 		return

@@ -1,0 +1,386 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"switchyard/internal/feed"
+)
+
+// patience is how long a test waits for what should take milliseconds.
+const patience = 20 * time.Second
+
+// live is a board that runs over a real directory with the machine's own watcher.
+type live struct {
+	*desk
+	news chan feed.Notification
+}
+
+func newLive(t *testing.T, files map[string]string) *live {
+	l := &live{desk: newDesk(t, files), news: make(chan feed.Notification, 1000)}
+	l.record = func(n ...feed.Notification) {
+		for _, one := range n {
+			l.news <- one
+		}
+	}
+	return l
+}
+
+// run starts the board, and returns once it watches: it tells of a file that was put there.
+func (l *live) run() {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.Run(ctx); err != nil {
+			l.t.Error(err)
+		}
+	})
+	l.t.Cleanup(func() { cancel(); running.Wait() })
+	l.write("2_current/first.md", "x")
+	l.next("first >2_current")
+}
+
+func (l *live) next(want string) {
+	l.t.Helper()
+	select {
+	case n := <-l.news:
+		if got := told(news{notifications: []feed.Notification{n}}); got != want {
+			l.t.Fatalf("told %q, want %q", got, want)
+		}
+	case <-time.After(patience):
+		l.t.Fatalf("never told %q", want)
+	}
+}
+
+func TestARunningBoardTellsOfMoves(t *testing.T) {
+	l := newLive(t, map[string]string{"1_backlog/a.md": "a", "2_current/b.md": "b", "3_qa/c.md": "c"})
+	l.run()
+	l.move("1_backlog/a.md", "2_current/a.md")
+	l.next("a 1_backlog>2_current")
+	l.write("3_qa/c.md", "---\nblocked: key\n---\n")
+	l.next("c blocked: key")
+	// A stage that is new, with something in it at once, and moved on from there.
+	l.write("5_new/d.md", "d")
+	l.next("d >5_new")
+	l.move("5_new/d.md", "3_qa/d.md")
+	l.next("d 5_new>3_qa")
+	// A stage that goes and comes is watched again, under the same name or another.
+	l.remove("5_new")
+	l.write("5_new/e.md", "e")
+	l.next("e >5_new")
+	l.move("5_new", "6_newer")
+	l.next("e 5_new>6_newer")
+	l.move("6_newer/e.md", "1_backlog/e.md")
+	l.next("e 6_newer>1_backlog")
+}
+
+func TestAWorkDirectoryThatIsReplacedIsWatchedAgain(t *testing.T) {
+	l := newLive(t, map[string]string{"2_current/a.md": "a", "3_qa/b.md": "b"})
+	l.run()
+	l.move("", "../away")
+	l.write("2_current/b.md", "b")
+	l.next("b 3_qa>2_current")
+	l.write("3_qa/c.md", "c")
+	l.next("c >3_qa")
+}
+
+func TestTheBoardShowsANewStateBeforeItTells(t *testing.T) {
+	d := newDesk(t, map[string]string{"2_current/a.md": "a", "3_qa/b.md": "b"})
+	shown := ""
+	d.record = func(...feed.Notification) { shown = d.stories() }
+	d.move("2_current/a.md", "3_qa/a.md")
+	if _, err := d.look(); err != nil || shown != "2_current[] 3_qa[a b]" {
+		t.Errorf("showed %s, %v", shown, err)
+	}
+}
+
+// bubble is a board that runs in a bubble of its own time, with a watcher through which the test speaks.
+// The files are real.
+type bubble struct {
+	*desk
+	mu     sync.Mutex
+	events chan fsnotify.Event
+	errors chan error
+	opened int
+	added  map[string]int
+	fail   error // of opening the watcher and of adding to it
+}
+
+func inBubble(t *testing.T, test func(*bubble)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bubble{desk: &desk{t: t, dir: dir}, events: make(chan fsnotify.Event), errors: make(chan error), added: map[string]int{}}
+		b.write("2_current/a.md", "a")
+		b.write("3_qa/b.md", "b")
+		board, err := Open(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Record: b.record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Board = board
+		b.openWatcher = b.open
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := b.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		test(b)
+		cancel()
+		running.Wait()
+	})
+}
+
+func (b *bubble) record(n ...feed.Notification) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = append(b.told, n...)
+}
+
+func (b *bubble) open() (watcher, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened++
+	if b.fail != nil {
+		return watcher{}, b.fail
+	}
+	return watcher{b.events, b.errors, b.add, func() error { return nil }}, nil
+}
+
+func (b *bubble) add(path string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.added[filepath.Base(path)]++
+	return b.fail
+}
+
+// set changes what the watcher does from now on.
+func (b *bubble) set(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+// pass lets time pass.
+func (b *bubble) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// within holds that the board tells want, and just that, by the time that after has passed.
+func (b *bubble) within(after time.Duration, want string) {
+	b.t.Helper()
+	b.pass(after)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if got := told(news{notifications: b.told}); got != want {
+		b.t.Errorf("told %q within %v, want %q", got, after, want)
+	}
+	b.told = nil
+}
+
+func TestABurstOfEventsIsOneLook(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.move("2_current/a.md", "3_qa/a.md")
+		for range 100 {
+			b.events <- fsnotify.Event{}
+		}
+		b.within(settleLeast-1, "")
+		b.within(1, "a 2_current>3_qa")
+		if b.added["2_current"] != 2 { // it is watched again for each look
+			t.Errorf("%d looks", b.added["2_current"])
+		}
+	})
+}
+
+func TestLostEventsAreALook(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.errors <- fsnotify.ErrEventOverflow
+		b.within(settleLeast, "a 2_current>3_qa")
+	})
+}
+
+func TestAChangeWithoutAnEventIsFoundAtTheNextRescan(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.within(rescan-1, "")
+		b.within(1, "a 2_current>3_qa")
+		b.move("3_qa/a.md", "2_current/a.md")
+		b.within(rescan, "a 3_qa>2_current")
+	})
+}
+
+func TestAWatcherThatEndsIsOpenedAgain(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		ended := b.events
+		b.set(func() { b.events = make(chan fsnotify.Event) })
+		close(ended)
+		b.within(settleLeast, "")
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.events <- fsnotify.Event{}
+		b.within(settleLeast, "a 2_current>3_qa")
+		if b.opened != 2 {
+			t.Errorf("opened %d times", b.opened)
+		}
+	})
+}
+
+func TestWithoutAWatcherItLooksOften(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(func() { b.fail = errors.New("too many open files") })
+		close(b.events)
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.within(settleLeast, "a 2_current>3_qa")
+		b.move("3_qa/a.md", "2_current/a.md")
+		b.within(unwatchedRescan, "a 3_qa>2_current")
+		b.set(func() { b.fail, b.events = nil, make(chan fsnotify.Event) })
+		b.within(unwatchedRescan, "")
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.events <- fsnotify.Event{}
+		b.within(settleLeast, "a 2_current>3_qa")
+	})
+}
+
+func TestADirectoryThatCannotBeWatchedIsLookedAtOften(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.set(func() { b.fail = errors.New("no space left on device") })
+		b.events <- fsnotify.Event{}
+		b.within(settleLeast, "")
+		b.move("2_current/a.md", "3_qa/a.md")
+		b.within(unwatchedRescan, "a 2_current>3_qa")
+	})
+}
+
+func TestEveryDirectoryIsWatchedBeforeEachLook(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.write("4_new/c.md", "c")
+		b.events <- fsnotify.Event{}
+		b.within(settleLeast, "c >4_new")
+		if b.added[filepath.Base(b.dir)] != 2 || b.added["2_current"] != 2 || b.added["4_new"] != 1 {
+			t.Errorf("watched %v", b.added)
+		}
+	})
+}
+
+func TestAStoryThatVanishesIsForgottenAfterASecondWithoutAnyEvent(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		b.remove("2_current/a.md")
+		b.events <- fsnotify.Event{}
+		b.pass(settleLeast + grace - 1)
+		b.expectStories("2_current[a] 3_qa[b]")
+		b.pass(1)
+		b.expectStories("2_current[] 3_qa[b]")
+	})
+}
+
+// Whatever a watcher misses, and however often files move, each story is told to be where it ends up.
+func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
+	files := map[string]string{}
+	for i := range 200 {
+		files[fmt.Sprintf("2_current/%d.md", i)] = "x"
+	}
+	files["3_qa/x.md"] = "x"
+	l := newLive(t, files)
+	l.run()
+	for i := range 200 {
+		l.move(fmt.Sprintf("2_current/%d.md", i), fmt.Sprintf("3_qa/%d.md", i))
+	}
+	moved := map[string]bool{}
+	for len(moved) < 200 {
+		select {
+		case n := <-l.news:
+			item, ok := n.(feed.WorkItem)
+			if !ok || item.FromStage != "2_current" || item.Stage != "3_qa" || moved[item.ItemID] {
+				t.Fatalf("told %+v", n)
+			}
+			moved[item.ItemID] = true
+		case <-time.After(patience):
+			t.Fatalf("told of %d moves", len(moved))
+		}
+	}
+}
+
+// BenchmarkRescan is a look at 10,000 items of which none changed.
+func BenchmarkRescan(b *testing.B) {
+	board := benchBoard(b, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := board.look(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen is the first look at 10,000 items, which reads each.
+func BenchmarkOpen(b *testing.B) {
+	board := benchBoard(b, 10_000)
+	for b.Loop() {
+		if _, err := Open(Options{Dir: board.scanner.dir, Log: board.log}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMove is the time from a move to its event.
+func BenchmarkMove(b *testing.B) {
+	for _, items := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(items), func(b *testing.B) {
+			board := benchBoard(b, items)
+			told := make(chan struct{}, 1)
+			board.record = func(...feed.Notification) { told <- struct{}{} }
+			ctx, cancel := context.WithCancel(b.Context())
+			var running sync.WaitGroup
+			running.Go(func() {
+				if err := board.Run(ctx); err != nil {
+					b.Error(err)
+				}
+			})
+			from, to := filepath.Join(board.scanner.dir, "2_s", "1.md"), filepath.Join(board.scanner.dir, "3_s", "1.md")
+			for b.Loop() {
+				if err := os.Rename(from, to); err != nil {
+					b.Fatal(err)
+				}
+				<-told
+				from, to = to, from
+			}
+			cancel()
+			running.Wait()
+		})
+	}
+}
+
+func benchBoard(b *testing.B, items int) *Board {
+	dir := b.TempDir()
+	body := strings.Repeat("Some text of a story.\n", 100)
+	for i := range items {
+		path := filepath.Join(dir, fmt.Sprintf("%d_s", i%6+1), fmt.Sprintf("%d.md", i))
+		if err := os.Mkdir(filepath.Dir(path), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			b.Fatal(err)
+		}
+		old := time.Now().Add(-time.Hour)
+		content := fmt.Sprintf("---\nname: Story %d\nblocked: %t\n---\n%s", i, i%10 == 0, body)
+		if err := errors.Join(os.WriteFile(path, []byte(content), 0o666), os.Chtimes(path, old, old)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	board, err := Open(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Record: func(...feed.Notification) {}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return board
+}
