@@ -1,0 +1,332 @@
+package poll_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/poll"
+	"switchyard/internal/yard"
+)
+
+// memory is a gateway that stores in memory.
+type memory struct {
+	mu       sync.Mutex
+	registry *yard.Registry
+	changed  chan struct{}
+	cursors  []yard.FeedCursor
+	reads    []yard.FeedRead
+	fail     error                    // of RecordFeed and FeedCursors
+	before   func(read yard.FeedRead) // called by RecordFeed before it stores
+}
+
+func (m *memory) Registry() *yard.Registry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.registry
+}
+
+func (m *memory) RegistryChanged() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// register makes projects the whole registry.
+func (m *memory) register(projects ...yard.Project) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.registry = &yard.Registry{Projects: projects}
+	if m.changed != nil {
+		close(m.changed)
+	}
+	m.changed = make(chan struct{})
+}
+
+func (m *memory) setFailure(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+func (m *memory) FeedCursors(_ context.Context, project string) ([]yard.FeedCursor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.cursors), func(c yard.FeedCursor) bool { return c.Project != project }), m.fail
+}
+
+func (m *memory) RecordFeed(_ context.Context, read yard.FeedRead) error {
+	if m.before != nil {
+		m.before(read)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	m.reads = append(m.reads, read)
+	m.cursors = slices.DeleteFunc(m.cursors, func(c yard.FeedCursor) bool { return c.Project == read.Cursor.Project && c.URL == read.Cursor.URL })
+	m.cursors = append(m.cursors, read.Cursor)
+	return nil
+}
+
+// stream is what was stored of a project, once each: the stamps of records, and gaps as "missed:stamp".
+func (m *memory) stream(project string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var texts []string
+	seen := map[string]bool{}
+	for _, read := range m.reads {
+		if read.Cursor.Project != project {
+			continue
+		}
+		for _, r := range read.Records {
+			if seen[string(r.JSON)] {
+				continue
+			}
+			seen[string(r.JSON)] = true
+			text := fmt.Sprint(r.TimestampMS)
+			if r.Type == yard.FeedGap {
+				text = fmt.Sprintf("%d:%s", r.Details().Missed, text)
+			}
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// stored returns how many reads were recorded.
+func (m *memory) stored() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.reads)
+}
+
+// server is a project server as it should be, with switches for what is wrong with it.
+type server struct {
+	mu       sync.Mutex
+	instance string
+	sequence int64
+	records  []yard.Record
+	size     int // of the buffer
+	news     chan struct{}
+
+	plain       bool                      // knows neither wait nor the headers
+	impatient   bool                      // has the headers, but answers at once whatever wait says
+	deaf        bool                      // ignores since
+	down        error                     // answers nothing else
+	hanging     bool                      // answers nothing at all
+	answer      func(a *yard.FeedAnswer)  // changes each answer
+	asked       []ask                     // every request
+	beforeReply func(ctx context.Context) // called before an answer goes out
+}
+
+type ask struct {
+	since int64
+	wait  time.Duration
+	at    time.Time
+}
+
+func newServer(instance string, stamps ...int64) *server {
+	s := &server{instance: instance, size: 500, news: make(chan struct{})}
+	s.push(stamps...)
+	return s
+}
+
+// stamped returns a record with that stamp.
+func stamped(stamp int64) yard.Record {
+	r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"s","timestamp_ms":%d}`, stamp)))
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func (s *server) push(stamps ...int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stamp := range stamps {
+		s.sequence++
+		s.records = append(s.records, stamped(stamp))
+	}
+	s.records = slices.Clone(s.records[max(0, len(s.records)-s.size):])
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// restart gives the server a new instance with an empty buffer; requests under way are cut off.
+func (s *server) restart(instance string, stamps ...int64) {
+	s.mu.Lock()
+	s.instance, s.sequence, s.records = instance, 0, nil
+	s.mu.Unlock()
+	s.push(stamps...)
+}
+
+func (s *server) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *server) requests() []ask {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, ask{since, wait, time.Now()})
+	instance := s.instance
+	s.mu.Unlock()
+	deadline := time.After(wait)
+	for {
+		s.mu.Lock()
+		hanging, down, news := s.hanging, s.down, s.news
+		if s.instance != instance {
+			down = errors.New("connection reset")
+		}
+		found := yard.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
+		for _, r := range s.records {
+			if r.TimestampMS > since || s.deaf {
+				found.Records = append(found.Records, r)
+			}
+		}
+		hold := wait > 0 && !s.plain && !s.impatient && len(found.Records) == 0
+		if s.plain {
+			found.Instance, found.Sequence = "", -1
+		}
+		found.Received = len(found.Records)
+		if s.answer != nil {
+			s.answer(&found)
+		}
+		before := s.beforeReply
+		s.mu.Unlock()
+		if hanging {
+			<-ctx.Done()
+			return yard.FeedAnswer{}, ctx.Err()
+		}
+		if down != nil {
+			return yard.FeedAnswer{}, down
+		}
+		if !hold {
+			if before != nil {
+				before(ctx)
+			}
+			return found, ctx.Err()
+		}
+		select {
+		case <-news:
+		case <-deadline:
+			wait = 0
+		case <-ctx.Done():
+			return yard.FeedAnswer{}, ctx.Err()
+		}
+	}
+}
+
+// network is where servers are, by URL.
+type network struct{ servers sync.Map }
+
+func (n *network) add(url string, s *server) {
+	s.change(func() { s.news = make(chan struct{}) }) // belongs to the bubble
+	n.servers.Store(url, s)
+}
+
+func (n *network) Feed(ctx context.Context, p yard.Project, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+	s, ok := n.servers.Load(p.URL)
+	if !ok {
+		return yard.FeedAnswer{}, errors.New("connection refused")
+	}
+	return s.(*server).feed(ctx, since, wait)
+}
+
+// yardOf is a bubble with a gateway, project servers and a poller.
+type yardOf struct {
+	*memory
+	*network
+	t     *testing.T
+	log   *logBuffer
+	start func() // starts the poller (again)
+	stop  func() // ends it
+}
+
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logBuffer) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+const interval = 2 * time.Second
+
+// following runs test in a bubble in which the project alpha is at http://a and the poller runs.
+func following(t *testing.T, a *server, test func(y *yardOf)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		y := &yardOf{memory: &memory{}, network: &network{}, t: t, log: &logBuffer{}}
+		y.add("http://a", a)
+		y.register(alpha)
+		y.start = func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				p := poll.New(poll.Options{Service: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
+				if err := p.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			}()
+			y.stop = func() { cancel(); <-done }
+			synctest.Wait()
+		}
+		y.start()
+		test(y)
+		y.stop()
+	})
+}
+
+var alpha = yard.Project{Name: "alpha", URL: "http://a"}
+
+// pass lets time go by.
+func (y *yardOf) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// soon is more than it takes to read what is new.
+const soon = 5 * time.Millisecond
+
+// want checks what was stored of alpha soon after.
+func (y *yardOf) want(stream string) {
+	y.t.Helper()
+	y.pass(soon)
+	if got := y.stream("alpha"); got != stream {
+		y.t.Errorf("stored %q, want %q", got, stream)
+	}
+}
+
+// rate returns how many requests a server gets in a minute.
+func (y *yardOf) rate(s *server) int {
+	before := len(s.requests())
+	y.pass(time.Minute)
+	return len(s.requests()) - before
+}
