@@ -2,6 +2,7 @@ package yard
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -61,4 +62,14 @@ func StageTitle(name string) string {
 	runes := []rune(strings.ReplaceAll(title, "_", " "))
 	runes[0] = unicode.ToUpper(runes[0])
 	return string(runes)
+}
+
+// WorkStages returns the range of stages (to is not in it) in which stories are worked on: what follows the first one,
+// the backlog, up to the one called done, or else up to the last one.
+func WorkStages(stages []Stage) (from, to int) {
+	to = slices.IndexFunc(stages, func(s Stage) bool { return StageTitle(s.Name) == "Done" })
+	if to < 0 {
+		to = max(0, len(stages)-1)
+	}
+	return min(1, to), to
 }

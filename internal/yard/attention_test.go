@@ -1,0 +1,71 @@
+package yard_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
+	for _, test := range []struct {
+		stages   []string
+		from, to int
+	}{
+		{[]string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}, 1, 4},
+		{[]string{"1_todo", "2_doing", "3_shipped"}, 1, 2},
+		{[]string{"1_todo", "2_done"}, 1, 1},
+		{[]string{"5_done"}, 0, 0},
+		{[]string{"1_only"}, 0, 0},
+		{nil, 0, 0},
+	} {
+		var stages []yard.Stage
+		for _, name := range test.stages {
+			stages = append(stages, yard.Stage{Name: name})
+		}
+		if from, to := yard.WorkStages(stages); from != test.from || to != test.to {
+			t.Errorf("%v: %d to %d, want %d to %d", test.stages, from, to, test.from, test.to)
+		}
+	}
+}
+
+func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000_000)
+	hours := func(n int) int64 { return yard.Millis(now.Add(-time.Duration(n) * time.Hour)) }
+	reason := "waiting for a key"
+	pipelines := []yard.ProjectPipeline{
+		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
+			{Name: "1_backlog", Items: []yard.Item{{StoryID: "old_idea", SinceMS: hours(500)}}},
+			{Name: "2_current", Items: []yard.Item{
+				{StoryID: "slow", SinceMS: hours(25)},
+				{StoryID: "new", SinceMS: hours(23)},
+				{StoryID: "blocked", SinceMS: hours(2), Blocked: &reason, MergeFailure: &reason},
+				{StoryID: "blocked_longer", SinceMS: hours(3), Blocked: &reason},
+			}},
+			{Name: "3_merge", Items: []yard.Item{{StoryID: "conflict", SinceMS: hours(50), MergeFailure: &reason}}},
+			{Name: "4_done", Items: []yard.Item{{StoryID: "done", SinceMS: hours(50), Blocked: &reason}}},
+		}},
+		{Project: "beta", Error: "connection refused", LastSeenMS: hours(1), Stages: []yard.Stage{
+			{Name: "1_a"}, {Name: "2_b", Items: []yard.Item{{StoryID: "unknown", Blocked: &reason}}}, {Name: "3_c"},
+		}},
+	}
+	var got []string
+	for _, a := range yard.FindAttention(pipelines, now) {
+		story := "-"
+		if a.Story != nil {
+			story = a.Story.StoryID
+		}
+		got = append(got, fmt.Sprintf("%s %s %s %q", a.Kind, a.Project, story, a.Reason))
+	}
+	want := []string{
+		`unreachable beta - "connection refused"`,
+		`blocked alpha blocked_longer "waiting for a key"`,
+		`blocked alpha blocked "waiting for a key"`,
+		`merge_failure alpha conflict "waiting for a key"`,
+		`stuck alpha slow ""`,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
