@@ -15,9 +15,10 @@ import (
 // was typed.
 type console struct {
 	errorWriter
-	service *service.Service
-	notices notices
-	parts   sharedParts
+	service  *service.Service
+	notices  notices
+	parts    sharedParts
+	removals removals
 }
 
 func newConsole(s *service.Service, errors errorWriter) *console {
@@ -72,6 +73,9 @@ func (c *console) notFound(http.ResponseWriter, *http.Request) error {
 
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.
 func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
+	registry := c.service.Registry()
+	f.Projects, f.Active = registry.Projects, registry.Active
+	f.SignIn = c.service.SignInStatus()
 	if f.Notice.Text == "" {
 		f.Notice = c.notices.take(w, r)
 	}

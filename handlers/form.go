@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gorilla/securecookie"
 
@@ -24,6 +26,38 @@ func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 		return nil, yard.WrapError(yard.Invalid, err, "the form could not be read")
 	}
 	return r.PostForm, nil
+}
+
+// secretField returns a field that is never sent back, nil when it was left empty.
+func secretField(fields url.Values, name string) *yard.Secret {
+	secret := yard.Secret(fields.Get(name))
+	if secret == "" {
+		return nil
+	}
+	return &secret
+}
+
+// fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
+// fault. Its Message is "" for what is no fault of the form.
+func fieldError(err error) views.FieldError {
+	code := yard.CodeOf(err)
+	message := yard.MessageOf(err)
+	switch code {
+	case yard.Conflict: // only a name can be taken
+		return views.FieldError{Field: "name", Message: sentence(message)}
+	case yard.Invalid:
+		if field, reason, ok := strings.Cut(message, ": "); ok && !strings.Contains(field, " ") {
+			return views.FieldError{Field: field, Message: sentence(reason)}
+		}
+		return views.FieldError{Message: sentence(message)}
+	}
+	return views.FieldError{}
+}
+
+// sentence makes an error's message, which is made to follow other text, stand alone.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(message[size:], ".") + "."
 }
 
 // localPath returns text if it is an address on this site, else "/": what a form says must not lead away.

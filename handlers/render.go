@@ -63,6 +63,9 @@ func (c *console) renderPart(w http.ResponseWriter, r *http.Request, v view) err
 func (c *console) renderPage(w http.ResponseWriter, r *http.Request, v view) error {
 	f := c.frame(w, r, v.frame)
 	header := w.Header()
+	if v.status >= http.StatusBadRequest {
+		header.Set("HX-Replace-Url", "false") // a refused form's address is no page
+	}
 	if v.version == "" || v.status != 0 || f.Notice.Text != "" {
 		setDefault(header, "Cache-Control", "no-store")
 	} else {

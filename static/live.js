@@ -4,8 +4,8 @@
   const root = document.documentElement
   root.dataset.scripts = ''
 
-  // Swap styles of the console: "morph" replaces the target and keeps what is being typed, "morph:innerHTML" replaces
-  // what it holds, values included. (Idiomorph's own extension needs eval for that, which the page forbids.)
+  // Swap styles of the console: "morph" replaces the target and keeps what is being typed; "morph:innerHTML" replaces
+  // what it holds, values included, but for a filter's. (Idiomorph's own extension needs eval for that, which the page forbids.)
   const callbacks = {
     // Whether a disclosure is open is the reader's choice.
     beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
@@ -20,7 +20,8 @@
         return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks })
       }
       if (style === 'morph:innerHTML') {
-        return Idiomorph.morph(target, fragment.children, { morphStyle: 'innerHTML', callbacks })
+        const ignoreActiveValue = 'filter' in (document.activeElement?.dataset ?? {})
+        return Idiomorph.morph(target, fragment.children, { morphStyle: 'innerHTML', ignoreActiveValue, callbacks })
       }
       return false
     },
@@ -71,6 +72,10 @@
     const status = event.detail.xhr.status
     if (status > 0) setLost(status >= 502)
   })
-  document.addEventListener('htmx:afterSettle', show)
+  document.addEventListener('htmx:afterSettle', () => {
+    const titled = document.querySelector('[data-title]') // a part may know a better title than its page did
+    if (titled) document.title = titled.dataset.title
+    show()
+  })
   document.addEventListener('DOMContentLoaded', show)
 })()

@@ -24,6 +24,11 @@ const (
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 
+// StoryURL is the place of a story on its project's page.
+func StoryURL(project, storyID string) string {
+	return ProjectURL(project) + "#" + elementID("story", storyID)
+}
+
 // RemoveProjectURL is where the form that removes a project is sent.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
 
@@ -49,3 +54,7 @@ func id(n int64) string {
 	}
 	return strconv.FormatInt(n, 10)
 }
+
+// elementID is an id for what shows the thing with this name. It stays with it wherever on the page it stands, and holds
+// no space, whatever the name does.
+func elementID(kind, name string) string { return kind + "-" + url.PathEscape(name) }

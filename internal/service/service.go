@@ -41,6 +41,8 @@ type Service struct {
 	botSaves  chan struct{} // holds one value while a save is under way
 	stream    stream
 
+	lastEvents lastEvents
+
 	provider    SignInProvider
 	credentials CredentialsFile
 }

@@ -50,6 +50,9 @@ type ProjectPipeline struct {
 	LastSeenMS  int64           // time of the last good answer, 0 when there was none
 }
 
+// NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.
+const NoAnswerYet = "no answer yet"
+
 // StageTitle returns the stage's name as people read it: "2_current" is "Current", "4_code_review" is "Code review".
 func StageTitle(name string) string {
 	if name == "" {

@@ -1,0 +1,111 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+const (
+	// eventsPage is the number of events on a page of the list.
+	eventsPage = 100
+	// eventsGrowth is the number to which the newest page may grow while it is read.
+	eventsGrowth = 500
+)
+
+func (c *console) events(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	p := views.EventsProps{
+		Filter: views.EventFilter{
+			Project: query.Get("project"),
+			Type:    yard.EventType(query.Get("type")),
+			Text:    query.Get("q"),
+		},
+		Day: query.Get("day"),
+		Now: time.Now(),
+	}
+	for name, id := range map[string]*int64{"before": &p.Before, "from": &p.From} {
+		text := query.Get(name)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if text != "" && (err != nil || n < 1) {
+			return yard.Errorf(yard.Invalid, "%s: must be the id of an event", name)
+		}
+		*id = n
+	}
+	for _, project := range c.service.Registry().Projects {
+		p.Names = append(p.Names, project.Name)
+	}
+	if p.Before > 0 {
+		return c.olderEvents(w, r, p)
+	}
+	return c.newestEvents(w, r, p)
+}
+
+// newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
+func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
+	last, limit := c.service.LastEventID(), eventsPage
+	if !wantsPart(r) {
+		p.From = 0
+	} else if p.From > 0 {
+		limit = eventsGrowth
+	}
+	more, err := c.findEvents(r, &p, limit)
+	if err != nil {
+		return err
+	}
+	switch end := len(p.Events) - 1; {
+	case p.From > 0:
+		before := func(e yard.Event) bool { return e.ID < p.From }
+		if i := slices.IndexFunc(p.Events, before); i >= 0 {
+			p.Events = p.Events[:i]
+		} else {
+			p.Cut = more
+		}
+	case more:
+		p.From, p.Older = p.Events[end].ID, p.Events[end].ID
+	default:
+		p.From = 1
+	}
+	var v version
+	v.number(last, p.From)
+	v.text(p.Now.Format(time.DateOnly)) // a heading says Today
+	p.Version = v.String()
+	return c.render(w, r, view{
+		frame:   views.Frame{Title: "Events", Page: views.PageEvents},
+		version: p.Version,
+		page:    views.Events(p),
+		part:    views.EventsPart(p),
+	})
+}
+
+// olderEvents shows a page that follows another one; to a part that asks, what it appends.
+func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
+	more, err := c.findEvents(r, &p, eventsPage)
+	if err != nil {
+		return err
+	}
+	if more {
+		p.Older = p.Events[len(p.Events)-1].ID
+	}
+	return c.render(w, r, view{
+		frame: views.Frame{Title: "Events", Page: views.PageEvents},
+		page:  views.Events(p),
+		part:  views.OlderEvents(p),
+	})
+}
+
+// findEvents puts at most limit events into p and reports whether there are more.
+func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
+	p.Events, err = c.service.Events(r.Context(), yard.EventQuery{
+		Backward: true, Before: p.Before, Limit: limit + 1,
+		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
+	})
+	if len(p.Events) > limit {
+		p.Events, more = p.Events[:limit], true
+	}
+	return more, err
+}

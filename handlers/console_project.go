@@ -1,0 +1,72 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+func (c *console) project(w http.ResponseWriter, r *http.Request) error {
+	return c.showProject(w, r, views.FieldError{}, nil)
+}
+
+// showProject shows the page of a project: with the settings as they were sent when refused says why they were.
+func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
+	name := pathParam(r, "name")
+	registry, pipelines := c.service.Pipelines(r.Context(), pageAge)
+	i, found := registry.Index(name)
+	if !found {
+		return yard.Errorf(yard.NotFound, "There is no project %q here.", name)
+	}
+	events, err := c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	if err != nil {
+		return err
+	}
+	p := views.ProjectProps{
+		Project:  registry.Projects[i],
+		Active:   registry.Active == name,
+		Pipeline: pipelines[i],
+		Events:   events,
+		Form:     views.ProjectForm{URL: registry.Projects[i].URL, Error: fault},
+		Now:      time.Now(),
+	}
+	if refused != nil {
+		p.Form.URL = r.PostForm.Get("url")
+	}
+	var v version
+	v.text(p.Project.URL)
+	v.flag(p.Project.Token != "", p.Active)
+	v.pipelines(pipelines[i : i+1])
+	v.events(events)
+	p.Version = v.String()
+	return c.render(w, r, view{
+		frame:   views.Frame{Title: name, Page: views.PageProjects},
+		version: p.Version,
+		page:    views.Project(p),
+		part:    views.ProjectPart(p),
+		status:  statuses[yard.CodeOf(refused)],
+	})
+}
+
+// updateProject changes address and token; an empty token field keeps the token.
+func (c *console) updateProject(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	token := secretField(fields, "token")
+	if token == nil && fields.Get("forget_token") != "" {
+		token = new(yard.Secret)
+	}
+	name := pathParam(r, "name")
+	_, err = c.service.UpdateProject(r.Context(), name, fields.Get("url"), token)
+	if fault := fieldError(err); fault.Message != "" {
+		return c.showProject(w, r, fault, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, views.ProjectURL(name), views.Notice{Text: "The settings are saved."})
+}

@@ -1,0 +1,106 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+func (c *console) projects(w http.ResponseWriter, r *http.Request) error {
+	return c.showProjects(w, r, views.ProjectForm{}, nil)
+}
+
+// showProjects shows the page: with the form as it was sent when refused says why it was.
+func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
+	registry, pipelines := c.service.Pipelines(r.Context(), pageAge)
+	stamps, err := c.service.LastEvents(r.Context(), registry.Projects)
+	if err != nil {
+		return err
+	}
+	p := views.ProjectsProps{Active: registry.Active, Form: form, Now: time.Now()}
+	for i, pipeline := range pipelines {
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, LastEventMS: stamps[i]})
+	}
+	var v version
+	v.text(p.Active)
+	v.pipelines(pipelines)
+	v.number(stamps...)
+	p.Version = v.String()
+	return c.render(w, r, view{
+		frame:   views.Frame{Title: "Projects", Page: views.PageProjects},
+		version: p.Version,
+		page:    views.Projects(p),
+		part:    views.ProjectsPart(p),
+		status:  statuses[yard.CodeOf(refused)],
+	})
+}
+
+func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
+	p, err := c.service.AddProject(r.Context(), form.Name, form.URL, secretField(fields, "token"))
+	if form.Error = fieldError(err); form.Error.Message != "" {
+		return c.showProjects(w, r, form, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{Text: p.Name + " is added."})
+}
+
+func (c *console) removeProject(w http.ResponseWriter, r *http.Request) error {
+	name := pathParam(r, "name")
+	registry := c.service.Registry()
+	project, _ := registry.Find(name)
+	if err := c.service.RemoveProject(r.Context(), name); err != nil {
+		return err
+	}
+	id := c.removals.keep(removal{project, registry.Active == name})
+	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{
+		Text: name + " is removed.",
+		Undo: views.Undo{URL: views.RestoreProjectURL, Name: "removal", Value: id},
+	})
+}
+
+// restoreProject takes a removal back: the entry with its token, and that it was the active one if none is now.
+func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	removed, ok := c.removals.take(fields.Get("removal"))
+	if !ok {
+		return yard.Errorf(yard.NotFound, "This removal cannot be taken back any more. Add the project anew.")
+	}
+	p := removed.project
+	if _, err := c.service.AddProject(r.Context(), p.Name, p.URL, &p.Token); err != nil {
+		return err
+	}
+	if removed.active && c.service.Registry().Active == "" {
+		if err := c.service.Switch(r.Context(), p.Name); err != nil {
+			return err
+		}
+	}
+	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: p.Name + " is back. Agents have to be assigned to it anew."})
+}
+
+func (c *console) switchProject(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	name, before := fields.Get("project"), c.service.Registry().Active
+	if err := c.service.Switch(r.Context(), name); err != nil {
+		return err
+	}
+	notice := views.Notice{Text: name + " is the active project."}
+	if before != "" && before != name {
+		notice.Undo = views.Undo{URL: views.SwitchURL, Name: "project", Value: before}
+	}
+	return c.notices.redirect(w, r, localPath(fields.Get("next")), notice)
+}

@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"crypto/rand"
+	"slices"
+	"sync"
+
+	"switchyard/internal/yard"
+)
+
+// removal is a project that was removed, as it was.
+type removal struct {
+	project yard.Project
+	active  bool
+}
+
+// removals are the last removals made on the console, which can still be taken back. They stay in memory, since they hold
+// tokens.
+type removals struct {
+	mu   sync.Mutex
+	last []keptRemoval
+}
+
+type keptRemoval struct {
+	id string
+	removal
+}
+
+// maxRemovals bounds how many removals can be taken back.
+const maxRemovals = 32
+
+// keep returns the id under which the removal can be taken back.
+func (l *removals) keep(r removal) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.last) == maxRemovals {
+		l.last = slices.Delete(l.last, 0, 1)
+	}
+	id := rand.Text()
+	l.last = append(l.last, keptRemoval{id, r})
+	return id
+}
+
+// take returns the removal with this id, once.
+func (l *removals) take(id string) (removal, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.last, func(kept keptRemoval) bool { return kept.id == id })
+	if i < 0 {
+		return removal{}, false
+	}
+	kept := l.last[i]
+	l.last = slices.Delete(l.last, i, i+1)
+	return kept.removal, true
+}

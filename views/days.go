@@ -1,0 +1,53 @@
+package views
+
+import (
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// eventTypes are the types to choose from.
+var eventTypes = []struct {
+	Type  yard.EventType
+	Words string
+}{
+	{yard.StageTransition, "moved"},
+	{yard.StoryBlocked, "blocked"},
+	{yard.MergeFailure, "merge failed"},
+	{yard.FeedGap, "events dropped"},
+}
+
+// eventDay is the events of one day, in the gateway's time zone.
+type eventDay struct {
+	key    string // as dayOf has it
+	start  time.Time
+	events []yard.Event
+}
+
+// dayOf is the day of an event: 2026-11-21.
+func dayOf(e yard.Event) string { return stamp(e.TimestampMS).Format(time.DateOnly) }
+
+// byDay cuts events into runs of one day, in their order. Feeds that were behind may have a day come twice.
+func byDay(events []yard.Event) []eventDay {
+	var days []eventDay
+	for _, e := range events {
+		key := dayOf(e)
+		if len(days) == 0 || days[len(days)-1].key != key {
+			days = append(days, eventDay{key: key, start: stamp(e.TimestampMS)})
+		}
+		last := &days[len(days)-1]
+		last.events = append(last.events, e)
+	}
+	return days
+}
+
+// title is Today, Yesterday, or the date.
+func (d eventDay) title(now time.Time) string {
+	switch d.key {
+	case now.Format(time.DateOnly):
+		return "Today"
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		return "Yesterday"
+	}
+	return d.start.Format("Monday, 2 January 2006")
+}

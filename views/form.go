@@ -1,0 +1,28 @@
+package views
+
+import "github.com/a-h/templ"
+
+// FieldError is why a form was refused. Field is the name of the input at fault, "" for the form as a whole.
+type FieldError struct {
+	Field   string
+	Message string // "" for none
+}
+
+// at reports whether the error belongs to this field.
+func (e FieldError) at(field string) bool { return e.Message != "" && e.Field == field }
+
+// attributes are those of an input that the error belongs to. The first thing to mend has the focus.
+func (e FieldError) attributes(field string) templ.Attributes {
+	if !e.at(field) {
+		return nil
+	}
+	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": field + "-error", "autofocus": true}
+}
+
+// errorID is the id of the message of a field.
+func errorID(field string) string {
+	if field == "" {
+		return "form-error"
+	}
+	return field + "-error"
+}

@@ -1,0 +1,124 @@
+package views
+
+import (
+	"strings"
+
+	"switchyard/internal/yard"
+)
+
+// Signal is one of the three signals, or none. A word always stands beside it.
+type Signal string
+
+const (
+	SignalClear   Signal = "signal-clear"
+	SignalCaution Signal = "signal-caution"
+	SignalStop    Signal = "signal-stop"
+	SignalNone    Signal = "signal-none"
+)
+
+// projectState is how a project is, as a signal and in words.
+func projectState(p yard.ProjectPipeline) (Signal, string) {
+	if !p.Reachable {
+		if p.Error == yard.NoAnswerYet {
+			return SignalNone, p.Error
+		}
+		return SignalStop, "unreachable"
+	}
+	blocked, failed := 0, 0
+	_, done := yard.WorkStages(p.Stages)
+	for _, stage := range p.Stages[:done] {
+		for _, item := range stage.Items {
+			switch {
+			case item.Blocked != nil:
+				blocked++
+			case item.MergeFailure != nil:
+				failed++
+			}
+		}
+	}
+	var words []string
+	if blocked > 0 {
+		words = append(words, count(blocked, "blocked", "blocked"))
+	}
+	if failed > 0 {
+		words = append(words, count(failed, "merge failed", "merges failed"))
+	}
+	if p.Stale {
+		words = append(words, "stale")
+	}
+	switch {
+	case blocked > 0:
+		return SignalStop, strings.Join(words, ", ")
+	case len(words) > 0:
+		return SignalCaution, strings.Join(words, ", ")
+	}
+	return SignalClear, "clear"
+}
+
+// inWork is the number of stories that are worked on.
+func inWork(p yard.ProjectPipeline) int {
+	n := 0
+	from, to := yard.WorkStages(p.Stages)
+	for _, stage := range p.Stages[from:to] {
+		n += len(stage.Items)
+	}
+	return n
+}
+
+// storyState is how a story is; SignalNone with "" is nothing to speak of.
+func storyState(item yard.Item) (Signal, string) {
+	switch {
+	case item.Blocked != nil:
+		return SignalStop, "Blocked: " + *item.Blocked
+	case item.MergeFailure != nil:
+		return SignalCaution, "Merge failed: " + *item.MergeFailure
+	}
+	return SignalNone, ""
+}
+
+// eventState is how an event reads: a signal where it is trouble, and a sentence.
+func eventState(e yard.Event) (Signal, string) {
+	d := e.Details()
+	switch e.Type {
+	case yard.StageTransition:
+		return SignalNone, yard.StageTitle(d.FromStage) + " → " + yard.StageTitle(d.ToStage)
+	case yard.StoryBlocked:
+		return SignalStop, "blocked: " + d.Reason
+	case yard.MergeFailure:
+		return SignalCaution, "merge failed: " + d.Reason
+	case yard.FeedGap:
+		return SignalCaution, count(int(d.Missed), "event was", "events were") + " dropped before the gateway could read them"
+	}
+	return SignalNone, string(e.Type)
+}
+
+// attentionSignal is stop for what stands still, caution for the rest.
+func attentionSignal(kind yard.AttentionKind) Signal {
+	if kind == yard.AttentionUnreachable || kind == yard.AttentionBlocked {
+		return SignalStop
+	}
+	return SignalCaution
+}
+
+func attentionWord(kind yard.AttentionKind) string {
+	switch kind {
+	case yard.AttentionUnreachable:
+		return "Unreachable"
+	case yard.AttentionBlocked:
+		return "Blocked"
+	case yard.AttentionMerge:
+		return "Merge failed"
+	}
+	return "Stuck"
+}
+
+// storyTitle is a story's number and name.
+func storyTitle(item yard.Item) string {
+	return strings.TrimSpace(number(item.StoryID) + " " + item.StoryName)
+}
+
+// split returns the first n of list, and the others.
+func split[T any](list []T, n int) (first, rest []T) {
+	n = min(n, len(list))
+	return list[:n], list[n:]
+}
