@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"switchyard/internal/service"
@@ -66,8 +67,14 @@ func errorTitle(status int) string {
 	return http.StatusText(status)
 }
 
-// notFound is the page for an address that leads nowhere.
-func (c *console) notFound(http.ResponseWriter, *http.Request) error {
+// notFound answers for an address that leads nowhere: people with a page, programs in plain text.
+func (c *console) notFound(w http.ResponseWriter, r *http.Request) error {
+	for _, prefix := range []string{"/api/", "/gateway/", "/oauth/", "/bot/"} {
+		if strings.HasPrefix(r.URL.Path, prefix) {
+			notFound(w, r)
+			return nil
+		}
+	}
 	return yard.Errorf(yard.NotFound, "There is no page at this address.")
 }
 

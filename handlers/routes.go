@@ -43,7 +43,7 @@ func (g *gateway) routes() chi.Router {
 	c := newConsole(g.Service, g.errorWriter)
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead)
-	r.NotFound(notFound)
+	r.NotFound(c.page(c.notFound))
 	r.MethodNotAllowed(methodNotAllowed(r))
 
 	r.Get("/healthz", g.healthz)
@@ -79,11 +79,21 @@ func (g *gateway) routes() chi.Router {
 	getOnly("/oauth/status", g.api(plainForm, g.signInStatus))
 	r.Post("/oauth/sign-out", g.api(plainForm, g.signOut))
 
+	r.Get("/", c.page(c.overview))
+	r.Get("/projects", c.page(c.projects))
+	r.Post("/projects", c.page(c.addProject))
+	r.Get("/projects/{name}", c.page(c.project))
+	r.Post("/projects/{name}", c.page(c.updateProject))
+	r.Post("/projects/{name}/remove", c.page(c.removeProject))
+	r.Post("/restore-project", c.page(c.restoreProject))
+	r.Post("/switch", c.page(c.switchProject))
+	r.Get("/events", c.page(c.events))
+	r.Post("/theme", c.page(c.setTheme))
+	r.Get("/static/*", asset)
+
 	r.Get(views.SignInByHandURL, c.page(c.signInByHand))
 	r.Post(views.SignInByHandURL, c.page(c.pasteSignIn))
 	r.Post(views.SignOutURL, c.page(c.signOutForm))
-	r.Post(views.ThemeURL, c.page(c.setTheme))
-	r.Get("/static/*", asset)
 
 	return r
 }

@@ -212,7 +212,7 @@ func (state *pipelineState) show(oldest time.Time) yard.ProjectPipeline {
 	case state.err != nil:
 		shown.Error = yard.MessageOf(state.err)
 	default:
-		shown.Error = "no answer yet"
+		shown.Error = yard.NoAnswerYet
 	}
 	return shown
 }

@@ -1,0 +1,180 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// consoleSite is a gateway over a real store and a real socket, with boards in place of project servers.
+type consoleSite struct {
+	testing.TB
+	*service.Service
+	boards *boards
+	url    string
+	server *httptest.Server
+	client *http.Client // keeps cookies, follows no redirects
+}
+
+func newConsoleSite(t testing.TB) *consoleSite {
+	t.Helper()
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
+	log := slog.New(slog.DiscardHandler)
+	s.Service, err = service.New(t.Context(), service.Options{Store: db, Log: log, Projects: s.boards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewServer(handlers.Gateway{Service: s.Service, Log: log}.Handler())
+	s.url = s.server.URL
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client = &http.Client{
+		Jar:           jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(func() {
+		s.server.Close()
+		db.Close()
+	})
+	return s
+}
+
+// boards answer as project servers would: by the project's name, refusing where there is no board.
+type boards struct {
+	mu        sync.Mutex
+	pipelines map[string][]yard.Stage
+	asked     int
+}
+
+func (b *boards) Pipeline(_ context.Context, p yard.Project, _ *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked++
+	stages, ok := b.pipelines[p.Name]
+	if !ok {
+		return nil, yard.Errorf(yard.BadGateway, "connection refused")
+	}
+	raw, err := json.Marshal(stages)
+	return &yard.PipelineAnswer{Stages: stages, Raw: raw}, err
+}
+
+func (b *boards) set(project string, stages []yard.Stage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pipelines[project] = stages
+}
+
+// board lists stages with their stories: "2_current: 14_story_login, 12_story_pay!waiting for a key". "!" blocks a
+// story, "?" fails its merge.
+func board(lines ...string) []yard.Stage {
+	var stages []yard.Stage
+	for _, line := range lines {
+		name, list, _ := strings.Cut(line, ":")
+		stage := yard.Stage{Name: name, Items: []yard.Item{}}
+		for _, text := range strings.Split(list, ",") {
+			if text = strings.TrimSpace(text); text == "" {
+				continue
+			}
+			item := yard.Item{SinceMS: yard.Millis(time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute))}
+			if id, reason, ok := strings.Cut(text, "!"); ok {
+				text, item.Blocked = id, &reason
+			}
+			if id, reason, ok := strings.Cut(text, "?"); ok {
+				text, item.MergeFailure = id, &reason
+			}
+			item.StoryID = text
+			_, words, _ := strings.Cut(text, "_story_")
+			item.StoryName = strings.ToUpper(words[:min(1, len(words))]) + strings.ReplaceAll(words[min(1, len(words)):], "_", " ")
+			stage.Items = append(stage.Items, item)
+		}
+		stages = append(stages, stage)
+	}
+	return stages
+}
+
+// add registers a project with a board.
+func (s *consoleSite) add(name string, stages []yard.Stage) {
+	s.Helper()
+	if stages != nil {
+		s.boards.set(name, stages)
+	}
+	if _, err := s.AddProject(context.Background(), name, "http://127.0.0.1:3001", nil); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// move records that a story went on.
+func (s *consoleSite) move(project, story, from, to string, at time.Time) {
+	s.Helper()
+	s.record(project, fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+		story, strings.ReplaceAll(story, "_", " "), from, to, at.UnixMilli()))
+}
+
+func (s *consoleSite) record(project, text string) {
+	s.Helper()
+	record, err := yard.ParseRecord(json.RawMessage(text))
+	if err != nil {
+		s.Fatal(err)
+	}
+	read := yard.FeedRead{Cursor: yard.FeedCursor{Project: project}, Records: []yard.Record{record}, ReceivedAtMS: record.TimestampMS}
+	if err := s.RecordFeed(context.Background(), read); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *consoleSite) do(method, path string, body io.Reader, headers ...string) answer {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answer{response, string(text)}
+}
+
+func (s *consoleSite) get(path string, headers ...string) answer {
+	s.Helper()
+	return s.do(http.MethodGet, path, nil, headers...)
+}
+
+// submit sends a plain form.
+func (s *consoleSite) submit(path string, fields ...string) answer {
+	s.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return s.do(http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
+}

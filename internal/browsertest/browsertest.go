@@ -1,0 +1,275 @@
+// Package browsertest drives Chromium in tests: it finds things as people do, by role and name, and fails a test whose
+// page complains in the console, as pages do that violate their content security policy.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long a page has to become as it should. It only passes whole where a test fails.
+const patience = 15 * time.Second
+
+// Tab is a browser tab of a browser of its own. What cannot be done fails the test.
+type Tab struct {
+	testing.TB
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Open starts a browser and returns its tab, 1280 by 800. Both end with the test.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(executable(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	tab := &Tab{TB: t, ctx: ctx}
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for the browser, so that its directory can go
+		cancel()
+		stop()
+	})
+	messages := chromedp.Console(ctx)
+	go func() {
+		for message, err := range messages {
+			if err != nil {
+				return
+			}
+			if message.Type == chromedp.ConsoleError || message.IsException() {
+				tab.mu.Lock()
+				tab.complaints = append(tab.complaints, message.Text+" "+message.URL)
+				tab.mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		for _, complaint := range tab.Complaints() {
+			t.Errorf("the browser's console: %s", complaint)
+		}
+	})
+	tab.Size(1280, 800)
+	return tab
+}
+
+func executable(t testing.TB) string {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("no browser: install chromium, or name one in CHROMIUM")
+	return ""
+}
+
+// Complaints returns the errors in the browser's console since the last call. A test that takes them accepts them.
+func (t *Tab) Complaints() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	complaints := t.complaints
+	t.complaints = nil
+	return complaints
+}
+
+func (t *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func call[P, R any](t *Tab, command cdp.Command[P, R], params P) R {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	result, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Goto loads a page.
+func (t *Tab) Goto(address string) {
+	t.Helper()
+	t.do(chromedp.Navigate(address))
+}
+
+// Size sets the size of the page in pixels.
+func (t *Tab) Size(width, height int64) {
+	t.Helper()
+	t.do(chromedp.EmulateViewport(width, height))
+}
+
+// Media sets media features: prefers-color-scheme, dark, …
+func (t *Tab) Media(pairs ...string) {
+	t.Helper()
+	var features []*emulation.MediaFeature
+	for i := 0; i < len(pairs); i += 2 {
+		features = append(features, &emulation.MediaFeature{Name: pairs[i], Value: pairs[i+1]})
+	}
+	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+}
+
+// Scripts turns JavaScript of pages on or off, from the next page on.
+func (t *Tab) Scripts(on bool) {
+	t.Helper()
+	call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+}
+
+// Eval evaluates JavaScript in the page.
+func Eval[T any](t *Tab, expression string) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// Wait waits until a JavaScript expression is true.
+func (t *Tab) Wait(expression string) {
+	t.Helper()
+	t.until(expression, func() bool {
+		holds, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		return err == nil && holds // between two pages there is nothing to ask
+	})
+}
+
+// WaitText waits until the page shows this text.
+func (t *Tab) WaitText(text string) {
+	t.Helper()
+	t.Wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
+}
+
+func (t *Tab) until(what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline:
+			page, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+			t.Fatalf("did not come about: %s\n%s", what, page)
+		}
+	}
+}
+
+// Thing is something on the page.
+type Thing struct {
+	tab *Tab
+	id  runtime.RemoteObjectID
+}
+
+// All returns everything on the page that has this role and accessible name and is shown to assistive technology.
+func (t *Tab) All(role, name string) []Thing {
+	t.Helper()
+	var things []Thing
+	root := call(t, dom.GetDocument, dom.GetDocumentParams{}).Root
+	found := call(t, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
+		BackendNodeID: root.BackendNodeID, Role: role, AccessibleName: name,
+	})
+	for _, node := range found.Nodes {
+		if node.Ignored {
+			continue
+		}
+		object := call(t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node.BackendDOMNodeID}).Object
+		things = append(things, Thing{t, object.ObjectID})
+	}
+	return things
+}
+
+// Find waits for the first thing on the page that has this role and accessible name.
+func (t *Tab) Find(role, name string) Thing {
+	t.Helper()
+	var things []Thing
+	t.until(role+" "+name, func() bool {
+		things = t.All(role, name)
+		return len(things) > 0
+	})
+	return things[0]
+}
+
+// Call calls a JavaScript function with the thing as this, and returns what it returns as text.
+func (g Thing) Call(function string) string {
+	g.tab.Helper()
+	ctx, cancel := context.WithTimeout(g.tab.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.CallFunctionOn[string](
+		"function() { return String(("+function+").call(this)) }",
+		func(p *runtime.CallFunctionOnParams) { p.ObjectID = g.id }))
+	if err != nil {
+		g.tab.Fatalf("%s: %v", function, err)
+	}
+	return value
+}
+
+// Click clicks with the mouse in the middle of the thing.
+func (g Thing) Click() {
+	g.tab.Helper()
+	var x, y float64
+	box := g.Call(`function() {
+		this.scrollIntoView({block: 'center', behavior: 'instant'})
+		const r = this.getBoundingClientRect()
+		return (r.left + r.width / 2) + ' ' + (r.top + r.height / 2)
+	}`)
+	if _, err := fmt.Sscan(box, &x, &y); err != nil {
+		g.tab.Fatal(box, err)
+	}
+	g.tab.do(chromedp.MouseClickXY(x, y))
+}
+
+// Type focuses the thing, selects what is in it and types text in its place.
+func (g Thing) Type(text string) {
+	g.tab.Helper()
+	g.Call("function() { this.focus(); this.select?.() }")
+	g.tab.Keys(text)
+}
+
+// Text is the text that the thing shows.
+func (g Thing) Text() string {
+	g.tab.Helper()
+	return strings.TrimSpace(g.Call("function() { return this.innerText }"))
+}
+
+// Keys types text, which may hold the special keys of package kb.
+func (t *Tab) Keys(text string) {
+	t.Helper()
+	t.do(chromedp.KeyEvent(text))
+}
+
+// Screenshot writes the whole page as a PNG file.
+func (t *Tab) Screenshot(path string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(path, png, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
