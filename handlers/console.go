@@ -17,13 +17,14 @@ import (
 type console struct {
 	errorWriter
 	service  *service.Service
+	access   *access
 	notices  notices
 	parts    sharedParts
 	removals removals
 }
 
-func newConsole(s *service.Service, errors errorWriter) *console {
-	return &console{errorWriter: errors, service: s, notices: newNotices()}
+func newConsole(s *service.Service, a *access, errors errorWriter) *console {
+	return &console{errorWriter: errors, service: s, access: a, notices: newNotices()}
 }
 
 // page adapts h, writing its errors as pages.
@@ -90,6 +91,8 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	if r.Method == http.MethodGet && !isCallback(r.URL.Path) { // the address of a callback holds a code
 		f.Path = r.URL.RequestURI()
 	}
+	f.Bare = f.Bare || !isAdministrator(r) // the sign-in's callback is open to everyone
+	f.Session = proofOf(r) == sessionGiven
 	if !f.Bare {
 		registry := c.service.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active

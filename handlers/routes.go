@@ -32,15 +32,16 @@ type gateway struct {
 	errorWriter
 }
 
-// Handler returns the gateway's HTTP: first the request gets its id, then come the guards, then the routes.
+// Handler returns the gateway's HTTP: first the request gets its id, then come the guards, the check of who asks, and the routes.
 func (g Gateway) Handler() http.Handler {
 	h := &gateway{g, errorWriter{g.Log}}
-	return identify(g.Log, guard(g.AllowHosts, navigationOnly(h.routes())))
+	a := newAccess(g)
+	c := newConsole(g.Service, a, h.errorWriter)
+	return identify(g.Log, guard(g.AllowHosts, navigationOnly(a.check(h.routes(c), c.page(c.logInFirst)))))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
-func (g *gateway) routes() chi.Router {
-	c := newConsole(g.Service, g.errorWriter)
+func (g *gateway) routes(c *console) chi.Router {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead)
 	r.NotFound(c.page(c.notFound))
@@ -94,6 +95,9 @@ func (g *gateway) routes() chi.Router {
 	r.Get(views.SignInByHandURL, c.page(c.signInByHand))
 	r.Post(views.SignInByHandURL, c.page(c.pasteSignIn))
 	r.Post(views.SignOutURL, c.page(c.signOutForm))
+	r.Get(views.LoginURL, c.page(c.login))
+	r.Post(views.LoginURL, c.page(c.logIn))
+	r.Post(views.LogoutURL, c.page(c.logOut))
 
 	return r
 }

@@ -13,6 +13,7 @@ const (
 	EventsURL    = "/events"
 	BotConfigURL = "/bot-config"
 	LoginURL     = "/login"
+	LogoutURL    = "/logout"
 	SignInURL    = "/oauth/authorize"
 	// SignInByHandURL is for browsers that cannot reach the callback.
 	SignInByHandURL = "/sign-in"

@@ -44,6 +44,7 @@ type Frame struct {
 	Notice   Notice
 	Scripts  []string // files of package static that only this page needs
 	Bare     bool     // without navigation: who reads this has not logged in
+	Session  bool     // the reader can log out
 	Now      time.Time
 }
 

@@ -1,0 +1,382 @@
+package handlers_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+const adminToken = "correct-horse"
+
+// door is a gateway with an admin token, "" for none, and what it logged.
+type door struct {
+	http.Handler
+	log *logBuffer
+}
+
+func newDoor(t *testing.T, token yard.Secret, key string) door {
+	t.Helper()
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	buffer := &logBuffer{}
+	log := slog.New(slog.NewTextHandler(buffer, nil))
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := svc.AddProject(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
+		t.Fatal(err)
+	}
+	return door{handlers.Gateway{Service: svc, Log: log, AdminToken: token, SessionKey: []byte(key)}.Handler(), buffer}
+}
+
+// knock sends a request from an address; headers are name, value, name, value, …
+func (d door) knock(from, method, target, body string, headers ...string) *http.Response {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "localhost"
+	r.RemoteAddr = from
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result()
+}
+
+const here = "127.0.0.1:4711"
+
+func (d door) logIn(from, token, next string, headers ...string) *http.Response {
+	form := url.Values{"token": {token}, "next": {next}}
+	return d.knock(from, "POST", "/login", form.Encode(), append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+}
+
+// session returns the Cookie header of a new session.
+func (d door) session(t *testing.T, headers ...string) string {
+	t.Helper()
+	answer := d.logIn(here, adminToken, "", headers...)
+	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 {
+		t.Fatalf("login: status %d, cookies %v", answer.StatusCode, answer.Cookies())
+	}
+	cookie := answer.Cookies()[0]
+	return cookie.Name + "=" + cookie.Value
+}
+
+func bodyOf(r *http.Response) string {
+	var b strings.Builder
+	_ = r.Write(&b)
+	return b.String()
+}
+
+func TestWhoIsAskedForTheAdminToken(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	session := d.session(t)
+	for _, c := range []struct {
+		method, path string
+		without      int    // the status without anything
+		location     string // of it
+		with         int    // the status with the token or the session, 0 where that is not looked at
+	}{
+		{"GET", "/oauth/authorize", 303, "/login?next=%2Foauth%2Fauthorize", 0},
+		{"GET", "/projects/a%2Fb?x=1", 303, "/login?next=%2Fprojects%2Fa%252Fb%3Fx%3D1", 0},
+		{"GET", "/", 303, "/login", 0},
+		{"HEAD", "/agents", 303, "/login?next=%2Fagents", 0},
+		{"GET", "/events", 303, "/login?next=%2Fevents", 0},
+		{"GET", "/bot-config", 303, "/login?next=%2Fbot-config", 0},
+		{"POST", "/theme", 401, "", 400},
+		{"POST", "/sign-out", 401, "", 0},
+		{"POST", "/logout", 401, "", 303},
+		{"GET", "/logout", 401, "", 405},
+		{"GET", "/api/gateway", 401, "", 200},
+		{"GET", "/gateway/mode", 401, "", 200},
+		{"GET", "/gateway/agents", 401, "", 0},
+		{"POST", "/gateway/agents/x/assign", 401, "", 0},
+		{"GET", "/oauth/status", 401, "", 200},
+		{"POST", "/oauth/authorize", 401, "", 405},
+		{"POST", "/api/gateway/switch", 401, "", 400},
+		{"DELETE", "/api/gateway", 401, "", 405},
+		{"GET", "/api/nothing", 401, "", 404},
+		{"GET", "/nothing", 401, "", 0},
+		{"GET", "/api/../login", 401, "", 0},
+		{"GET", "/%6cogin", 401, "", 0},
+		{"GET", "/login/", 401, "", 0},
+		{"GET", "/login", 200, "", 0},
+		{"GET", "/healthz", 200, "", 200},
+		{"POST", "/healthz", 405, "", 405},
+		{"GET", "/readyz", 200, "", 200},
+		{"GET", "/static/nothing", 404, "", 404},
+		{"GET", "/callback", 400, "", 400},
+		{"GET", "/oauth/callback", 400, "", 400},
+	} {
+		answer := d.knock(here, c.method, c.path, "")
+		if answer.StatusCode != c.without || answer.Header.Get("Location") != c.location {
+			t.Errorf("%s %s: %d to %q, want %d to %q", c.method, c.path, answer.StatusCode, answer.Header.Get("Location"), c.without, c.location)
+		}
+		if strings.Contains(bodyOf(answer), "hidden-project") {
+			t.Errorf("%s %s shows a project to everyone", c.method, c.path)
+		}
+		if c.with == 0 {
+			continue
+		}
+		for _, proof := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", session}} {
+			if got := d.knock(here, c.method, c.path, "", proof...).StatusCode; got != c.with {
+				t.Errorf("%s %s with %s: %d, want %d", c.method, c.path, proof[0], got, c.with)
+			}
+		}
+	}
+}
+
+func TestTheGuardsComeBeforeTheAdminToken(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	if got := d.knock(here, "POST", "/api/gateway/switch", "", "Sec-Fetch-Site", "cross-site").StatusCode; got != 403 {
+		t.Errorf("from another site: %d, want 403", got)
+	}
+	if got := d.knock(here, "POST", "/login", "token="+adminToken, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/x-www-form-urlencoded").StatusCode; got != 403 {
+		t.Errorf("login from another site: %d, want 403", got)
+	}
+}
+
+func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
+	d := newDoor(t, "", "key")
+	for _, c := range []struct{ method, path, location string }{
+		{"GET", "/login", "/"},
+		{"GET", "/login?next=/agents", "/"},
+		{"POST", "/login", "/"},
+	} {
+		if answer := d.knock(here, c.method, c.path, ""); answer.StatusCode != 303 || answer.Header.Get("Location") != c.location || len(answer.Cookies()) > 0 {
+			t.Errorf("%s %s: %d to %q with cookies %v", c.method, c.path, answer.StatusCode, answer.Header.Get("Location"), answer.Cookies())
+		}
+	}
+	if got := d.knock(here, "GET", "/api/gateway", "", "Authorization", "Bearer whatever").StatusCode; got != 200 {
+		t.Errorf("a needless token: %d, want 200", got)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	for _, c := range []struct{ next, location string }{
+		{"", "/"},
+		{"/agents", "/agents"},
+		{"/events?project=a%2Fb&type=x", "/events?project=a%2Fb&type=x"},
+		{"/login", "/"},
+		{"/login?next=/agents", "/"},
+		{"https://evil.test/", "/"},
+		{"//evil.test/", "/"},
+		{"/\\evil.test/", "/"},
+		{"\\\\evil.test/", "/"},
+		{"/\t/evil.test/", "/"},
+		{"javascript:alert(1)", "/"},
+		{"agents", "/"},
+		{"/\r\nSet-Cookie: a=b", "/"},
+	} {
+		answer := d.logIn(here, adminToken, c.next)
+		if answer.StatusCode != 303 || answer.Header.Get("Location") != c.location {
+			t.Errorf("next %q: %d to %q, want 303 to %q", c.next, answer.StatusCode, answer.Header.Get("Location"), c.location)
+		}
+	}
+
+	answer := d.logIn(here, "wrong", "/agents")
+	text := bodyOf(answer)
+	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "not the admin token") || !strings.Contains(text, `value="/agents"`) {
+		t.Errorf("a wrong token: %d, cookies %v, %s", answer.StatusCode, answer.Cookies(), text)
+	}
+	if strings.Contains(d.log.String(), "wrong\"") || strings.Contains(d.log.String(), adminToken) {
+		t.Errorf("the log holds a token: %s", d.log)
+	}
+	if answer := d.knock(here, "GET", "/login?next=%2Fagents", "", "Cookie", d.session(t)); answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
+		t.Errorf("the login with a session: %d to %q", answer.StatusCode, answer.Header.Get("Location"))
+	}
+}
+
+func TestTheSessionCookie(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	plain := d.logIn(here, adminToken, "").Cookies()[0]
+	if !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode || plain.Path != "/" || plain.Domain != "" || plain.Secure || plain.MaxAge <= 0 || !regexp.MustCompile(`^switchyard_[0-9a-f]{12}$`).MatchString(plain.Name) {
+		t.Errorf("cookie %+v", plain)
+	}
+	secure := d.logIn(here, adminToken, "", "X-Forwarded-Proto", "https").Cookies()[0]
+	if !secure.Secure || secure.Name != "__Host-"+plain.Name || secure.Path != "/" || secure.Domain != "" || !secure.HttpOnly {
+		t.Errorf("cookie by https %+v", secure)
+	}
+	if strings.Contains(plain.Value, adminToken) {
+		t.Error("the cookie holds the token")
+	}
+
+	enters := func(d door, cookie string) bool {
+		return d.knock(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode == 200
+	}
+	good := plain.Name + "=" + plain.Value
+	flipped := []byte(good)
+	flipped[len(flipped)-10] ^= 1
+	for name, c := range map[string]struct {
+		door   door
+		cookie string
+		want   bool
+	}{
+		"as given":                 {d, good, true},
+		"by https":                 {d, secure.Name + "=" + secure.Value, true},
+		"among others of its name": {d, plain.Name + "=x; " + good, true},
+		"changed":                  {d, string(flipped), false},
+		"empty":                    {d, plain.Name + "=", false},
+		"under another name":       {d, "switchyard_notice=" + plain.Value, false},
+		"after a restart":          {newDoor(t, adminToken, "key"), good, true},
+		"at another gateway":       {newDoor(t, adminToken, "other key"), good, false},
+		"forged for it":            {newDoor(t, adminToken, "other key"), newDoor(t, adminToken, "other key").session(t), true},
+		"after the token's change": {newDoor(t, "another token", "key"), good, false},
+	} {
+		if got := enters(c.door, c.cookie); got != c.want {
+			t.Errorf("%s: enters is %v, want %v", name, got, c.want)
+		}
+	}
+	if other := newDoor(t, adminToken, "other key").logIn(here, adminToken, "").Cookies()[0].Name; other == plain.Name {
+		t.Error("two gateways on one host have the same cookie")
+	}
+}
+
+func TestASessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, adminToken, "key")
+		session := d.session(t)
+		answer := d.knock(here, "POST", "/logout", "", "Cookie", session)
+		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/login" || len(answer.Cookies()) != 2 {
+			t.Errorf("logout: %d to %q with cookies %v", answer.StatusCode, answer.Header.Get("Location"), answer.Cookies())
+		}
+		for _, cookie := range answer.Cookies() {
+			if cookie.MaxAge >= 0 || cookie.Value != "" {
+				t.Errorf("logout leaves %v", cookie)
+			}
+		}
+		time.Sleep(6 * 24 * time.Hour)
+		if got := d.knock(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 200 {
+			t.Errorf("after six days: %d, want 200", got)
+		}
+		time.Sleep(2 * 24 * time.Hour)
+		if got := d.knock(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 401 {
+			t.Errorf("after eight days: %d, want 401", got)
+		}
+	})
+}
+
+func TestBrowsersWithoutASessionAreLedToTheLogin(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	part := d.knock(here, "GET", "/agents", "", "HX-Request", "true")
+	if part.StatusCode != 401 || part.Header.Get("HX-Refresh") != "true" {
+		t.Errorf("a part: %d, HX-Refresh %q; the page around it must load anew", part.StatusCode, part.Header.Get("HX-Refresh"))
+	}
+	form := d.knock(here, "POST", "/theme", "theme=dark", "Accept", "text/html,*/*", "Content-Type", "application/x-www-form-urlencoded")
+	if text := bodyOf(form); form.StatusCode != 401 || !strings.Contains(text, "Admin token") {
+		t.Errorf("a form: %d %s", form.StatusCode, text)
+	}
+	api := d.knock(here, "GET", "/api/gateway", "")
+	if api.Header.Get("WWW-Authenticate") != "Bearer" || !strings.HasPrefix(api.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("the API: %v", api.Header)
+	}
+}
+
+func TestTwentyWrongTokensAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, adminToken, "key")
+		session := d.session(t)
+		bearer := func(from, token string) *http.Response {
+			return d.knock(from, "GET", "/api/gateway", "", "Authorization", "Bearer "+token)
+		}
+		want := func(what string, answer *http.Response, status int) {
+			t.Helper()
+			if answer.StatusCode != status {
+				t.Errorf("%s: %d, want %d", what, answer.StatusCode, status)
+			}
+		}
+		for i := range 20 {
+			time.Sleep(time.Second)
+			want("a right token in between", bearer(here, adminToken), 200)
+			if i%2 == 0 {
+				want("a wrong bearer token", bearer(here, "wrong"), 401)
+			} else {
+				want("a wrong form", d.logIn("127.0.0.1:99", "wrong", ""), 401)
+			}
+		}
+		// The window began with the first wrong token, 19 s ago.
+		limited := bearer(here, "wrong")
+		want("the next wrong token", limited, 429)
+		if got := limited.Header.Get("Retry-After"); got != "41" {
+			t.Errorf("Retry-After is %q, want 41", got)
+		}
+		want("a right token", bearer(here, adminToken), 429)
+		want("a right form", d.logIn(here, adminToken, ""), 429)
+		want("a token at the agents' door", d.knock(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer "+adminToken), 429)
+		want("a session", d.knock(here, "GET", "/api/gateway", "", "Cookie", session), 200)
+		want("a request without a token", d.knock(here, "GET", "/api/gateway", ""), 401)
+		want("a page without a token", d.knock(here, "GET", "/agents", ""), 303)
+		want("what is open to everyone", d.knock(here, "GET", "/healthz", ""), 200)
+		want("the login page", d.knock(here, "GET", "/login", ""), 200)
+		want("another address", bearer("127.0.0.2:1", adminToken), 200)
+		want("another address, wrong", bearer("127.0.0.2:1", "wrong"), 401)
+
+		time.Sleep(41*time.Second - time.Millisecond)
+		want("just before the minute is over", bearer(here, adminToken), 429)
+		time.Sleep(time.Millisecond)
+		want("when the minute is over", bearer(here, adminToken), 200)
+		want("a wrong one then", bearer(here, "wrong"), 401)
+	})
+}
+
+func TestWrongTokensCountBySubnetOfIPv6(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	try := func(from string) int {
+		return d.knock(from, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode
+	}
+	for i := range 20 {
+		try("[2001:db8:0:1::" + strconv.FormatInt(int64(i+1), 16) + "]:1")
+	}
+	for from, want := range map[string]int{
+		"[2001:db8:0:1:ffff::1]:1": 429,
+		"[2001:db8:0:2::1]:1":      401,
+		"192.0.2.1:1":              401,
+	} {
+		if got := try(from); got != want {
+			t.Errorf("%s: %d, want %d", from, got, want)
+		}
+	}
+	for range 20 {
+		try("[::ffff:192.0.2.7]:1")
+	}
+	if got := try("192.0.2.7:2"); got != 429 {
+		t.Errorf("an IPv4 address in IPv6 form is another one: %d, want 429", got)
+	}
+}
+
+func TestWrongTokensAtOnceAreCountedExactly(t *testing.T) {
+	d := newDoor(t, adminToken, "key")
+	var wrong, limited atomic.Int32
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			switch d.knock(here, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode {
+			case 401:
+				wrong.Add(1)
+			case 429:
+				limited.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if wrong.Load() != 20 || limited.Load() != 80 {
+		t.Errorf("%d wrong and %d limited, want 20 and 80", wrong.Load(), limited.Load())
+	}
+}
