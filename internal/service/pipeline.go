@@ -21,6 +21,8 @@ const (
 	pipelineBudget = 250 * time.Millisecond
 	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
 	pipelineWorkers = 64
+	// behindWorkers is the same for projects that nobody waits for.
+	behindWorkers = 8
 	// workerTime is how long a fetch counts as one of those. A project that does not answer by then waits for something
 	// else than us; it must not keep the others from being asked.
 	workerTime = 10 * time.Millisecond
@@ -28,11 +30,16 @@ const (
 
 // pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
 type pipelines struct {
-	workers chan struct{}
+	workers chan struct{} // holds a value for each one at work
+	behind  chan struct{} // likewise
 
 	mu       sync.Mutex
 	registry *yard.Registry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
+}
+
+func newPipelines() pipelines {
+	return pipelines{workers: make(chan struct{}, pipelineWorkers), behind: make(chan struct{}, behindWorkers)}
 }
 
 // pipelineState is what is known of one project at one address. pipelines.mu guards all but project.
@@ -74,17 +81,15 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Re
 	return registry, result
 }
 
-// askProjects begins to fetch what was not asked since oldest: first the projects that the caller will wait for.
+// askProjects begins to fetch what was not asked since oldest.
 func (s *Service) askProjects(oldest time.Time) (*yard.Registry, []*pipelineState) {
 	p := &s.pipelines
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.follow(s.Registry())
-	for _, failed := range []bool{false, true} {
-		for _, state := range p.states {
-			if (state.err != nil) == failed && state.askedAt.Before(oldest) {
-				s.ask(state, oldest)
-			}
+	for _, state := range p.states {
+		if state.askedAt.Before(oldest) {
+			s.ask(state, oldest)
 		}
 	}
 	return p.registry, p.states
@@ -116,18 +121,22 @@ func (s *Service) ask(state *pipelineState, oldest time.Time) {
 	}
 	if state.fetch == nil {
 		state.fetch = &pipelineFetch{done: make(chan struct{})}
-		go s.fetchPipeline(state, state.fetch)
+		workers := s.pipelines.workers
+		if state.err != nil {
+			workers = s.pipelines.behind
+		}
+		go s.fetchPipeline(state, state.fetch, workers)
 	}
 }
 
 // fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
-func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
-	p := &s.pipelines
-	p.workers <- struct{}{}
-	leave := sync.OnceFunc(func() { <-p.workers })
+func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch, workers chan struct{}) {
+	workers <- struct{}{}
+	leave := sync.OnceFunc(func() { <-workers })
 	defer leave()
 	defer time.AfterFunc(workerTime, leave).Stop()
 
+	p := &s.pipelines
 	p.mu.Lock()
 	fetch.askedAt = time.Now()
 	known := state.answer

@@ -53,7 +53,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store:     o.Store,
 		log:       o.Log,
 		projects:  o.Projects,
-		pipelines: pipelines{workers: make(chan struct{}, pipelineWorkers)},
+		pipelines: newPipelines(),
 		botFile:   o.BotFile,
 		bot:       o.Bot,
 		botSaves:  make(chan struct{}, 1),
