@@ -19,25 +19,29 @@ const (
 	maxAnswer = 8 << 20
 	// maxHeader is the largest header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// smallAnswer is how much of an answer is read without asking for one of the largeAnswers places,
-	// so that no number of servers that send too much can fill the memory.
-	smallAnswer  = 256 << 10
-	largeAnswers = 4
 	// userAgent tells project servers who asks.
 	userAgent = "switchyard-gateway"
 )
+
+// tiers bound the memory that servers can take which send too much: to read and use more of an answer than the tier
+// before has, a call waits for one of its places.
+var tiers = [...]struct{ size, places int }{
+	{256 << 10, 0}, // no waiting: twice what a full feed has
+	{1 << 20, 16},
+	{maxAnswer, 4},
+}
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
 	http    *http.Client
 	timeout time.Duration
-	large   chan struct{}
+	places  [len(tiers)]chan struct{} // hold a value for each place taken
 }
 
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	dialer := &net.Dialer{Control: allowAddress}
-	return &Client{
+	c := &Client{
 		http: &http.Client{
 			Transport: &http.Transport{
 				Proxy:                  nil, // not the environment's either: project servers are near
@@ -50,8 +54,11 @@ func NewClient(timeout time.Duration) *Client {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		timeout: timeout,
-		large:   make(chan struct{}, largeAnswers),
 	}
+	for i, tier := range tiers {
+		c.places[i] = make(chan struct{}, tier.places)
+	}
+	return c
 }
 
 // Close closes idle connections.
@@ -77,14 +84,14 @@ type answer struct {
 func (c *Client) get(ctx context.Context, p yard.Project, call call, read func(answer) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
 	defer cancel()
-	err := c.do(bounded, p, call, read)
-	if ctx.Err() != nil {
+	err := c.do(bounded, cancel, p, call, read)
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return explain(err, bounded.Err() != nil, c.timeout)
 }
 
-func (c *Client) do(ctx context.Context, p yard.Project, call call, read func(answer) error) error {
+func (c *Client) do(ctx context.Context, cancel func(), p yard.Project, call call, read func(answer) error) error {
 	address := p.Endpoint(call.path)
 	if len(call.query) > 0 {
 		address += "?" + call.query.Encode()
@@ -112,38 +119,46 @@ func (c *Client) do(ctx context.Context, p yard.Project, call call, read func(an
 	if response.StatusCode != http.StatusOK {
 		return statusError(response)
 	}
-	body, release, err := c.readBody(ctx, response)
-	defer release()
+	// Once an answer has begun it is not held any more, however long the call may wait.
+	defer time.AfterFunc(c.timeout, cancel).Stop()
+	body, leave, err := c.readBody(ctx, response)
+	defer leave()
 	if err != nil {
 		return err
 	}
 	return read(answer{response.StatusCode, response.Header, body})
 }
 
-// readBody reads the answer's body, waiting for a place when it is a large one. The caller releases the place.
-func (c *Client) readBody(ctx context.Context, response *http.Response) (body []byte, release func(), err error) {
-	release = func() {}
+// readBody reads an answer's body, with places for its size, which the caller leaves when it is done with it.
+func (c *Client) readBody(ctx context.Context, response *http.Response) (body []byte, leave func(), err error) {
+	taken := 0
+	leave = func() {
+		for ; taken > 0; taken-- {
+			<-c.places[taken]
+		}
+	}
 	if response.ContentLength > maxAnswer {
-		return nil, release, errTooLarge
+		return nil, leave, errTooLarge
 	}
 	var buffer bytes.Buffer
-	if response.ContentLength > 0 && response.ContentLength < smallAnswer {
-		buffer.Grow(int(response.ContentLength) + bytes.MinRead)
+	if n := response.ContentLength; n > 0 && n < int64(tiers[0].size) {
+		buffer.Grow(int(n) + bytes.MinRead)
 	}
-	if _, err := io.CopyN(&buffer, response.Body, smallAnswer); err == io.EOF {
-		return buffer.Bytes(), release, nil
-	} else if err != nil {
-		return nil, release, err
+	for i, tier := range tiers {
+		if i > 0 {
+			select {
+			case c.places[i] <- struct{}{}:
+				taken = i
+			case <-ctx.Done():
+				return nil, leave, ctx.Err()
+			}
+		}
+		if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(tier.size-buffer.Len()+1))); err != nil {
+			return nil, leave, err
+		}
+		if buffer.Len() <= tier.size {
+			return buffer.Bytes(), leave, nil
+		}
 	}
-	select {
-	case c.large <- struct{}{}:
-		release = func() { <-c.large }
-	case <-ctx.Done():
-		return nil, release, ctx.Err()
-	}
-	_, err = buffer.ReadFrom(io.LimitReader(response.Body, maxAnswer-smallAnswer+1))
-	if err == nil && buffer.Len() > maxAnswer {
-		err = errTooLarge
-	}
-	return buffer.Bytes(), release, err
+	return nil, leave, errTooLarge
 }

@@ -62,6 +62,7 @@ var networkReasons = map[syscall.Errno]string{
 var protocolReasons = []struct{ text, reason string }{
 	{"server gave HTTP response to HTTPS client", "speaks http, not https"},
 	{"malformed HTTP", "does not speak HTTP"},
+	{"readLoopPeekFailLocked", "does not speak HTTP"}, // it spoke before it was asked
 	{"server response headers exceeded", "answer's header is too large"},
 	{"malformed chunked encoding", "answer is damaged"},
 	{"invalid byte in chunk length", "answer is damaged"},

@@ -23,7 +23,7 @@ func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Dura
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	client := upstream.NewClient(500 * time.Millisecond)
+	client := upstream.NewClient(3 * time.Second)
 	t.Cleanup(client.Close)
 	return client.Feed(context.Background(), yard.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, since, wait)
 }

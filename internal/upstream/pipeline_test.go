@@ -1,0 +1,311 @@
+package upstream_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/internal/upstream"
+	"switchyard/internal/yard"
+)
+
+const (
+	patience = 3 * time.Second
+	board    = `{"project":"p","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <now>","blocked":"key","merge_failure":null,"since_ms":12,"extra":[1]}]}]}`
+	stages   = `[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <now>","blocked":"key","merge_failure":null,"since_ms":12,"extra":[1]}]}]`
+)
+
+func newClient(t *testing.T) *upstream.Client {
+	t.Helper()
+	client := upstream.NewClient(patience)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// serve starts a project server that answers everything with handler.
+func serve(t *testing.T, handler http.HandlerFunc) yard.Project {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return yard.Project{Name: "p", URL: server.URL}
+}
+
+// speak starts a server that takes connections and treats them with talk.
+func speak(t *testing.T, talk func(net.Conn)) yard.Project {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	t.Cleanup(func() {
+		close(stop)
+		listener.Close()
+		group.Wait()
+	})
+	group.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				done := make(chan struct{})
+				go func() {
+					select {
+					case <-stop:
+					case <-done:
+					}
+					conn.Close()
+				}()
+				talk(conn)
+				close(done)
+			})
+		}
+	})
+	return yard.Project{Name: "p", URL: "http://" + listener.Addr().String()}
+}
+
+func body(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// bomb answers 20 MiB of spaces in some 20 kB.
+func bomb() http.HandlerFunc {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(bytes.Repeat([]byte(" "), 20<<20))
+	z.Close()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}
+}
+
+func slice(conn net.Conn) {
+	_, _ = conn.Read(make([]byte, 1<<10))
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+	for {
+		if _, err := conn.Write([]byte("[")); err != nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // what is slow here is the server
+	}
+}
+
+func reset(conn net.Conn) {
+	_, _ = conn.Read(make([]byte, 1))
+	_ = conn.(*net.TCPConn).SetLinger(0)
+	conn.Close()
+}
+
+func TestPipelineIsReadAsItCame(t *testing.T) {
+	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/below/api/pipeline" || r.Header.Get("Authorization") != "Bearer s3cret" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, board)
+	})
+	project.URL += "/below/"
+	project.Token = "s3cret"
+	answer, err := newClient(t).Pipeline(t.Context(), project, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(answer.Raw) != stages {
+		t.Errorf("raw: %s", answer.Raw)
+	}
+	if len(answer.Stages) != 1 || answer.Stages[0].Items[0].StoryName != "Pay <now>" || *answer.Stages[0].Items[0].Blocked != "key" {
+		t.Errorf("stages: %+v", answer.Stages)
+	}
+}
+
+func TestUnchangedPipelineIsNotSentAgain(t *testing.T) {
+	sent := 0
+	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		sent++
+		_, _ = io.WriteString(w, board)
+	})
+	client := newClient(t)
+	first, err := client.Pipeline(t.Context(), project, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := client.Pipeline(t.Context(), project, first)
+	if err != nil || second != first || sent != 1 {
+		t.Errorf("%v, sent %d times", err, sent)
+	}
+}
+
+func TestTroubleIsToldInWords(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	plain := serve(t, body(board))
+	for name, test := range map[string]struct {
+		project yard.Project
+		want    string
+	}{
+		"refuses":          {yard.Project{URL: "http://" + closed.Addr().String()}, "connection refused"},
+		"unknown host":     {yard.Project{URL: "http://no-such-host.invalid"}, "no such host"},
+		"hangs":            {serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "timed out"},
+		"says nothing":     {speak(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timed out"},
+		"a byte at a time": {speak(t, slice), "timed out"},
+		"resets":           {speak(t, reset), "connection reset"},
+		"closes":           {speak(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<10)) }), "connection closed before"},
+		"cuts off": {speak(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1<<10))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+		}), "connection closed before"},
+		"is no HTTP":  {speak(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n") }), "does not speak HTTP"},
+		"is no https": {yard.Project{URL: strings.Replace(plain.URL, "http:", "https:", 1)}, "speaks http, not https"},
+		"long header": {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }), "header is too large"},
+		"redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
+		}), "redirects"},
+		"wants a token":     {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }), "refuses the token"},
+		"is something else": {serve(t, http.NotFound), "no project server (HTTP status 404)"},
+		"fails":             {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }), "HTTP status 503"},
+		"304 unasked":       {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }), "HTTP status 304"},
+		"204":               {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), "HTTP status 204"},
+		"bomb":              {serve(t, bomb()), "too large"},
+		"announces 1 GB":    {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "1000000000") }), "too large"},
+		"damaged gzip": {serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, board)
+		}), "damaged"},
+		"nests":            {serve(t, body(strings.Repeat("[", 100_000))), "not a pipeline"},
+		"nests in stages":  {serve(t, body(`{"stages":[{"name":"a","items":[],"x":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+`}]}`)), "not a pipeline"},
+		"many parts":       {serve(t, body(`{"stages":[`+strings.Repeat("{},", 300_000)+`{}]}`)), "too large"},
+		"HTML":             {serve(t, body("<html>")), "not a pipeline"},
+		"nothing":          {serve(t, body("")), "not a pipeline"},
+		"null":             {serve(t, body("null")), "not a pipeline"},
+		"no stages":        {serve(t, body(`{"project":"p"}`)), "not a pipeline"},
+		"stages null":      {serve(t, body(`{"stages":null}`)), "not a pipeline"},
+		"stages an object": {serve(t, body(`{"stages":{}}`)), "not a pipeline"},
+		"stage a string":   {serve(t, body(`{"stages":["2_current"]}`)), "not a pipeline"},
+		"no items":         {serve(t, body(`{"stages":[{"name":"2_current"}]}`)), "not a pipeline"},
+		"no story id":      {serve(t, body(`{"stages":[{"name":"2_current","items":[{}]}]}`)), "not a pipeline"},
+		"wrong type":       {serve(t, body(`{"stages":[{"name":"2_current","items":[{"story_id":"a","blocked":true}]}]}`)), "not a pipeline"},
+		"trailing data":    {serve(t, body(board+"x")), "not a pipeline"},
+		"no UTF-8":         {serve(t, body(strings.Replace(board, "7_pay", "\xff", 1))), "not a pipeline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			answer, err := newClient(t).Pipeline(t.Context(), test.project, nil)
+			if answer != nil || yard.CodeOf(err) != yard.BadGateway || !strings.Contains(yard.MessageOf(err), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+			if took := time.Since(began); took > patience+5*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestEmptyBoardIsAPipeline(t *testing.T) {
+	answer, err := newClient(t).Pipeline(t.Context(), serve(t, body(`{"stages":[]}`)), nil)
+	if err != nil || string(answer.Raw) != "[]" {
+		t.Errorf("%v, %v", answer, err)
+	}
+}
+
+func TestEndOfTheCallerIsNoFailureOfTheProject(t *testing.T) {
+	asked := make(chan struct{})
+	project := serve(t, func(_ http.ResponseWriter, r *http.Request) { close(asked); <-r.Context().Done() })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	if _, err := newClient(t).Pipeline(ctx, project, nil); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEnvironmentProxyIsNotUsed(t *testing.T) {
+	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("http_proxy", proxy.URL)
+	if _, err := newClient(t).Pipeline(t.Context(), yard.Project{URL: "http://no-such-host.invalid"}, nil); yard.MessageOf(err) != "no such host" {
+		t.Error(err)
+	}
+}
+
+// TestMemoryIsBounded asks sixty servers at once that send as much as they can.
+func TestMemoryIsBounded(t *testing.T) {
+	const servers = 60
+	lie := strings.Repeat(" ", 1<<20)
+	project := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for range 1000 {
+			if _, err := io.WriteString(w, lie); err != nil {
+				return
+			}
+		}
+	})
+	client := upstream.NewClient(patience)
+	defer client.Close()
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var peak uint64
+	var group sync.WaitGroup
+	results := make(chan error, servers)
+	for range servers {
+		group.Go(func() {
+			_, err := client.Pipeline(t.Context(), project, nil)
+			results <- err
+		})
+	}
+	for range servers {
+		// Those that got no place in time are timed out.
+		if err := <-results; !strings.Contains(yard.MessageOf(err), "too large") && !strings.Contains(yard.MessageOf(err), "timed out") {
+			t.Errorf("got %v", err)
+		}
+		runtime.ReadMemStats(&now)
+		peak = max(peak, now.HeapInuse)
+	}
+	group.Wait()
+	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 200 {
+		t.Errorf("the heap grew by %d MiB", grown)
+	}
+}
+
+func BenchmarkPipeline(b *testing.B) {
+	for _, items := range []int{4, 400} {
+		b.Run(fmt.Sprint(items, " items"), func(b *testing.B) {
+			item := `{"story_id":"7_pay","story_name":"Pay","blocked":null,"merge_failure":null,"since_ms":12},`
+			text := `{"project":"p","stages":[{"name":"2_current","items":[` + strings.TrimSuffix(strings.Repeat(item, items), ",") + `]}]}`
+			server := httptest.NewServer(body(text))
+			defer server.Close()
+			client := upstream.NewClient(time.Second)
+			defer client.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := client.Pipeline(b.Context(), yard.Project{URL: server.URL}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
