@@ -2,7 +2,7 @@ const colour = (name) => `var(--${name})`
 
 /** @type {import('tailwindcss').Config} */
 module.exports = {
-  content: ['./views/*.templ', './static/*.js'],
+  content: ['./views/*.templ', './views/!(*_templ).go', './static/*.js'],
   theme: {
     screens: { sm: '480px', md: '720px', lg: '1100px', xl: '1600px' },
     // Names say what a colour is for. Their values for light and dark are in static/src/app.css.

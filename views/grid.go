@@ -26,6 +26,9 @@ type grid struct {
 	hidden  int       // rows that the filter leaves out
 }
 
+// compactFrom is the number of rows from which only stories in trouble are shown, the others counted.
+const compactFrom = 24
+
 type gridRow struct {
 	yard.ProjectPipeline
 	signal Signal
@@ -38,7 +41,9 @@ type gridRow struct {
 type gridCell struct {
 	stage *yard.Stage
 	work  bool // its stories are shown, elsewhere they are counted
-	ends  ends
+	// compact leaves out stories that are well.
+	compact bool
+	ends    ends
 }
 
 // ends says where a project's track ends.
@@ -71,6 +76,13 @@ func newGrid(p OverviewProps) grid {
 		default:
 			row.cells = cells(pipeline, g.columns)
 			g.rows = append(g.rows, row)
+		}
+	}
+	if len(g.rows) >= compactFrom {
+		for _, row := range g.rows {
+			for i := range row.cells {
+				row.cells[i].compact = true
+			}
 		}
 	}
 	return g
@@ -126,19 +138,20 @@ func cells(p yard.ProjectPipeline, columns []string) []gridCell {
 const chips = 3
 
 // shown returns the stories that a cell shows, those in trouble first, and how many more there are.
-func (c gridCell) shown() ([]yard.Item, int) {
+func (c gridCell) shown() (items []yard.Item, more int) {
 	if !c.work {
 		return nil, 0
 	}
-	items := c.stage.Items
-	if len(items) <= chips {
-		return items, 0
+	for _, wanted := range []Signal{SignalStop, SignalCaution, SignalNone} {
+		if wanted == SignalNone && c.compact {
+			break
+		}
+		for _, item := range c.stage.Items {
+			if signal, _ := storyState(item); signal == wanted {
+				items = append(items, item)
+			}
+		}
 	}
-	rank := func(item yard.Item) int {
-		signal, _ := storyState(item)
-		return slices.Index([]Signal{SignalStop, SignalCaution, SignalNone}, signal)
-	}
-	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b yard.Item) int { return cmp.Compare(rank(a), rank(b)) })
-	return items[:chips], len(items) - chips
+	items, rest := split(items, chips)
+	return items, len(rest)
 }

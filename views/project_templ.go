@@ -88,7 +88,7 @@ func Project(p ProjectProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = makeActive(p.Project.Name, ProjectURL(p.Project.Name), "project-name").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = makeActive(p.Project.Name, ProjectURL(p.Project.Name), "project-name", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Item is a work item (a story) in a stage.
@@ -53,7 +54,8 @@ type ProjectPipeline struct {
 // NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.
 const NoAnswerYet = "no answer yet"
 
-// StageTitle returns the stage's name as people read it: "2_current" is "Current", "4_code_review" is "Code review".
+// StageTitle returns the stage's name as people read it: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is
+// "Code review".
 func StageTitle(name string) string {
 	if name == "" {
 		return ""
@@ -62,9 +64,11 @@ func StageTitle(name string) string {
 	if !found || title == "" || strings.ContainsFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }) {
 		title = name
 	}
-	runes := []rune(strings.ReplaceAll(title, "_", " "))
-	runes[0] = unicode.ToUpper(runes[0])
-	return string(runes)
+	if len(title) <= 2 {
+		return strings.ToUpper(title)
+	}
+	first, size := utf8.DecodeRuneInString(title)
+	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
 }
 
 // WorkStages returns the range of stages (to is not in it) in which stories are worked on: what follows the first one,
