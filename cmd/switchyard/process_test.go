@@ -1,0 +1,466 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The tests of processes run this test binary as switchyard.
+func TestMain(m *testing.M) {
+	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is a running switchyard.
+type process struct {
+	*exec.Cmd
+	url    string // where it said that it serves
+	stderr syncBuffer
+	ended  chan struct{} // closed when it has ended
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// switchyard prepares the command line with a home directory of its own. In args, "DIR" is a directory of this test.
+func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "DIR", dir)
+	}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = []string{"SWITCHYARD_TEST_MAIN=1", "HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}
+	return cmd
+}
+
+// refused runs a command that must fail at once, and returns its exit status and what it said.
+func refused(t *testing.T, cmd *exec.Cmd) (status int, says string) {
+	t.Helper()
+	timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	if stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("%v: a refusal is one line on stderr, got %q and %q", cmd.Args[1:], &stdout, &stderr)
+	}
+	return cmd.ProcessState.ExitCode(), stderr.String()
+}
+
+// start starts a gateway and returns when it serves.
+func start(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: cmd, ended: make(chan struct{})}
+	p.Stderr = &p.stderr
+	stdout, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.ended
+		if strings.Contains(p.stderr.String(), "DATA RACE") || strings.Contains(p.stderr.String(), "panic") {
+			t.Errorf("stderr: %s", &p.stderr)
+		}
+	})
+	lines := bufio.NewScanner(stdout)
+	served := false
+	for !served && lines.Scan() {
+		p.url, served = strings.CutPrefix(lines.Text(), "Switchyard serves ")
+	}
+	go func() {
+		defer close(p.ended)
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = p.Wait()
+	}()
+	if !served {
+		<-p.ended
+		t.Fatalf("did not start: %s", &p.stderr)
+	}
+	return p
+}
+
+// stop sends a signal and returns the exit status and how long the end took.
+func (p *process) stop(t *testing.T, signal os.Signal) (status int, took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	if err := p.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("does not end after %v: %s", signal, &p.stderr)
+	}
+	return p.ProcessState.ExitCode(), time.Since(begin)
+}
+
+func (p *process) do(t *testing.T, method, path, body string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(data)
+}
+
+// hold begins a request whose body never comes whole.
+func (p *process) hold(t *testing.T) net.Conn {
+	t.Helper()
+	address := strings.TrimPrefix(p.url, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_, err = io.WriteString(conn, "POST /api/gateway/switch HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n') // the handler reads
+	if err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return conn
+}
+
+// refuses waits until the process takes no new connections.
+func (p *process) refuses(t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(5 * time.Second)
+	for {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			return
+		}
+		conn.Close()
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("still takes connections")
+		}
+	}
+}
+
+func TestSignalsEndAGatewayCleanly(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+			// Requests that wait for news must not hold up the end.
+			var waiting sync.WaitGroup
+			for _, path := range []string{"/api/gateway/events?wait=60s", "/api/gateway/events/stream"} {
+				request, _ := http.NewRequestWithContext(t.Context(), "GET", p.url+path, nil)
+				began := make(chan bool, 1)
+				waiting.Go(func() {
+					if strings.HasSuffix(path, "stream") {
+						response, err := http.DefaultTransport.RoundTrip(request)
+						began <- true
+						if err == nil {
+							_, _ = io.Copy(io.Discard, response.Body)
+							response.Body.Close()
+						}
+						return
+					}
+					began <- true
+					response, err := http.DefaultTransport.RoundTrip(request)
+					if err != nil {
+						t.Errorf("%s: %v", path, err)
+						return
+					}
+					body, err := io.ReadAll(response.Body)
+					response.Body.Close()
+					if err != nil || response.StatusCode != 200 || string(body) != `{"events":[],"next":0}` {
+						t.Errorf("%s: %d %q %v", path, response.StatusCode, body, err)
+					}
+				})
+				<-began
+			}
+			p.do(t, "GET", "/healthz", "") // behind the others on the wire, most likely
+			status, took := p.stop(t, signal)
+			if status != 0 || took > 3*time.Second {
+				t.Errorf("ended with %d after %v, want 0 at once; %s", status, took, &p.stderr)
+			}
+			waiting.Wait()
+			if _, err := os.Stat(filepath.Join(p.dataDir(), "switchyard.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the database was not closed: %v", err)
+			}
+		})
+	}
+}
+
+// dataDir is the directory of --data.
+func (p *process) dataDir() string {
+	for _, arg := range p.Args {
+		if dir, ok := strings.CutPrefix(arg, "--data="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+func TestAStopWaitsForRequestsTenSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.hold(t)
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 10500*time.Millisecond || took < 5*time.Second {
+		t.Errorf("ended with %d after %v, want 0 after almost 10 s", status, took)
+	}
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.hold(t)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.refuses(t)
+	if _, took := p.stop(t, syscall.SIGTERM); took > time.Second {
+		t.Errorf("ended after %v, want at once", took)
+	}
+}
+
+func TestHeadersMustArriveWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	begin := time.Now()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nX: "); err != nil {
+		t.Fatal(err)
+	}
+	conn.SetReadDeadline(begin.Add(15 * time.Second))
+	_, err = io.Copy(io.Discard, conn)
+	if took := time.Since(begin); err != nil || took > 11*time.Second {
+		t.Errorf("cut off after %v, %v; want 10 s", took, err)
+	}
+}
+
+func TestADataDirectoryBelongsToOneGateway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if status != 1 || !strings.Contains(says, p.dataDir()+" is in use by another running gateway") {
+		t.Errorf("the second: %d, %s", status, says)
+	}
+	if status, _ := p.do(t, "GET", "/readyz", ""); status != 200 {
+		t.Errorf("the first is disturbed: %d", status)
+	}
+}
+
+func TestAKilledGatewayHasWhatItAcknowledged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
+		t.Fatal(status, text)
+	}
+	p.stop(t, syscall.SIGKILL)
+	p = start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if _, text := p.do(t, "GET", "/api/gateway", ""); text != `{"active":null,"projects":[{"name":"alpha","url":"http://127.0.0.1:1"}]}` {
+		t.Errorf("after the restart: %s", text)
+	}
+}
+
+func TestEverythingIsTheOwnersUnderAnyUmask(t *testing.T) {
+	for _, umask := range []string{"000", "022", "0777"} {
+		t.Run(umask, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			gateway := switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/a/data")
+			shell := exec.Command("sh", append([]string{"-c", `umask "$0" && exec "$@"`, umask}, gateway.Args...)...)
+			shell.Env = gateway.Env
+			p := start(t, shell)
+			if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
+				t.Fatal(status, text)
+			}
+			seen := 0
+			filepath.WalkDir(filepath.Join(dir, "a"), func(path string, entry fs.DirEntry, err error) error {
+				if err != nil {
+					t.Error(err)
+					return nil
+				}
+				info, err := entry.Info()
+				if err != nil {
+					t.Error(err)
+					return nil
+				}
+				want := fs.FileMode(0o600)
+				if entry.IsDir() {
+					want = 0o700
+				}
+				if info.Mode().Perm() != want {
+					t.Errorf("%s has mode %o", path, info.Mode().Perm())
+				}
+				seen++
+				return nil
+			})
+			if seen < 6 {
+				t.Errorf("saw only %d files", seen)
+			}
+		})
+	}
+}
+
+func TestAnExistingDataDirectoryIsClosedIfItIsOurs(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		want fs.FileMode
+	}{"empty": {"", 0o700}, "with a database": {"switchyard.db", 0o700}, "somebody's": {"thesis.txt", 0o755}} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			os.Mkdir(dir, 0o755)
+			if c.file != "" {
+				os.WriteFile(filepath.Join(dir, c.file), nil, 0o644)
+			}
+			unlock, err := openDataDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlock()
+			if info, _ := os.Stat(dir); info.Mode().Perm() != c.want {
+				t.Errorf("mode %o, want %o", info.Mode().Perm(), c.want)
+			}
+		})
+	}
+}
+
+func TestADamagedDatabaseStopsTheStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", "switchyard.db")
+	os.Mkdir(filepath.Dir(path), 0o700)
+	damaged := bytes.Repeat([]byte("no database "), 1000)
+	os.WriteFile(path, damaged, 0o600)
+	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if status != 1 || !strings.Contains(says, path) {
+		t.Errorf("%d, %s", status, says)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+}
+
+func TestADamagedSessionKeyStopsTheStart(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, sessionKeyName)
+	first, err := sessionKey(dir)
+	if err != nil || len(first) != sessionKeySize {
+		t.Fatal(first, err)
+	}
+	if again, err := sessionKey(dir); err != nil || !bytes.Equal(again, first) {
+		t.Errorf("the key is not kept: %v", err)
+	}
+	os.WriteFile(path, []byte("abc"), 0o600)
+	if _, err := sessionKey(dir); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a damaged key: %v", err)
+	}
+}
+
+func TestAMistakeStopsTheStartWithOneLine(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "bad.toml"), []byte("[gateway]\npoll_interval = 'soon'\n"), 0o600)
+	os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
+	for _, c := range []struct {
+		args   string
+		env    string
+		status int
+		says   string
+	}{
+		{"gateway --poll-interval=soon", "", 2, "--poll-interval: "},
+		{"gateway --nosuch", "", 2, "unknown flag: --nosuch"},
+		{"gateway extra", "", 2, "extra"},
+		{"gateway --config=DIR/bad.toml", "", 1, dir + "/bad.toml:2: gateway.poll_interval: "},
+		{"gateway", "SWITCHYARD_CONFIG=" + dir + "/bad.toml", 1, dir + "/bad.toml:2: gateway.poll_interval: "},
+		{"gateway", "SWITCHYARD_AGENT_TIMEOUT=x", 1, "SWITCHYARD_AGENT_TIMEOUT: "},
+		{"gateway --listen=0.0.0.0:0", "", 2, "admin token"},
+		{"gateway", "SWITCHYARD_LISTEN=[::]:0", 1, "admin token"},
+		{"gateway --data=DIR/data --listen=" + taken.Addr().String(), "", 1, "address already in use"},
+		{"gateway --data=DIR/data --listen=localhost:" + taken.Addr().String()[len("127.0.0.1:"):], "", 1, "address already in use"},
+		{"gateway --data=DIR/file", "", 1, dir + "/file: not a directory"},
+		{"gateway --data=DIR/file/data", "", 1, dir + "/file"},
+	} {
+		cmd := switchyard(t, dir, strings.Fields(c.args)...)
+		cmd.Env = append(cmd.Env, c.env)
+		if status, says := refused(t, cmd); status != c.status || !strings.Contains(says, c.says) {
+			t.Errorf("%s %s: %d, %s; want %d, %q", c.env, c.args, status, says, c.status, c.says)
+		}
+	}
+}
+
+func TestTheAdminTokenReachesNoLog(t *testing.T) {
+	t.Parallel()
+	cmd := switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data", "--log-format=json")
+	cmd.Env = append(cmd.Env, "SWITCHYARD_ADMIN_TOKEN=canary-4711")
+	p := start(t, cmd)
+	request, _ := http.NewRequestWithContext(t.Context(), "GET", p.url+"/api/gateway", nil)
+	for token, want := range map[string]int{"canary-4711": 200, "canary-wrong": 401} {
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", token, response.StatusCode, want)
+		}
+	}
+	p.stop(t, syscall.SIGTERM)
+	if says := p.stderr.String(); strings.Contains(says, "canary") || !strings.HasPrefix(says, "{") {
+		t.Errorf("stderr: %s", says)
+	}
+}
