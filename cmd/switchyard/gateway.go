@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"switchyard/handlers"
 	"switchyard/internal/config"
@@ -30,9 +29,9 @@ func gatewayCommand() *cobra.Command {
 		Short: "Run the gateway: registry, stream, pipelines, agents, bot, sign-in, console, JSON API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadConfig(cmd.Flags())
+			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat))
 			if err != nil {
@@ -43,15 +42,6 @@ func gatewayCommand() *cobra.Command {
 	}
 	config.AddFlags(cmd.Flags())
 	return cmd
-}
-
-func loadConfig(flags *pflag.FlagSet) (*config.Config, error) {
-	c, err := config.Load(flags, os.Getenv)
-	var ofFlag config.FlagError
-	if errors.As(err, &ofFlag) {
-		return nil, usageError{err}
-	}
-	return c, err
 }
 
 // gateway is a gateway that has everything that it needs, its port among them, and does not serve yet.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"switchyard/internal/config"
 )
 
 // Exit statuses.
@@ -68,6 +70,15 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// asUsage makes a mistake in a flag a usage error.
+func asUsage(err error) error {
+	var ofFlag config.FlagError
+	if errors.As(err, &ofFlag) {
+		return usageError{err}
+	}
+	return err
+}
+
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:                "switchyard",
@@ -81,7 +92,7 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(gatewayCommand(), versionCommand(), completionCommand())
+	root.AddCommand(gatewayCommand(), backupCommand(), versionCommand(), completionCommand())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -95,7 +96,37 @@ func AddFlags(flags *pflag.FlagSet) {
 // An error is one line that names the flag (and is a FlagError then), the variable, or the file with line and key.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	c := &Config{}
-	settings := c.settings()
+	last, err := c.read(c.settings(), flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	if c.AdminToken, err = readAdminToken(last["gateway.admin_token_file"], c.adminTokenFile, getenv); err != nil {
+		return nil, err
+	}
+	if c.AdminToken == "" && !onLoopback(c.Listen) {
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file)", c.Listen))
+	}
+	return c, nil
+}
+
+// AddDataFlags adds those of the gateway's flags that say where its data is.
+func AddDataFlags(flags *pflag.FlagSet) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(all)
+	flags.AddFlag(all.Lookup("config"))
+	flags.AddFlag(all.Lookup("data"))
+}
+
+// LoadData returns the gateway's data directory, as Load would. AddDataFlags was applied to flags.
+func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err error) {
+	c := &Config{}
+	_, err = c.read(c.settings(), flags, getenv, "gateway.data")
+	return c.Data, err
+}
+
+// read takes over what file, environment and flags say of the settings with the given keys, or of all, and returns by key
+// the strongest that speaks of each.
+func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
 	path, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
@@ -107,8 +138,11 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 		}
 		c.File, c.Projects = path, file.projects
 	}
-	last := map[string]given{} // by key: the strongest that speaks of it
+	last := map[string]given{}
 	for _, s := range settings {
+		if len(keys) > 0 && !slices.Contains(keys, s.key) {
+			continue
+		}
 		for _, g := range s.layers(flags, getenv, file) {
 			if err := s.set(g.values); err != nil {
 				return nil, g.fail(err)
@@ -119,13 +153,7 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 			return nil, fmt.Errorf("--%s: must be given where HOME is not set", s.flag)
 		}
 	}
-	if c.AdminToken, err = readAdminToken(last["gateway.admin_token_file"], c.adminTokenFile, getenv); err != nil {
-		return nil, err
-	}
-	if c.AdminToken == "" && !onLoopback(c.Listen) {
-		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file)", c.Listen))
-	}
-	return c, nil
+	return last, nil
 }
 
 // filePath returns the absolute path of the configuration file, "" where only the default is meant and there is none.

@@ -59,7 +59,7 @@ func replace(target string, data []byte) error {
 	if err := os.Rename(temp.Name(), target); err != nil {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
-	return syncDir(filepath.Dir(target))
+	return SyncDir(filepath.Dir(target))
 }
 
 func fill(f *os.File, data []byte) error {
@@ -73,8 +73,8 @@ func fill(f *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncDir makes a rename in dir durable.
-func syncDir(dir string) error {
+// SyncDir makes names that are new in dir durable.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

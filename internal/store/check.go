@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"net/url"
 	"os"
 )
 
@@ -19,7 +17,7 @@ func check(ctx context.Context, path string) error {
 	if err != nil || info.Size() == 0 {
 		return err
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
+	db, err := openReadOnly(path)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/config"
+	"switchyard/internal/store"
+)
+
+func backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the gateway's database to a new file, also while the gateway runs",
+		Long: "Copy the gateway's database to a new file, also while the gateway runs. To go back to a copy, stop the gateway and\n" +
+			"put the copy in the place of " + store.FileName + " in the data directory, without the files that end in -wal and -shm.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return asUsage(err)
+			}
+			target, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			if err := store.Backup(cmd.Context(), dir, target); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is copied to %s\n", filepath.Join(dir, store.FileName), target)
+			return err
+		},
+	}
+	config.AddDataFlags(cmd.Flags())
+	return cmd
+}
