@@ -1,0 +1,249 @@
+package bot_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// fakeGateway is the service as the bot sees it.
+type fakeGateway struct {
+	mu      sync.Mutex
+	config  yard.BotConfig
+	err     error // of BotConfig
+	events  []yard.Event
+	changed chan struct{}
+	active  string
+	agents  []yard.Agent
+}
+
+func newGateway() *fakeGateway {
+	return &fakeGateway{changed: make(chan struct{}), agents: []yard.Agent{
+		{ID: "a1", Label: "builder 1", State: yard.AgentIdle},
+		{ID: "a2", Label: "twin", State: yard.AgentRunning},
+		{ID: "a3", Label: "twin", State: yard.AgentRunning},
+	}}
+}
+
+// happen appends one event to the stream.
+func (g *fakeGateway) happen(project string, kind yard.EventType, fields string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id := int64(len(g.events) + 1)
+	raw := fmt.Sprintf(`{"type":%q,"timestamp_ms":%d,%s}`, kind, id, fields)
+	record, err := yard.ParseRecord(json.RawMessage(raw))
+	if err != nil {
+		panic(raw)
+	}
+	g.events = append(g.events, yard.Event{ID: id, Project: project, Record: record})
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// move appends a stage transition of story n.
+func (g *fakeGateway) move(project string, n int) {
+	g.happen(project, yard.StageTransition, fmt.Sprintf(`"story_id":"s%d","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa"`, n, n))
+}
+
+func (g *fakeGateway) configure(c yard.BotConfig, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.config, g.err = c, err
+}
+
+func (g *fakeGateway) BotConfig(context.Context) (yard.BotConfig, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.config, g.err
+}
+
+func (g *fakeGateway) Events(_ context.Context, q yard.EventQuery) ([]yard.Event, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q.Backward {
+		newest := slices.Clone(g.events[max(0, len(g.events)-q.Limit):])
+		slices.Reverse(newest)
+		return newest, nil
+	}
+	from := min(int(q.After), len(g.events))
+	return slices.Clone(g.events[from:min(from+q.Limit, len(g.events))]), nil
+}
+
+func (g *fakeGateway) LastEventID() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return int64(len(g.events))
+}
+
+func (g *fakeGateway) EventsChanged() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+func (g *fakeGateway) Registry() *yard.Registry {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return &yard.Registry{Active: g.active, Projects: []yard.Project{{Name: "alpha"}, {Name: "beta two"}}}
+}
+
+func (g *fakeGateway) Switch(_ context.Context, name string) error {
+	if _, ok := g.Registry().Find(name); !ok {
+		return yard.Errorf(yard.NotFound, "project '%s' does not exist", name)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.active = name
+	return nil
+}
+
+func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*yard.Registry, []yard.ProjectPipeline) {
+	reason := "waiting: <API> key"
+	return g.Registry(), []yard.ProjectPipeline{
+		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
+			{Name: "2_current", Items: []yard.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}}, {Name: "3_qa"},
+		}},
+		{Project: "beta two", Error: "connection refused"},
+	}
+}
+
+func (g *fakeGateway) Agents() []yard.Agent {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.agents)
+}
+
+func (g *fakeGateway) AssignAgent(_ context.Context, id string, project *string) (yard.Agent, error) {
+	if project != nil {
+		if _, ok := g.Registry().Find(*project); !ok {
+			return yard.Agent{}, yard.Errorf(yard.Invalid, "project '%s' does not exist", *project)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.agents {
+		if g.agents[i].ID == id {
+			g.agents[i].AssignedProject = project
+			return g.agents[i], nil
+		}
+	}
+	return yard.Agent{}, yard.Errorf(yard.NotFound, "agent not found")
+}
+
+// logs collects a log for searching.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// process is one gateway process as far as the bot goes: it can die and start again on the same store.
+type process struct {
+	t          *testing.T
+	gateway    *fakeGateway
+	db         *store.DB
+	logs       *logs
+	options    bot.Options
+	supervisor *bot.Supervisor
+	kill       func()
+}
+
+func newProcess(t *testing.T, o bot.Options) *process {
+	t.Helper()
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	p := &process{t: t, gateway: newGateway(), db: db, logs: &logs{}, options: o}
+	p.options.Log = slog.New(slog.NewTextHandler(p.logs, nil))
+	if p.options.State == nil {
+		p.options.State = db
+	}
+	return p
+}
+
+// start starts the process anew.
+func (p *process) start() {
+	p.supervisor = bot.New(p.options)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	supervisor := p.supervisor
+	go func() {
+		defer close(ended)
+		_ = supervisor.Run(ctx, p.gateway)
+	}()
+	p.kill = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	p.t.Cleanup(p.kill)
+}
+
+// save configures the bot as the service does.
+func (p *process) save(c yard.BotConfig) {
+	p.t.Helper()
+	p.gateway.configure(c, nil)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+	defer cancel()
+	if err := p.supervisor.Restart(ctx); err != nil {
+		p.t.Fatalf("restart: %v", err)
+	}
+}
+
+// waitState returns the status once it has this state and its detail holds text.
+func (p *process) waitState(state yard.BotState, text string) yard.BotStatus {
+	p.t.Helper()
+	var status yard.BotStatus
+	eventually(p.t, func() string {
+		status = p.supervisor.Status()
+		if status.State == state && strings.Contains(status.Detail, text) {
+			return ""
+		}
+		return fmt.Sprintf("status is %+v; want %s, %q", status, state, text)
+	})
+	return status
+}
+
+// eventually waits until check has no complaint any more.
+func eventually(t *testing.T, check func() string) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		complaint := check()
+		if complaint == "" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal(complaint)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,243 @@
+package bot_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/yard"
+)
+
+// joined returns a bot that an operator has invited to the room !ops.
+func joined(t *testing.T) (*process, *homeserver) {
+	t.Helper()
+	h := newHomeserver(t)
+	p := newProcess(t, bot.Options{Operators: []string{operator}})
+	p.gateway.configure(h.config(), nil)
+	p.start()
+	p.waitState(yard.BotConnected, "in no room")
+	h.create("!ops", "Operations", operator, false)
+	h.invite("!ops", operator)
+	eventually(t, func() string {
+		if s := p.supervisor.Status(); !slices.Equal(s.Rooms, []string{"Operations"}) {
+			return fmt.Sprintf("status is %+v", s)
+		}
+		return ""
+	})
+	return p, h
+}
+
+// waitPosts returns what the bot said in a room once it is n messages.
+func (h *homeserver) waitPosts(id string, n int) []post {
+	h.t.Helper()
+	var posts []post
+	eventually(h.t, func() string {
+		if posts = h.posts(id); len(posts) >= n {
+			return ""
+		}
+		return fmt.Sprintf("%s has %d posts, want %d: %+v", id, len(posts), n, posts)
+	})
+	return posts
+}
+
+func TestMatrixWholeCycle(t *testing.T) {
+	p, h := joined(t)
+	p.gateway.happen("alpha", yard.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
+	got := h.waitPosts("!ops", 1)[0]
+	want := post{
+		botUser, "alpha 14_login <b>Log in</b> Current → Qa",
+		"<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → Qa", "m.text",
+	}
+	if got != want {
+		t.Errorf("posted %+v\n want %+v", got, want)
+	}
+	h.say("!ops", stranger, "!status")
+	if got := h.waitPosts("!ops", 2)[1]; got.Kind != "m.notice" || !strings.Contains(got.Body, "■ alpha blocked 12_pay Pay: waiting: <API> key") {
+		t.Errorf("status: %+v", got)
+	}
+	if err := p.supervisor.SendTest(t.Context()); err != nil {
+		t.Errorf("test: %v", err)
+	}
+	if got := h.waitPosts("!ops", 3)[2]; !strings.Contains(got.Body, "test message") {
+		t.Errorf("test: %+v", got)
+	}
+	for _, canary := range []string{password, "canary-access-token"} {
+		if strings.Contains(p.logs.String(), canary) {
+			t.Errorf("the log holds %s:\n%s", canary, p.logs)
+		}
+	}
+}
+
+func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
+	p, h := joined(t)
+	p.kill()
+	p.gateway.move("alpha", 1)
+	h.say("!ops", stranger, "yard: help")
+	p.start()
+	got := h.waitPosts("!ops", 2)
+	slices.SortFunc(got, func(a, b post) int { return strings.Compare(a.Kind, b.Kind) })
+	if !strings.Contains(got[0].Body, "what I understand") || !strings.Contains(got[1].Body, "Story 1") {
+		t.Errorf("posts %+v", got)
+	}
+	p.kill()
+	h.do(func() { clear(h.devices) }) // the homeserver forgets the session
+	p.gateway.move("alpha", 2)
+	p.start()
+	if got := h.waitPosts("!ops", 3); !strings.Contains(got[2].Body, "Story 2") {
+		t.Errorf("posts %+v", got)
+	}
+	h.do(func() {
+		if h.logins != 2 || len(h.devices) != 1 {
+			t.Errorf("%d logins, devices %v; want 2 and the same device", h.logins, h.devices)
+		}
+		for _, device := range h.devices {
+			if device != "DEVICE1" {
+				t.Errorf("device %s", device)
+			}
+		}
+	})
+}
+
+func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
+	p, h := joined(t)
+	h.do(func() { clear(h.devices) })
+	p.gateway.move("alpha", 1)
+	h.waitPosts("!ops", 1)
+	if s := p.supervisor.Status(); s.State != yard.BotConnected {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestMatrixObeysRateLimits(t *testing.T) {
+	p, h := joined(t)
+	h.do(func() { h.limited = 5 })
+	p.gateway.move("alpha", 1)
+	if got := h.waitPosts("!ops", 1); len(got) != 1 {
+		t.Errorf("posts %+v", got)
+	}
+}
+
+func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
+	p, h := joined(t)
+	h.create("!other", "Other", stranger, false)
+	h.invite("!other", stranger)
+	eventually(t, func() string {
+		if strings.Contains(p.logs.String(), "invitation declined") {
+			return ""
+		}
+		return "the invitation was not declined"
+	})
+	h.create("!secret", "Secret", operator, true)
+	h.invite("!secret", operator)
+	if got := h.waitPosts("!secret", 1)[0]; got.Kind != "m.notice" || !strings.Contains(got.Body, "encrypted") {
+		t.Errorf("notice %+v", got)
+	}
+	// A room may become encrypted later on.
+	h.event("!ops", operator, "m.room.encryption", map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
+	h.waitPosts("!ops", 1)
+	eventually(t, func() string {
+		for _, room := range []string{"!other", "!secret", "!ops"} {
+			if h.isMember(room) {
+				return "still a member of " + room
+			}
+		}
+		return ""
+	})
+	p.waitState(yard.BotConnected, "encrypted")
+}
+
+func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
+	p, h := joined(t)
+	h.say("!ops", operator, "good morning")
+	h.say("!ops", operator, "status of the release?")
+	h.event("!ops", operator, "m.room.message", map[string]any{"msgtype": "m.notice", "body": "!status"})
+	h.event("!ops", operator, "m.room.message", map[string]any{
+		"msgtype": "m.text", "body": "* !status", "m.relates_to": map[string]any{"rel_type": "m.replace"},
+	})
+	h.event("!ops", operator, "m.room.message", map[string]any{"msgtype": "m.text", "body": 7})
+	h.say("!ops", operator, "The Yard: dance")
+	if got := h.waitPosts("!ops", 1); !strings.Contains(got[0].Body, "I do not know dance") {
+		t.Errorf("posts %+v", got)
+	}
+	if s := p.supervisor.Status(); s.State != yard.BotConnected {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
+	p, h := joined(t)
+	h.create("!two", "", operator, false)
+	h.invite("!two", operator)
+	eventually(t, func() string {
+		if s := p.supervisor.Status(); len(s.Rooms) != 2 {
+			return fmt.Sprintf("status %+v", s)
+		}
+		return ""
+	})
+	h.do(func() { delete(h.room("!ops").members, botUser) }) // without a word
+	p.gateway.move("alpha", 1)
+	h.waitPosts("!two", 1)
+	err := p.supervisor.SendTest(t.Context())
+	if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) != "not sent to Operations: the room refused the message" {
+		t.Errorf("test: %v", err)
+	}
+}
+
+func TestMatrixSaysWhatToDo(t *testing.T) {
+	h := newHomeserver(t)
+	html := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(html.Close)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(502) }))
+	t.Cleanup(broken.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	referring := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/matrix/client" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `{"m.homeserver":{"base_url":"%s/"}}`, h.http.URL)
+	}))
+	t.Cleanup(referring.Close)
+	p := newProcess(t, bot.Options{})
+	p.start()
+	for _, test := range []struct {
+		name   string
+		config func(*yard.BotConfig)
+		state  yard.BotState
+		detail string
+	}{
+		{"nothing filled in", func(c *yard.BotConfig) { *c = yard.BotConfig{Transport: yard.BotMatrix, Username: ptr("")} }, yard.BotOff, "fill in Homeserver URL, Bot username, Password"},
+		{"wrong password", func(c *yard.BotConfig) { c.Password = ptr(yard.Secret("canary-wrong")) }, yard.BotFailed, "Check Bot username and Password"},
+		{"no address", func(c *yard.BotConfig) { c.Homeserver = ptr("ftp://x") }, yard.BotFailed, "must be like https://"},
+		{"unknown homeserver", func(c *yard.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, yard.BotFailed, "there is no such host"},
+		{"refusing homeserver", func(c *yard.BotConfig) { c.Homeserver = &gone.URL }, yard.BotFailed, "refused"},
+		{"another server", func(c *yard.BotConfig) { c.Homeserver = &html.URL }, yard.BotFailed, "is no Matrix homeserver"},
+		{"broken homeserver", func(c *yard.BotConfig) { c.Homeserver = &broken.URL }, yard.BotFailed, "status 502"},
+		{"referred homeserver, nobody may invite", func(c *yard.BotConfig) { c.Homeserver = &referring.URL }, yard.BotConnected, "bot.operators"},
+		{"password changed to a wrong one", func(c *yard.BotConfig) {
+			c.Homeserver, c.Password = &referring.URL, ptr(yard.Secret("canary-wrong"))
+		}, yard.BotFailed, "Check Bot username and Password"},
+		{"no password login", func(*yard.BotConfig) { h.do(func() { h.noProof = true }) }, yard.BotFailed, "refuses a login with a password"},
+	} {
+		config := h.config()
+		test.config(&config)
+		p.save(config)
+		p.waitState(test.state, test.detail)
+		if err := p.supervisor.SendTest(t.Context()); yard.CodeOf(err) != yard.BadGateway {
+			t.Errorf("%s: test = %v", test.name, err)
+		}
+	}
+	p.gateway.configure(yard.BotConfig{}, yard.Errorf(yard.Internal, "bot.toml is not TOML: line 2"))
+	if err := p.supervisor.Restart(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p.waitState(yard.BotFailed, "line 2")
+	if strings.Contains(p.logs.String(), "canary") {
+		t.Errorf("the log holds a secret:\n%s", p.logs)
+	}
+}
