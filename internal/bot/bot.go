@@ -132,6 +132,10 @@ func (b *bot) run(ctx context.Context) {
 
 // attempt connects once and works until something fails.
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
+	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log}
+	if err := n.load(ctx); err != nil { // first of all: "now" is when the bot was set up
+		return err
+	}
 	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
 		return err
 	}
@@ -141,10 +145,7 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	defer cancel()
 	ends := make(chan error, 2)
 	go func() { ends <- caught(func() error { return b.chat.Receive(ctx, b.answer) }) }()
-	go func() {
-		n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log}
-		ends <- caught(func() error { return n.run(ctx) })
-	}()
+	go func() { ends <- caught(func() error { return n.run(ctx) }) }()
 	err := <-ends
 	cancel()
 	<-ends

@@ -55,9 +55,6 @@ type notifier struct {
 
 // run posts what the outbox says is due, and then what comes, until ctx ends or a message cannot be sent.
 func (n *notifier) run(ctx context.Context) error {
-	if err := n.load(ctx); err != nil {
-		return err
-	}
 	for {
 		if n.outbox.Batch == nil {
 			if err := n.prepare(ctx); err != nil {
@@ -70,7 +67,7 @@ func (n *notifier) run(ctx context.Context) error {
 	}
 }
 
-// load reads the outbox. Without one the bot starts at now; a batch that another account began is begun anew.
+// load reads the outbox, before run. Without one the bot starts at now; a batch that another account began is begun anew.
 func (n *notifier) load(ctx context.Context) error {
 	stored, err := n.state.State(ctx, outboxKey)
 	if err != nil {
