@@ -89,6 +89,7 @@ func (g *gateway) routes(c *console) chi.Router {
 	r.Post("/restore-project", c.page(c.restoreProject))
 	r.Post("/switch", c.page(c.switchProject))
 	r.Get("/events", c.page(c.events))
+	r.Get(views.BotConfigURL, c.page(c.bot))
 	r.Post("/theme", c.page(c.setTheme))
 	r.Get("/static/*", asset)
 
