@@ -49,8 +49,8 @@ func TestMatrixWholeCycle(t *testing.T) {
 	p.gateway.happen("alpha", yard.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
 	got := h.waitPosts("!ops", 1)[0]
 	want := post{
-		botUser, "alpha 14_login <b>Log in</b> Current → Qa",
-		"<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → Qa", "m.text",
+		botUser, "alpha 14_login <b>Log in</b> Current → QA",
+		"<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → QA", "m.text",
 	}
 	if got != want {
 		t.Errorf("posted %+v\n want %+v", got, want)

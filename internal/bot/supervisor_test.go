@@ -246,8 +246,8 @@ func TestBurstsBecomeDigests(t *testing.T) {
 	}{
 		{"one", stories(1, "alpha"), []string{"alpha s0"}},
 		{"five", stories(5, "alpha"), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3", "alpha s4"}},
-		{"six", stories(6, "alpha", "beta"), []string{"6 events in 2 projects\nalpha: 3 → Qa\nbeta: 3 → Qa"}},
-		{"ten thousand", stories(10_000, "alpha"), []string{"10000 events in 1 project\nalpha: 10000 → Qa"}},
+		{"six", stories(6, "alpha", "beta"), []string{"6 events in 2 projects\nalpha: 3 → QA\nbeta: 3 → QA"}},
+		{"ten thousand", stories(10_000, "alpha"), []string{"10000 events in 1 project\nalpha: 10000 → QA"}},
 		{"seldom", every(3*time.Second, 4), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3"}},
 		{"a trickle of nine", every(1100*time.Millisecond, 9), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3", "alpha s4", "alpha s5", "alpha s6", "alpha s7", "alpha s8"}},
 		{"a minute of ten a second", every(99*time.Millisecond, 600), []string{
@@ -290,7 +290,7 @@ func TestDigestShowsTroubles(t *testing.T) {
 		g.happen("alpha", "new_kind", `"story_id":"1"`)
 		time.Sleep(2 * time.Second)
 		want := "104 events in 2 projects\n■ alpha blocked 1_pay Pay: API key\n▲ beta merge failed 7_login: conflict in go.mod\n" +
-			"alpha: 100 → Qa, 1 blocked, 1 other, 12 dropped unread\nbeta: 1 merge failed"
+			"alpha: 100 → QA, 1 blocked, 1 other, 12 dropped unread\nbeta: 1 merge failed"
 		if got := chat.texts(); len(got) != 1 || got[0] != want {
 			t.Errorf("posted %q\nwant %q", got, want)
 		}
