@@ -51,6 +51,12 @@ func (g *gateway) routes(c *console) chi.Router {
 	r.Get("/readyz", g.api(plainForm, g.readyz))
 
 	r.Get("/gateway/mode", g.api(plainForm, g.mode))
+	r.Post("/gateway/tokens", g.api(plainForm, g.createToken))
+	r.Get("/gateway/agents", g.api(plainForm, g.listAgents))
+	r.Post("/gateway/agents", g.api(plainForm, g.joinAgent))
+	r.Delete("/gateway/agents/{id}", g.api(plainForm, g.removeAgent))
+	r.Post("/gateway/agents/{id}/heartbeat", g.api(plainForm, g.heartbeat))
+	r.Post("/gateway/agents/{id}/assign", g.api(plainForm, g.assignAgent))
 
 	r.Get("/api/gateway", g.api(plainForm, g.registry))
 	r.Post("/api/gateway/switch", g.api(okForm, g.switchProject))

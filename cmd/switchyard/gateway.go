@@ -99,7 +99,10 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		}
 	}
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	options := service.Options{Store: db, Log: log, Projects: projects, BotFile: botFile, Credentials: credentials}
+	options := service.Options{
+		Store: db, Log: log, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
+		Projects: projects, BotFile: botFile, Credentials: credentials,
+	}
 	if provider := signin.Config(c.SignIn); provider.Complete() {
 		options.Provider = signin.New(provider, log)
 	}
@@ -110,7 +113,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 	feeds := poll.New(poll.Options{Service: g.service, Feeds: projects, Interval: c.PollInterval, Log: log})
-	g.loops = append(g.loops, loop{"feeds", feeds.Run})
+	g.loops = append(g.loops, loop{"feeds", feeds.Run}, loop{"agents", g.service.RunAgents})
 	g.handler = handlers.Gateway{
 		Service:    g.service,
 		Log:        log,

@@ -24,9 +24,10 @@ type memory struct {
 func (m *memory) Registry(context.Context) (string, []yard.Project, error) {
 	return "", m.projects, nil
 }
-func (m *memory) UpdateProject(context.Context, yard.Project) error { return nil }
-func (m *memory) RemoveProject(context.Context, string) error       { return nil }
-func (m *memory) LastEventID(context.Context) (int64, error)        { return 0, nil }
+func (m *memory) UpdateProject(context.Context, yard.Project) error        { return nil }
+func (m *memory) RemoveProject(context.Context, string) error              { return nil }
+func (m *memory) AgentRecords(context.Context) ([]yard.AgentRecord, error) { return nil, nil }
+func (m *memory) LastEventID(context.Context) (int64, error)               { return 0, nil }
 
 func (m *memory) AddProjects(context.Context, string, ...yard.Project) error { return nil }
 

@@ -130,6 +130,7 @@ func (s *Service) RemoveProject(ctx context.Context, name string) error {
 		next.Active = ""
 	}
 	s.registry.publish(next)
+	s.fleet.unassign(name)
 	return nil
 }
 

@@ -6,12 +6,14 @@ package service
 import (
 	"context"
 	"log/slog"
+	"time"
 )
 
 // Store is everything that the service keeps. Each part is declared in the file that uses it.
 type Store interface {
 	projectStore
 	eventStore
+	agentStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }
@@ -20,6 +22,10 @@ type Store interface {
 type Options struct {
 	Store Store
 	Log   *slog.Logger
+	// AgentTimeout is how long an agent may be silent before it leaves the list.
+	AgentTimeout time.Duration
+	// JoinTokenTTL is how long a join token can be redeemed.
+	JoinTokenTTL time.Duration
 	// Projects calls project servers.
 	Projects ProjectServers
 	BotFile  BotFile
@@ -31,15 +37,17 @@ type Options struct {
 
 // Service is the gateway's rules over its store. Its methods are safe for concurrent use.
 type Service struct {
-	store     Store
-	log       *slog.Logger
-	registry  registry
-	projects  ProjectServers
-	pipelines pipelines
-	botFile   BotFile
-	bot       Bot
-	botSaves  chan struct{} // holds one value while a save is under way
-	stream    stream
+	store        Store
+	log          *slog.Logger
+	registry     registry
+	projects     ProjectServers
+	pipelines    pipelines
+	fleet        *fleet
+	joinTokenTTL time.Duration
+	botFile      BotFile
+	bot          Bot
+	botSaves     chan struct{} // holds one value while a save is under way
+	stream       stream
 
 	lastEvents lastEvents
 
@@ -50,13 +58,14 @@ type Service struct {
 // New returns a Service over what o holds, with the registry loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
 	s := &Service{
-		store:     o.Store,
-		log:       o.Log,
-		projects:  o.Projects,
-		pipelines: newPipelines(),
-		botFile:   o.BotFile,
-		bot:       o.Bot,
-		botSaves:  make(chan struct{}, 1),
+		store:        o.Store,
+		log:          o.Log,
+		projects:     o.Projects,
+		pipelines:    newPipelines(),
+		joinTokenTTL: o.JoinTokenTTL,
+		botFile:      o.BotFile,
+		bot:          o.Bot,
+		botSaves:     make(chan struct{}, 1),
 
 		provider:    o.Provider,
 		credentials: o.Credentials,
@@ -65,6 +74,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	if err := s.loadStream(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.loadFleet(ctx, o.AgentTimeout); err != nil {
 		return nil, err
 	}
 	return s, nil

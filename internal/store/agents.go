@@ -67,10 +67,9 @@ func (db *DB) SaveBeats(ctx context.Context, beats []yard.AgentBeat) error {
 	})
 }
 
-// AssignAgent stores an agent's project, "" for none. It returns NotFound when agent or project do not exist.
+// AssignAgent stores an agent's project, "" for none. It returns NotFound when there is no such agent.
 func (db *DB) AssignAgent(ctx context.Context, id, project string) error {
-	return db.changeOne(ctx, "UPDATE agents SET assigned_project = $2 WHERE id = $1"+
-		" AND ($2 = '' OR EXISTS (SELECT 1 FROM projects WHERE name = $2))", id, project)
+	return db.changeOne(ctx, "UPDATE agents SET assigned_project = $2 WHERE id = $1", id, project)
 }
 
 // LabelAgent stores an agent's label. It returns NotFound when there is no such agent.

@@ -111,16 +111,16 @@ func TestAgentChanges(t *testing.T) {
 	}{
 		{"label", db.LabelAgent(ctx, "a", "new"), ""},
 		{"label of none", db.LabelAgent(ctx, "b", "new"), yard.NotFound},
-		{"unassign", db.AssignAgent(ctx, "a", ""), ""},
-		{"assign to no project", db.AssignAgent(ctx, "a", "nowhere"), yard.NotFound},
-		{"assign none", db.AssignAgent(ctx, "b", ""), yard.NotFound},
+		{"assign", db.AssignAgent(ctx, "a", "alpha"), ""},
+		{"assign none", db.AssignAgent(ctx, "b", "alpha"), yard.NotFound},
 	} {
 		if yard.CodeOf(step.err) != step.want {
 			t.Errorf("%s: %v, want %q", step.name, step.err, step.want)
 		}
 	}
 	want := record("a")
-	want.Label, want.State, want.Detail, want.StateSinceMS, want.LastSeenMS = "new", beat.State, beat.Detail, beat.StateSinceMS, beat.LastSeenMS
+	want.Label, want.AssignedProject = "new", "alpha"
+	want.State, want.Detail, want.StateSinceMS, want.LastSeenMS = beat.State, beat.Detail, beat.StateSinceMS, beat.LastSeenMS
 	if agents, err := db.AgentRecords(ctx); err != nil || len(agents) != 1 || agents[0] != want {
 		t.Errorf("agents are %+v, %v, want %+v", agents, err, want)
 	}

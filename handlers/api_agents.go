@@ -1,0 +1,155 @@
+package handlers
+
+import (
+	"net/http"
+
+	"switchyard/internal/service"
+	"switchyard/internal/yard"
+)
+
+// createToken issues a join token. This answer is the only place where it shows.
+func (g *gateway) createToken(w http.ResponseWriter, r *http.Request) error {
+	token, _, err := g.Service.CreateToken(r.Context())
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Token string `json:"token"`
+	}{token.Reveal()})
+	return nil
+}
+
+func (g *gateway) joinAgent(w http.ResponseWriter, r *http.Request) error {
+	body, err := decodeBody(w, r)
+	if err != nil {
+		return err
+	}
+	token, err := body.text("token")
+	if err != nil {
+		return err
+	}
+	label, err := body.optionalText("label")
+	if err != nil {
+		return err
+	}
+	version, err := body.optionalText("version")
+	if err != nil {
+		return err
+	}
+	if version == nil {
+		version = new(string)
+	}
+	agent, secret, err := g.Service.JoinAgent(r.Context(), yard.Secret(token), label, *version)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, struct {
+		Agent  yard.Agent `json:"agent"`
+		Secret string     `json:"secret"`
+	}{agent, secret.Reveal()})
+	return nil
+}
+
+func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
+	id := pathParam(r, "id")
+	if err := g.Service.CheckAgentSecret(id, agentSecret(r)); err != nil {
+		return err
+	}
+	body, err := decodeBody(w, r)
+	if err != nil {
+		return err
+	}
+	beat, err := heartbeatFields(body)
+	if err != nil {
+		return err
+	}
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	if beat.Wait, err = query.wait(); err != nil {
+		return err
+	}
+	beat.Assigned = query.Get("assigned")
+	ctx, done := waiting(r)
+	defer done()
+	agent, err := g.Service.Heartbeat(ctx, id, beat)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, agent)
+	return nil
+}
+
+func heartbeatFields(b body) (service.Heartbeat, error) {
+	state, err := b.optionalText("state")
+	if err != nil {
+		return service.Heartbeat{}, err
+	}
+	detail, err := b.optionalText("detail")
+	if err != nil {
+		return service.Heartbeat{}, err
+	}
+	if state != nil && !yard.AgentState(*state).Valid() {
+		return service.Heartbeat{}, yard.Errorf(yard.Invalid, "state: must be idle, running, failed or stopped")
+	}
+	return service.Heartbeat{State: (*yard.AgentState)(state), Detail: detail}, nil
+}
+
+// removeAgent ends an identity: the agent's own with its secret, any as the administrator. Who shows an agent's secret
+// acts as that agent, also where everyone else is the administrator.
+func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
+	id, secret := pathParam(r, "id"), agentSecret(r)
+	if err := g.Service.CheckAgentSecret(id, secret); err != nil {
+		asAgent := service.IsAgentSecret(secret) && proofOf(r) != tokenGiven
+		if asAgent && g.Service.HasAgent(id) || !asAgent && !isAdministrator(r) {
+			return err
+		}
+	}
+	if err := g.Service.RemoveAgent(r.Context(), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (g *gateway) listAgents(w http.ResponseWriter, r *http.Request) error {
+	agents := g.Service.Agents()
+	if agents == nil {
+		agents = []yard.Agent{}
+	}
+	writeJSON(w, http.StatusOK, agents)
+	return nil
+}
+
+// assignAgent sends an agent to a project. Every failure but a project that does not exist is a 404 of one fixed text;
+// the log has its cause.
+func (g *gateway) assignAgent(w http.ResponseWriter, r *http.Request) error {
+	body, err := decodeBody(w, r)
+	if err != nil {
+		return err
+	}
+	project, err := body.optionalText("project")
+	if err != nil {
+		return err
+	}
+	agent, err := g.Service.AssignAgent(r.Context(), pathParam(r, "id"), project)
+	if yard.CodeOf(err) == yard.Invalid {
+		return err
+	}
+	if err != nil {
+		g.log.WarnContext(r.Context(), "agent not assigned", "id", requestID(r.Context()), "agent", pathParam(r, "id"), "error", err)
+		return yard.WrapError(yard.NotFound, err, "agent not found")
+	}
+	writeJSON(w, http.StatusOK, agent)
+	return nil
+}
+
+// agentSecret returns what the caller shows as an agent's secret, "" when nothing.
+func agentSecret(r *http.Request) yard.Secret {
+	token, ok := bearerToken(r)
+	if !ok {
+		return ""
+	}
+	return yard.Secret(token)
+}

@@ -1,0 +1,306 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// agentGateway is a gateway on a real socket, with project alpha.
+type agentGateway struct {
+	*httptest.Server
+	t       *testing.T
+	service *service.Service
+	log     logBuffer
+}
+
+func newAgentGateway(t *testing.T) *agentGateway { return newGuardedAgentGateway(t, "") }
+
+func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway {
+	t.Helper()
+	g := &agentGateway{t: t}
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	log := slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	g.service, err = service.New(t.Context(), service.Options{Store: db, Log: log, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.service.AddProject(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
+		t.Fatal(err)
+	}
+	g.Server = httptest.NewServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
+	t.Cleanup(g.Server.Close)
+	return g
+}
+
+// call sends a JSON body, if there is one, and returns status and text of the answer.
+func (g *agentGateway) call(method, path, secret, body string) (int, string) {
+	g.t.Helper()
+	request, err := http.NewRequest(method, g.URL+path, strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if secret != "" {
+		request.Header.Set("Authorization", "Bearer "+secret)
+	}
+	return g.send(request)
+}
+
+func (g *agentGateway) send(request *http.Request) (int, string) {
+	g.t.Helper()
+	response, err := g.Client().Do(request)
+	if err != nil {
+		g.t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		g.t.Error(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func (g *agentGateway) token() string {
+	g.t.Helper()
+	status, text := g.call("POST", "/gateway/tokens", adminToken, "")
+	var answer struct{ Token string }
+	if err := json.Unmarshal([]byte(text), &answer); status != 200 || err != nil || !strings.HasPrefix(answer.Token, "swj_") {
+		g.t.Fatalf("POST /gateway/tokens: %d %s", status, text)
+	}
+	return answer.Token
+}
+
+func (g *agentGateway) join(label string) (id, secret string) {
+	g.t.Helper()
+	status, text := g.call("POST", "/gateway/agents", "", fmt.Sprintf(`{"token":%q,"label":%q}`, g.token(), label))
+	var answer struct {
+		Agent  yard.Agent
+		Secret string
+	}
+	if err := json.Unmarshal([]byte(text), &answer); status != 201 || err != nil {
+		g.t.Fatalf("POST /gateway/agents: %d %s", status, text)
+	}
+	return answer.Agent.ID, answer.Secret
+}
+
+func TestAgentAnswers(t *testing.T) {
+	g := newAgentGateway(t)
+	a, aSecret := g.join("a")
+	b, bSecret := g.join("b")
+	if _, text := g.call("GET", "/gateway/agents", "", ""); !strings.HasPrefix(text, `[{"id":"`+a+`","label":"a","version":"","state":"idle","detail":"",`+
+		`"assigned_project":null,"project_url":null,"joined_at_ms":`) || !strings.Contains(text, `,"last_seen_ms":`) {
+		t.Errorf("the list is %s", text)
+	}
+	unused := g.token()
+	refusal := "the join token is not valid: it is unknown, used, revoked or expired"
+	noAgent := "no agent has this id and secret"
+	long := strings.Repeat("x", 101)
+	for _, c := range []struct {
+		method, path, secret, body string
+		status                     int
+		want                       string // the whole text, or how it begins before "…"
+	}{
+		{"POST", "/gateway/agents", "", "", 400, "a JSON body is required"},
+		{"POST", "/gateway/agents", "", `{}`, 400, "token: …"},
+		{"POST", "/gateway/agents", "", `{"token":1}`, 400, "token: …"},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","label":1}`, 400, "label: …"},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","label":""}`, 400, "label: …"},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","label":"` + long + `"}`, 400, "label: …"},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","label":"a\u0007"}`, 400, "label: …"},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","version":[]}`, 400, "version: …"},
+		{"POST", "/gateway/agents", "", `{"token":"swj_unknown"}`, 401, refusal},
+		{"POST", "/gateway/agents", "", `{"token":""}`, 401, refusal},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `","label":null,"version":null,"more":1}`, 201, `{"agent":{"id":"…`},
+		{"POST", "/gateway/agents", "", `{"token":"` + unused + `"}`, 401, refusal},
+		{"GET", "/gateway/tokens", "", "", 405, "method not allowed"},
+
+		{"POST", "/gateway/agents/" + a + "/heartbeat", "", `{}`, 401, noAgent},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", bSecret, `{}`, 401, noAgent},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", unused, `{}`, 401, noAgent},
+		{"POST", "/gateway/agents/nobody/heartbeat", aSecret, `{}`, 401, noAgent},
+		{"POST", "/gateway/agents/nobody/heartbeat", aSecret, ``, 401, noAgent},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, ``, 400, "a JSON body is required"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{"state":"busy"}`, 400, "state: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{"state":7}`, 400, "state: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{"detail":{}}`, 400, "detail: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat?wait=soon", aSecret, `{}`, 400, "wait: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat?wait=", aSecret, `{}`, 400, "wait: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat?wait=10", aSecret, `{}`, 400, "wait: …"},
+		{"POST", "/gateway/agents/" + a + "/heartbeat?wait=0s", aSecret, `{"state":"running","detail":"<b>\u0000"}`, 200, `{"id":"` + a + `","label":"a","version":"","state":"running","detail":"<b>\u0000",…`},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{"state":null}`, 200, `{"id":"` + a + `","label":"a","version":"","state":"running",…`},
+
+		{"POST", "/gateway/agents/" + a + "/assign", "", ``, 400, "a JSON body is required"},
+		{"POST", "/gateway/agents/" + a + "/assign", "", `{"project":1}`, 400, "project: …"},
+		{"POST", "/gateway/agents/" + a + "/assign", "", `{"project":"beta"}`, 400, "project 'beta' does not exist"},
+		{"POST", "/gateway/agents/" + a + "/assign", "", `{"project":""}`, 400, "project '' does not exist"},
+		{"POST", "/gateway/agents/nobody/assign", "", `{"project":"alpha"}`, 404, "agent not found"},
+		{"POST", "/gateway/agents/nobody/assign", "", `{}`, 404, "agent not found"},
+		{"POST", "/gateway/agents/" + a + "/assign", "", `{"project":"alpha"}`, 200, `{"id":"` + a + `",…`},
+		{"POST", "/gateway/agents/" + a + "/heartbeat?assigned=&wait=40s", aSecret, `{}`, 200, `{"id":"` + a + `",…`},
+		{"POST", "/gateway/agents/" + a + "/assign", "", `{}`, 200, `{"id":"` + a + `",…`},
+
+		{"DELETE", "/gateway/agents/" + b, aSecret, "", 401, noAgent},
+		{"DELETE", "/gateway/agents/" + b, bSecret, "", 204, ""},
+		{"DELETE", "/gateway/agents/" + b, bSecret, "", 404, "agent not found"},
+		{"POST", "/gateway/agents/" + b + "/heartbeat", bSecret, `{}`, 401, noAgent},
+		{"POST", "/gateway/agents/" + b + "/assign", "", `{}`, 404, "agent not found"},
+		{"DELETE", "/gateway/agents/" + a, "", "", 204, ""},
+		{"DELETE", "/gateway/agents/" + a, "", "", 404, "agent not found"},
+		{"PUT", "/gateway/agents/" + a, "", "", 405, "method not allowed"},
+	} {
+		status, text := g.call(c.method, c.path, c.secret, c.body)
+		begin, more := strings.CutSuffix(c.want, "…")
+		if status != c.status || !strings.HasPrefix(text, begin) || !more && text != begin {
+			t.Errorf("%s %s %s: %d %s, want %d %s", c.method, c.path, c.body, status, text, c.status, c.want)
+		}
+	}
+	if log := g.log.String(); !strings.Contains(log, "agent not assigned") || strings.Contains(log, "swj_") || strings.Contains(log, "sws_") {
+		t.Errorf("the log must name the cause of a failed assignment, and no secret:\n%s", log)
+	}
+}
+
+// TestAgentsNeedNoAdminToken: with an admin token set, agents have their secrets, and nothing else is open.
+func TestAgentsNeedNoAdminToken(t *testing.T) {
+	g := newGuardedAgentGateway(t, adminToken)
+	a, aSecret := g.join("a")
+	b, bSecret := g.join("b")
+	for _, c := range []struct {
+		method, path, secret, body string
+		status                     int
+	}{
+		{"POST", "/gateway/tokens", "", "", 401},
+		{"POST", "/gateway/tokens", aSecret, "", 401},
+		{"GET", "/gateway/agents", aSecret, "", 401},
+		{"GET", "/gateway/agents", adminToken, "", 200},
+		{"POST", "/gateway/agents/" + a + "/assign", aSecret, `{}`, 401},
+		{"POST", "/gateway/agents/" + a + "/assign", adminToken, `{}`, 200},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", aSecret, `{}`, 200},
+		{"POST", "/gateway/agents/" + a + "/heartbeat", adminToken, `{}`, 401},
+		{"DELETE", "/gateway/agents/" + a, "", "", 401},
+		{"DELETE", "/gateway/agents/" + a, "wrong", "", 401},
+		{"DELETE", "/gateway/agents/" + a, bSecret, "", 401},
+		{"DELETE", "/gateway/agents/nobody", "wrong", "", 401},
+		{"DELETE", "/gateway/agents/nobody", adminToken, "", 404},
+		{"DELETE", "/gateway/agents/" + a, aSecret, "", 204},
+		{"DELETE", "/gateway/agents/" + a, aSecret, "", 404},
+		{"DELETE", "/gateway/agents/" + b, adminToken, "", 204},
+	} {
+		if status, text := g.call(c.method, c.path, c.secret, c.body); status != c.status {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, status, text, c.status)
+		}
+	}
+}
+
+// TestAgentBodies: the order is 401, 415, 413, 400.
+func TestAgentBodies(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	large := `{"detail":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, c := range []struct {
+		secret, mediaType, body string
+		status                  int
+	}{
+		{"sws_wrong", "text/plain", large, 401},
+		{secret, "text/plain", large, 415},
+		{secret, "", `{}`, 415},
+		{secret, "application/json", large, 413},
+		{secret, "application/json", `{"state":`, 400},
+		{secret, "application/json", `{} {}`, 400},
+		{secret, "text/plain", ``, 400},
+		{secret, "application/json; charset=utf-8", `{}`, 200},
+	} {
+		request, err := http.NewRequest("POST", g.URL+"/gateway/agents/"+id+"/heartbeat", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+c.secret)
+		if c.mediaType != "" {
+			request.Header.Set("Content-Type", c.mediaType)
+		}
+		if status, text := g.send(request); status != c.status {
+			t.Errorf("%q, %d bytes: %d %s, want %d", c.mediaType, len(c.body), status, text, c.status)
+		}
+	}
+}
+
+func TestOneTokenIsRedeemedOnceAmongAHundredCallers(t *testing.T) {
+	g := newAgentGateway(t)
+	body := fmt.Sprintf(`{"token":%q}`, g.token())
+	var wg sync.WaitGroup
+	start, statuses := make(chan struct{}), make(chan int, 100)
+	for range 100 {
+		wg.Go(func() {
+			<-start
+			status, _ := g.call("POST", "/gateway/agents", "", body)
+			statuses <- status
+		})
+	}
+	close(start)
+	wg.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	if count[201] != 1 || count[401] != 99 {
+		t.Errorf("statuses are %v, want one 201 and 99 times 401", count)
+	}
+	if agents := g.service.AllAgents(); len(agents) != 1 {
+		t.Errorf("%d agents joined, want 1", len(agents))
+	}
+}
+
+func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	answer := make(chan string)
+	go func() {
+		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
+		answer <- text
+	}()
+	eventually(t, func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
+	began := time.Now()
+	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
+		t.Fatal(text)
+	}
+	if text := <-answer; !strings.Contains(text, `"assigned_project":"alpha","project_url":"http://127.0.0.1:3001"`) {
+		t.Errorf("the answer is %s", text)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the assignment took %v", took)
+	}
+}
+
+// eventually waits for something that is about to happen.
+func eventually(t *testing.T, happened func() bool) {
+	t.Helper()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.After(10 * time.Second); !happened(); {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatal("it did not happen within 10 s")
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package service
+
+import (
+	"context"
+	"crypto/subtle"
+	"strings"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+type agentStore interface {
+	AddToken(ctx context.Context, t yard.JoinToken) error
+	Token(ctx context.Context, hash string) (yard.JoinToken, error)
+	UnusedTokens(ctx context.Context, nowMS int64) ([]yard.JoinToken, error)
+	RevokeToken(ctx context.Context, hash string) error
+	ForgetTokens(ctx context.Context, beforeMS int64) error
+	Redeem(tokenHash string, agent yard.AgentRecord) error
+
+	AgentRecords(ctx context.Context) ([]yard.AgentRecord, error)
+	SaveBeats(ctx context.Context, beats []yard.AgentBeat) error
+	AssignAgent(ctx context.Context, id, project string) error
+	LabelAgent(ctx context.Context, id, label string) error
+	RemoveAgent(ctx context.Context, id string) error
+}
+
+const (
+	agentIDBytes = 10 // 80 random bits: no two agents ever share an id
+	// beatInterval is how long a heartbeat waits to be written: what a crash can lose.
+	beatInterval = time.Second
+	// identityLife is how long a silent agent keeps its identity.
+	identityLife = 7 * 24 * time.Hour
+	// forgetInterval is the time between two looks for outlived identities and tokens. The first look comes that long
+	// after the start, when agents that were silent only because the gateway was away are back (they retry each minute).
+	forgetInterval = 2 * time.Minute
+	// maxDetail is how much of a heartbeat's detail is kept, in bytes: its end, where the last lines of output are.
+	maxDetail = 4096
+	// finalSave bounds the last write of heartbeats when the gateway stops.
+	finalSave = 5 * time.Second
+)
+
+// errNoAgent is the answer for an id without identity.
+func errNoAgent() error { return yard.Errorf(yard.NotFound, "agent not found") }
+
+// JoinAgent redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
+// label the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token,
+// and Unauthorized, in the same words, for a token that is unknown, used, revoked or expired.
+func (s *Service) JoinAgent(ctx context.Context, token yard.Secret, label *string, version string) (yard.Agent, yard.Secret, error) {
+	secret := secretPrefix + randomText(secretBytes)
+	now := time.Now()
+	record := yard.AgentRecord{
+		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: yard.AgentIdle,
+		JoinedAtMS: yard.Millis(now), StateSinceMS: yard.Millis(now), LastSeenMS: yard.Millis(now),
+	}
+	record.Label = record.ID
+	if label != nil {
+		record.Label = *label
+	}
+	if err := yard.CheckAgentLabel(record.Label); err != nil {
+		return yard.Agent{}, "", err
+	}
+	if err := yard.CheckAgentVersion(version); err != nil {
+		return yard.Agent{}, "", err
+	}
+	if err := s.store.Redeem(hashSecret(token.Reveal()), record); err != nil {
+		if yard.CodeOf(err) == yard.NotFound {
+			err = yard.WrapError(yard.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
+		}
+		return yard.Agent{}, "", err
+	}
+	m := s.fleet.add(record, now)
+	s.log.InfoContext(ctx, "agent joined", "agent", record.ID, "label", record.Label)
+	return s.fleet.view(m, s.Registry()), yard.Secret(secret), nil
+}
+
+// CheckAgentSecret returns Unauthorized unless secret is that of the agent.
+func (s *Service) CheckAgentSecret(id string, secret yard.Secret) error {
+	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.fleet.secretHash(id))) == 1 {
+		return nil
+	}
+	return yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+}
+
+// A Heartbeat is what an agent says of itself, and what it waits for.
+type Heartbeat struct {
+	State    *yard.AgentState // nil: the last one stays, but stopped becomes idle
+	Detail   *string          // nil: the last one stays; of a long one the last 4096 bytes are kept
+	Assigned string           // the project that the agent knows as its own, "" for none
+	Wait     time.Duration    // how long the answer may be held, 0 for not at all
+}
+
+// Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
+// another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
+// a third of the agent timeout, or when ctx ends, at the latest. It returns Unauthorized when the agent is removed.
+// Who calls it has checked the agent's secret.
+func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.Agent, error) {
+	hold := time.NewTimer(min(b.Wait, s.fleet.timeout/3))
+	defer hold.Stop()
+	if b.Detail != nil && len(*b.Detail) > maxDetail {
+		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
+		b.Detail = &end
+	}
+	m := s.fleet.begin(id, b)
+	defer s.fleet.end(m)
+	known, over := s.fleet.known(m, b.Assigned), b.Wait <= 0
+	for {
+		registryChanged := s.RegistryChanged()
+		agent, changed, ok := s.fleet.look(m, s.Registry())
+		if !ok {
+			return yard.Agent{}, yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+		}
+		now := placeOf(agent)
+		if known.url == "" && now.project == known.project {
+			known.url = now.url // the first look: from here on a change counts
+		}
+		if over || now != known {
+			s.fleet.tell(m, now)
+			return agent, nil
+		}
+		select {
+		case <-changed:
+		case <-registryChanged:
+		case <-hold.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+	}
+}
+
+// HasAgent reports whether the agent has an identity.
+func (s *Service) HasAgent(id string) bool { return s.fleet.find(id) != nil }
+
+// Agents returns the agents that are alive, ordered by label, then id.
+func (s *Service) Agents() []yard.Agent {
+	var alive []yard.Agent
+	for _, a := range s.AllAgents() {
+		if a.Presence == yard.AgentAlive {
+			alive = append(alive, a.Agent)
+		}
+	}
+	return alive
+}
+
+// AllAgents returns every agent that has an identity, ordered by label, then id.
+func (s *Service) AllAgents() []yard.KnownAgent { return s.fleet.list(s.Registry()) }
+
+// AssignAgent sends an agent, alive or not, to a project, nil for none. It returns Invalid when the project does
+// not exist and NotFound when the agent does not.
+func (s *Service) AssignAgent(ctx context.Context, id string, project *string) (yard.Agent, error) {
+	s.registry.mu.RLock() // the project stays until the assignment is stored
+	defer s.registry.mu.RUnlock()
+	s.fleet.change.Lock()
+	defer s.fleet.change.Unlock()
+	var name string
+	if project != nil {
+		name = *project
+		if _, ok := s.Registry().Find(name); !ok {
+			return yard.Agent{}, yard.Errorf(yard.Invalid, "project '%s' does not exist", name)
+		}
+	}
+	m := s.fleet.find(id)
+	if m == nil {
+		return yard.Agent{}, errNoAgent()
+	}
+	if err := s.store.AssignAgent(ctx, id, name); err != nil {
+		return yard.Agent{}, err
+	}
+	s.fleet.assign(m, name)
+	return s.fleet.view(m, s.Registry()), nil
+}
+
+// LabelAgent changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
+func (s *Service) LabelAgent(ctx context.Context, id, label string) (yard.Agent, error) {
+	if err := yard.CheckAgentLabel(label); err != nil {
+		return yard.Agent{}, err
+	}
+	s.fleet.change.Lock()
+	defer s.fleet.change.Unlock()
+	m := s.fleet.find(id)
+	if m == nil {
+		return yard.Agent{}, errNoAgent()
+	}
+	if err := s.store.LabelAgent(ctx, id, label); err != nil {
+		return yard.Agent{}, err
+	}
+	s.fleet.label(m, label)
+	return s.fleet.view(m, s.Registry()), nil
+}
+
+// RemoveAgent ends an agent's identity: its open heartbeat, and every later one, is refused.
+// It returns NotFound when there is no such agent.
+func (s *Service) RemoveAgent(ctx context.Context, id string) error {
+	s.fleet.change.Lock()
+	defer s.fleet.change.Unlock()
+	if s.fleet.find(id) == nil {
+		return errNoAgent()
+	}
+	if err := s.store.RemoveAgent(ctx, id); err != nil {
+		return err
+	}
+	s.fleet.remove(id)
+	s.log.InfoContext(ctx, "agent removed", "agent", id)
+	return nil
+}
+
+// RunAgents writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
+// It returns an error when the store failed; nothing is lost when it is run again.
+func (s *Service) RunAgents(ctx context.Context) error {
+	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
+	defer save.Stop()
+	defer forget.Stop()
+	for {
+		var err error
+		select {
+		case <-save.C:
+			err = s.saveBeats(ctx)
+		case <-forget.C:
+			err = s.forgetAgents(ctx)
+		case <-ctx.Done():
+			s.fleet.seeOpen()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
+			defer cancel()
+			return s.saveBeats(last)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (s *Service) saveBeats(ctx context.Context) error {
+	beats := s.fleet.takeBeats()
+	if len(beats) == 0 {
+		return nil
+	}
+	err := s.store.SaveBeats(ctx, beats)
+	if err != nil {
+		s.fleet.returnBeats(beats)
+	}
+	return err
+}
+
+func (s *Service) forgetAgents(ctx context.Context) error {
+	for _, id := range s.fleet.silent(identityLife) {
+		if err := s.RemoveAgent(ctx, id); err != nil && yard.CodeOf(err) != yard.NotFound {
+			return err
+		}
+	}
+	return s.store.ForgetTokens(ctx, yard.Millis(time.Now().Add(-tokenMemory)))
+}

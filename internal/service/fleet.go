@@ -1,0 +1,283 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// fleet is the agents that have an identity, and who of them is alive. It measures silence on the monotonic clock,
+// so that a step of the wall clock ends nobody.
+type fleet struct {
+	timeout time.Duration
+	// change is held over a change of stored fields and of memory, so that the two agree. Never taken under mu.
+	change sync.Mutex
+
+	mu   sync.Mutex // guards byID and everything in its members
+	byID map[string]*member
+}
+
+type member struct {
+	record  yard.AgentRecord
+	seen    time.Time     // when it joined, called last, or its last call ended
+	open    int           // heartbeats that are being held
+	unsaved bool          // heartbeats changed it since it was saved
+	told    place         // where the last answer to a heartbeat sent it
+	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
+	removed bool
+}
+
+// place is where an agent works, zero for nowhere.
+type place struct{ project, url string }
+
+func placeOf(a yard.Agent) place {
+	if a.AssignedProject == nil {
+		return place{}
+	}
+	return place{*a.AssignedProject, *a.ProjectURL}
+}
+
+// loadFleet loads the agents from the store. Who was last seen in the future, as the wall clock has it now, was seen just now.
+func (s *Service) loadFleet(ctx context.Context, timeout time.Duration) error {
+	records, err := s.store.AgentRecords(ctx)
+	if err != nil {
+		return err
+	}
+	s.fleet = &fleet{timeout: timeout, byID: make(map[string]*member, len(records))}
+	now := time.Now()
+	for _, r := range records {
+		silent := max(0, time.Duration(yard.Millis(now)-r.LastSeenMS)*time.Millisecond)
+		s.fleet.add(r, now.Add(-silent))
+	}
+	return nil
+}
+
+func (f *fleet) add(r yard.AgentRecord, seen time.Time) *member {
+	m := &member{record: r, seen: seen, changed: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.byID[r.ID] = m
+	return m
+}
+
+func (f *fleet) find(id string) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byID[id]
+}
+
+// secretHash returns the hash of an agent's secret, "" (the hash of nothing) for an unknown id.
+func (f *fleet) secretHash(id string) string {
+	if m := f.find(id); m != nil {
+		return m.record.SecretHash // never changes
+	}
+	return ""
+}
+
+// begin records a heartbeat of an agent, which is open until end. Nil when the id is unknown.
+func (f *fleet) begin(id string, b Heartbeat) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.byID[id]
+	if m == nil {
+		return nil
+	}
+	m.open++
+	m.see(time.Now())
+	state := m.record.State
+	if state == yard.AgentStopped {
+		state = yard.AgentIdle
+	}
+	if b.State != nil {
+		state = *b.State
+	}
+	if state != m.record.State {
+		m.record.State, m.record.StateSinceMS = state, m.record.LastSeenMS
+	}
+	if b.Detail != nil {
+		m.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
+	}
+	return m
+}
+
+func (f *fleet) end(m *member) {
+	if m == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m.open--
+	m.see(time.Now())
+}
+
+func (m *member) see(now time.Time) {
+	m.seen, m.record.LastSeenMS, m.unsaved = now, yard.Millis(now), true
+}
+
+// seeOpen counts every agent with an open heartbeat as seen now.
+func (f *fleet) seeOpen() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.byID {
+		if m.open > 0 {
+			m.see(time.Now())
+		}
+	}
+}
+
+// known returns the place as an agent knows it that says it is assigned to project. Its url is "" where nobody told.
+func (f *fleet) known(m *member, project string) place {
+	if m != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if m.told.project == project {
+			return m.told
+		}
+	}
+	return place{project: project}
+}
+
+func (f *fleet) tell(m *member, p place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m.told = p
+}
+
+// look returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
+func (f *fleet) look(m *member, registry *yard.Registry) (yard.Agent, <-chan struct{}, bool) {
+	if m == nil {
+		return yard.Agent{}, nil, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return m.view(registry), m.changed, !m.removed
+}
+
+func (f *fleet) view(m *member, registry *yard.Registry) yard.Agent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return m.view(registry)
+}
+
+// view is the agent as the API shows it. An assignment to a project that is just being removed shows as none.
+func (m *member) view(registry *yard.Registry) yard.Agent {
+	r := m.record
+	a := yard.Agent{
+		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
+		JoinedAtMS: r.JoinedAtMS, LastSeenMS: r.LastSeenMS,
+	}
+	if p, ok := registry.Find(r.AssignedProject); ok {
+		a.AssignedProject, a.ProjectURL = &p.Name, &p.URL
+	}
+	return a
+}
+
+// list returns every agent, ordered by label, then id.
+func (f *fleet) list(registry *yard.Registry) []yard.KnownAgent {
+	f.mu.Lock()
+	agents := make([]yard.KnownAgent, 0, len(f.byID))
+	for _, m := range f.byID {
+		agents = append(agents, yard.KnownAgent{Agent: m.view(registry), Presence: f.presence(m), StateSinceMS: m.record.StateSinceMS})
+	}
+	f.mu.Unlock()
+	slices.SortFunc(agents, func(a, b yard.KnownAgent) int {
+		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
+	})
+	return agents
+}
+
+func (f *fleet) presence(m *member) yard.AgentPresence {
+	switch {
+	case m.record.State == yard.AgentStopped:
+		return yard.AgentLeft
+	case m.open > 0 || time.Since(m.seen) <= f.timeout:
+		return yard.AgentAlive
+	}
+	return yard.AgentLost
+}
+
+func (f *fleet) assign(m *member, project string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m.assign(project)
+}
+
+func (m *member) assign(project string) {
+	m.record.AssignedProject = project
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// unassign takes every agent off a project that is being removed, in memory; the store did so with the project.
+func (f *fleet) unassign(project string) {
+	f.change.Lock()
+	defer f.change.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.byID {
+		if m.record.AssignedProject == project {
+			m.assign("")
+		}
+	}
+}
+
+func (f *fleet) label(m *member, label string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m.record.Label = label
+}
+
+func (f *fleet) remove(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.byID[id]
+	delete(f.byID, id)
+	m.removed = true
+	close(m.changed)
+}
+
+// silent returns the ids of the agents that were not seen for longer than d.
+func (f *fleet) silent(d time.Duration) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []string
+	for id, m := range f.byID {
+		if m.open == 0 && time.Since(m.seen) > d {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// takeBeats returns what heartbeats changed since the last call.
+func (f *fleet) takeBeats() []yard.AgentBeat {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var beats []yard.AgentBeat
+	for _, m := range f.byID {
+		if m.unsaved {
+			m.unsaved = false
+			r := m.record
+			beats = append(beats, yard.AgentBeat{
+				ID: r.ID, State: r.State, Detail: r.Detail, StateSinceMS: r.StateSinceMS, LastSeenMS: r.LastSeenMS,
+			})
+		}
+	}
+	return beats
+}
+
+// returnBeats marks agents as unsaved again.
+func (f *fleet) returnBeats(beats []yard.AgentBeat) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range beats {
+		if m := f.byID[b.ID]; m != nil {
+			m.unsaved = true
+		}
+	}
+}

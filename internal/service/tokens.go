@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+const (
+	tokenPrefix  = "swj_" // of join tokens
+	secretPrefix = "sws_" // of agents' secrets
+	secretBytes  = 20     // 160 random bits in either
+)
+
+// tokenMemory is how long a token is remembered after its expiry, so that people can be told what became of it.
+const tokenMemory = 7 * 24 * time.Hour
+
+// lowerBase32 encodes random bytes as text that survives being read aloud and pasted anywhere.
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func randomText(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return lowerBase32.EncodeToString(b)
+}
+
+func hashSecret(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// IsAgentSecret reports whether secret has the form of an agent's.
+func IsAgentSecret(secret yard.Secret) bool { return strings.HasPrefix(secret.Reveal(), secretPrefix) }
+
+// CreateToken issues a join token, valid once and for the configured time. The token itself is not kept:
+// from here on only its hash, in the JoinToken, names it.
+func (s *Service) CreateToken(ctx context.Context) (yard.Secret, yard.JoinToken, error) {
+	token := tokenPrefix + randomText(secretBytes)
+	now := time.Now()
+	t := yard.JoinToken{Hash: hashSecret(token), CreatedAtMS: yard.Millis(now), ExpiresAtMS: yard.Millis(now.Add(s.joinTokenTTL))}
+	if err := s.store.AddToken(ctx, t); err != nil {
+		return "", yard.JoinToken{}, err
+	}
+	s.log.InfoContext(ctx, "join token issued", "expires", now.Add(s.joinTokenTTL))
+	return yard.Secret(token), t, nil
+}
+
+// UnusedTokens returns the tokens that can still be redeemed, the first to expire first.
+func (s *Service) UnusedTokens(ctx context.Context) ([]yard.JoinToken, error) {
+	return s.store.UnusedTokens(ctx, yard.Millis(time.Now()))
+}
+
+// Token returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.
+func (s *Service) Token(ctx context.Context, hash string) (yard.JoinToken, error) {
+	t, err := s.store.Token(ctx, hash)
+	if yard.CodeOf(err) == yard.NotFound {
+		err = yard.WrapError(yard.NotFound, err, "this join token was revoked or never issued")
+	}
+	return t, err
+}
+
+// RevokeToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
+func (s *Service) RevokeToken(ctx context.Context, hash string) error {
+	err := s.store.RevokeToken(ctx, hash)
+	if yard.CodeOf(err) == yard.NotFound {
+		return yard.WrapError(yard.NotFound, err, "this join token was used or revoked already")
+	}
+	return err
+}
