@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/handlers"
+	"switchyard/internal/bot"
 	"switchyard/internal/config"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
@@ -99,9 +100,10 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		}
 	}
 	projects := upstream.NewClient(c.UpstreamTimeout)
+	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL})
 	options := service.Options{
 		Store: db, Log: log, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
-		Projects: projects, BotFile: botFile, Credentials: credentials,
+		Projects: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
 	}
 	if provider := signin.Config(c.SignIn); provider.Complete() {
 		options.Provider = signin.New(provider, log)
@@ -113,11 +115,17 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 	feeds := poll.New(poll.Options{Service: g.service, Feeds: projects, Interval: c.PollInterval, Log: log})
-	g.loops = append(g.loops, loop{"feeds", feeds.Run}, loop{"agents", g.service.RunAgents})
+	g.loops = append(
+		g.loops,
+		loop{"feeds", feeds.Run},
+		loop{"agents", g.service.RunAgents},
+		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, g.service) }},
+	)
 	g.handler = handlers.Gateway{
 		Service:    g.service,
 		Log:        log,
 		AllowHosts: c.AllowHosts,
+		TeamChat:   chat,
 		AdminToken: c.AdminToken,
 		SessionKey: key,
 	}
