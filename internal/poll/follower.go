@@ -19,6 +19,8 @@ const (
 	// firstRetry and maxRetry bound the pause after a failed read.
 	firstRetry = 100 * time.Millisecond
 	maxRetry   = 30 * time.Second
+	// steady is how long reading must have gone well for the next failure to be followed by the first pause again.
+	steady = time.Second
 	// maxPart is the number of records of one feed that are stored in one transaction.
 	maxPart = 1000
 	// maxRefused is the number of different refused records that are logged for one feed.
@@ -48,9 +50,13 @@ func newFollower(o Options, project yard.Project) *follower {
 // run follows until ctx ends. After any failure it begins anew, with the position that is stored.
 func (f *follower) run(ctx context.Context) error {
 	for {
+		began := time.Now()
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if time.Since(began) > steady {
+			f.retry.Reset()
 		}
 		if !f.failing && !errors.Is(err, errChanged) {
 			f.failing = true
@@ -134,7 +140,6 @@ func (f *follower) record(ctx context.Context, position *position, answer yard.F
 }
 
 func (f *follower) succeeded(ctx context.Context) {
-	f.retry.Reset()
 	if f.failing {
 		f.failing = false
 		f.Log.InfoContext(ctx, "feed is read again", "project", f.project.Name)

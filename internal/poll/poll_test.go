@@ -100,7 +100,7 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 					s.down = errors.New("connection reset")
 				}
 			}
-		}, 3000},
+		}, 30},
 		"always has something newer": {func(s *server) {
 			s.answer = func(a *yard.FeedAnswer) { n++; a.Records, a.Received = []yard.Record{stamped(1000 + n)}, 1 }
 		}, 60 * 667},
