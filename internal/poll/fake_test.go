@@ -190,10 +190,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yar
 	deadline := time.After(wait)
 	for {
 		s.mu.Lock()
-		hanging, down, news := s.hanging, s.down, s.news
-		if s.instance != instance {
-			down = errors.New("connection reset")
-		}
+		hanging, news := s.hanging, s.news
 		found := yard.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
 		for _, r := range s.records {
 			if r.TimestampMS > since || s.deaf {
@@ -208,7 +205,10 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yar
 		if s.answer != nil {
 			s.answer(&found)
 		}
-		before := s.beforeReply
+		down, before := s.down, s.beforeReply
+		if s.instance != instance {
+			down = errors.New("connection reset")
+		}
 		s.mu.Unlock()
 		if hanging {
 			<-ctx.Done()

@@ -58,9 +58,6 @@ func (p *position) repeats(answer yard.FeedAnswer) bool {
 // before they could be read, and the position that it leads to.
 func (p *position) read(answer yard.FeedAnswer) yard.FeedRead {
 	cursor := p.cursor
-	if cursor.Instance != answer.Instance {
-		cursor.Since = 0 // a new buffer has stamps of its own
-	}
 	before, sequence := p.count(answer)
 	cursor.Instance, cursor.Sequence = answer.Instance, sequence
 	if len(answer.Records) == 0 {
