@@ -15,10 +15,12 @@ const maxWait = time.Minute
 // query is the query of a request. Its methods return Invalid errors that name the parameter.
 type query struct{ url.Values }
 
+var errQuery = yard.Errorf(yard.Invalid, "the query is malformed")
+
 func parseQuery(r *http.Request) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return query{}, yard.Errorf(yard.Invalid, "the query is malformed")
+		return query{}, errQuery
 	}
 	return query{values}, nil
 }
@@ -40,7 +42,12 @@ func (q query) wait() (time.Duration, error) {
 	if !q.Has("wait") {
 		return 0, nil
 	}
-	wait, err := time.ParseDuration(q.Get("wait"))
+	return parseWait(q.Get("wait"))
+}
+
+// parseWait reads how long an answer may be held.
+func parseWait(text string) (time.Duration, error) {
+	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
 		return 0, yard.Errorf(yard.Invalid, "wait: must be a duration such as 10s or 1m30s")
 	}
