@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"net/http"
+
+	"switchyard/internal/yard"
 )
 
 // healthz answers while the process serves.
@@ -12,7 +14,8 @@ func (g *gateway) healthz(w http.ResponseWriter, r *http.Request) {
 // readyz answers whether requests can be served: the store must be reachable.
 func (g *gateway) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := g.Service.Ready(r.Context()); err != nil {
-		return err
+		g.logCause(r, err)
+		return yard.Errorf(yard.Unavailable, "%s", yard.MessageOf(err))
 	}
 	plainForm(w, http.StatusOK, "ready")
 	return nil

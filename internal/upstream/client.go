@@ -28,7 +28,7 @@ const (
 var tiers = [...]struct{ size, places int }{
 	{256 << 10, 0}, // no waiting: twice what a full feed has
 	{1 << 20, 16},
-	{maxAnswer, 4},
+	{maxAnswer, 3},
 }
 
 // Client calls project servers. It is safe for concurrent use.
@@ -149,6 +149,7 @@ func (c *Client) readBody(ctx context.Context, response *http.Response) (body []
 			select {
 			case c.places[i] <- struct{}{}:
 				taken = i
+				buffer.Grow(tier.size - buffer.Len() + bytes.MinRead)
 			case <-ctx.Done():
 				return nil, leave, ctx.Err()
 			}

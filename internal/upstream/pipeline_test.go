@@ -286,7 +286,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		peak = max(peak, now.HeapInuse)
 	}
 	group.Wait()
-	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 200 {
+	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 300 { // reading all at once would take 480 MiB and the garbage of as much again
 		t.Errorf("the heap grew by %d MiB", grown)
 	}
 }

@@ -1,0 +1,327 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/upstream"
+)
+
+// apiSite is a gateway over a real store, real sockets and real calls of project servers.
+type apiSite struct {
+	testing.TB
+	*service.Service
+	url   string
+	store *store.DB
+}
+
+func newAPISite(t testing.TB) apiSite {
+	t.Helper()
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	client := upstream.NewClient(time.Second)
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		client.Close()
+		db.Close()
+	})
+	return apiSite{t, svc, server.URL, db}
+}
+
+// reply is what a caller sees of an answer.
+type reply struct {
+	status int
+	media  string
+	body   string
+	header http.Header
+}
+
+// send sends a request; a body goes as JSON unless headers (name, value, …) say otherwise.
+func (s apiSite) send(method, path, body string, headers ...string) reply {
+	s.Helper()
+	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return reply{response.StatusCode, response.Header.Get("Content-Type"), string(data), response.Header}
+}
+
+func (s apiSite) add(name, url string) {
+	s.Helper()
+	if _, err := s.AddProject(s.Context(), name, url, nil); err != nil {
+		s.Fatal(err)
+	}
+}
+
+const (
+	plainText = "text/plain; charset=utf-8"
+	asJSON    = "application/json"
+)
+
+func TestLifeOfProjects(t *testing.T) {
+	s := newAPISite(t)
+	for i, step := range []struct {
+		method, path, body string
+		status             int
+		media, want        string
+	}{
+		{"GET", "/gateway/mode", "", 200, asJSON, `{"mode":"gateway"}`},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[]}`},
+		{"POST", "/api/gateway/projects", `{"name":" beta ","url":"\thttp://b/x/ "}`, 200, asJSON, `{"name":"beta","url":"http://b/x/"}`},
+		{"POST", "/api/gateway/projects", `{"name":"alpha","url":"http://a","token":"s3cret","more":[1]}`, 200, asJSON, `{"name":"alpha","url":"http://a"}`},
+		{"POST", "/api/gateway/projects", `{"name":"<b>&\"Zoë","url":"http://z"}`, 200, asJSON, `{"name":"<b>&\"Zoë","url":"http://z"}`},
+		{"POST", "/api/gateway/projects", `{"name":"alpha","url":"http://c"}`, 409, plainText, "project 'alpha' already exists"},
+		{"POST", "/api/gateway/projects", `{"name":"\u2003alpha\n","url":"http://c"}`, 409, plainText, "project 'alpha' already exists"},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"<b>&\"Zoë","url":"http://z"},{"name":"alpha","url":"http://a"},{"name":"beta","url":"http://b/x/"}]}`},
+		{"POST", "/api/gateway/switch", `{"project":"beta"}`, 200, asJSON, `{"ok":true}`},
+		{"POST", "/api/gateway/switch", `{"project":"gamma"}`, 400, asJSON, `{"ok":false,"error":"project 'gamma' does not exist"}`},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":" http://a2 "}`, 200, asJSON, `{"name":"alpha","url":"http://a2"}`},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://a2","token":null}`, 200, asJSON, `{"name":"alpha","url":"http://a2"}`},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"a2"}`, 400, plainText, "url: must begin with http:// or https://"},
+		{"PUT", "/api/gateway/projects/gamma", `{"url":"http://c"}`, 404, plainText, "project 'gamma' does not exist"},
+		{"DELETE", "/api/gateway/projects/gamma", "", 404, plainText, "project 'gamma' does not exist"},
+		{"DELETE", "/api/gateway/projects/%3Cb%3E&%22Zo%C3%AB", "", 204, "", ""},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":"beta","projects":[{"name":"alpha","url":"http://a2"},{"name":"beta","url":"http://b/x/"}]}`},
+		{"DELETE", "/api/gateway/projects/beta", "", 204, "", ""},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"alpha","url":"http://a2"}]}`},
+	} {
+		got := s.send(step.method, step.path, step.body)
+		if got.status != step.status || got.media != step.media || got.body != step.want {
+			t.Errorf("step %d, %s %s %s:\n got %d %s %s\nwant %d %s %s", i, step.method, step.path, step.body,
+				got.status, got.media, got.body, step.status, step.media, step.want)
+		}
+	}
+	if p, _ := s.Registry().Find("alpha"); p.Token.Reveal() != "s3cret" {
+		t.Error("the token was not kept by the changes")
+	}
+}
+
+func TestNamesInPaths(t *testing.T) {
+	s := newAPISite(t)
+	for name, path := range map[string]string{
+		"a/b":       "a%2Fb",
+		"50%":       "50%25",
+		"50% a/b":   "50%25%20a%2Fb",
+		"%2F":       "%252F",
+		"two words": "two%20words",
+		"plus+":     "plus+",
+		"проект":    "%D0%BF%D1%80%D0%BE%D0%B5%D0%BA%D1%82",
+		"日本?#;":     "%E6%97%A5%E6%9C%AC%3F%23%3B",
+		"...":       "...",
+		"*{name}":   "*%7Bname%7D",
+		"switch":    "switch",
+	} {
+		s.add(name, "http://p")
+		if got := s.send("PUT", "/api/gateway/projects/"+path, `{"url":"http://q"}`); got.status != 200 {
+			t.Errorf("PUT %s: %d %s", path, got.status, got.body)
+		}
+		if got := s.send("DELETE", "/api/gateway/projects/"+path, ""); got.status != 204 {
+			t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
+		}
+	}
+	if left := s.Registry().Projects; len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestRefusedBodies(t *testing.T) {
+	s := newAPISite(t)
+	s.add("alpha", "http://a")
+	before := s.Registry()
+	endpoints := []struct{ method, path, good, field string }{
+		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, "project"},
+		{"POST", "/api/gateway/projects", `{"name":"beta","url":"http://b"}`, "name"},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://b"}`, "url"},
+	}
+	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, e := range endpoints {
+		media := plainText
+		if strings.HasSuffix(e.path, "/switch") {
+			media = asJSON
+		}
+		for name, test := range map[string]struct {
+			body    string
+			headers []string
+			status  int
+		}{
+			"empty":            {"", nil, 400},
+			"empty, no JSON":   {"", []string{"Content-Type", "text/plain"}, 400},
+			"malformed":        {`{"a":`, nil, 400},
+			"trailing data":    {e.good + "x", nil, 400},
+			"two values":       {e.good + e.good, nil, 400},
+			"a list":           {"[" + e.good + "]", nil, 400},
+			"null":             {"null", nil, 400},
+			"a string":         {`"alpha"`, nil, 400},
+			"missing":          {"{}", nil, 400},
+			"null field":       {strings.Replace(e.good, `{"`+e.field+`":"`, `{"`+e.field+`":null,"x":"`, 1), nil, 400},
+			"mistyped":         {strings.Replace(e.good, `{"`+e.field+`":"`, `{"`+e.field+`":7,"x":"`, 1), nil, 400},
+			"other case":       {strings.Replace(e.good, e.field, strings.ToUpper(e.field), 1), nil, 400},
+			"no UTF-8":         {strings.Replace(e.good, `":"`, "\":\"\xff", 1), nil, 400},
+			"form":             {"project=alpha", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+			"no type":          {e.good, []string{"Content-Type", ""}, 415},
+			"text":             {e.good, []string{"Content-Type", "text/plain"}, 415},
+			"over 1 MiB":       {large, nil, 413},
+			"over 1 MiB, text": {large, []string{"Content-Type", "text/plain"}, 415},
+		} {
+			got := s.send(e.method, e.path, test.body, test.headers...)
+			if got.status != test.status || got.media != media || got.body == "" {
+				t.Errorf("%s %s, %s: %d %s %s", e.method, e.path, name, got.status, got.media, got.body)
+			}
+			if media == asJSON && !strings.HasPrefix(got.body, `{"ok":false,"error":"`) {
+				t.Errorf("%s, %s: %s", e.path, name, got.body)
+			}
+		}
+	}
+	for _, body := range []string{
+		`{"name":"","url":"http://b"}`, `{"name":" \u2003","url":"http://b"}`, `{"name":"..","url":"http://b"}`, `{"name":"a\u0000b","url":"http://b"}`,
+		`{"name":"` + strings.Repeat("ä", 101) + `","url":"http://b"}`, `{"name":"b","url":""}`, `{"name":"b","url":"b:80"}`,
+		`{"name":"b","url":"javascript:alert(1)"}`, `{"name":"b","url":"http://u:p@b"}`, `{"name":"b","url":"http://b?q"}`, `{"name":"b","url":"http://b#f"}`,
+		`{"name":"b","url":"http://"}`, `{"name":"b","url":"http://b","token":7}`, `{"name":"b","url":"http://b","token":"a b"}`,
+	} {
+		got := s.send("POST", "/api/gateway/projects", body)
+		if got.status != 400 || got.media != plainText || !strings.Contains(got.body, ": ") {
+			t.Errorf("%s: %d %s %s", body, got.status, got.media, got.body)
+		}
+	}
+	if s.Registry() != before {
+		t.Error("a refused request changed the registry")
+	}
+}
+
+func TestContentTypeWithParametersIsJSON(t *testing.T) {
+	s := newAPISite(t)
+	for i, media := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/json;x"} {
+		body := fmt.Sprintf(`{"name":"p%d","url":"http://p"}`, i)
+		if got := s.send("POST", "/api/gateway/projects", body, "Content-Type", media); got.status != 200 {
+			t.Errorf("%s: %d %s", media, got.status, got.body)
+		}
+	}
+}
+
+func TestWrongMethodsAndUnknownPaths(t *testing.T) {
+	s := newAPISite(t)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"DELETE", "/gateway/mode", 405, "GET, HEAD"},
+		{"OPTIONS", "/gateway/mode", 405, "GET, HEAD"},
+		{"GET", "/api/gateway/switch", 405, "POST"},
+		{"GET", "/api/gateway/projects", 405, "POST"},
+		{"POST", "/api/gateway/projects/a%2Fb", 405, "PUT, DELETE"},
+		{"PUT", "/api/gateway/pipeline", 405, "GET, HEAD"},
+		{"HEAD", "/oauth/status", 405, "GET"},
+		{"GET", "/api/gateway/projects/", 404, ""},
+		{"GET", "/api/gateway/", 404, ""},
+		{"POST", "/api/pipeline", 404, ""},
+		{"GET", "/api/", 404, ""},
+		{"GET", "/gateway/nothing", 404, ""},
+		{"BREW", "/gateway/nothing", 404, ""},
+	} {
+		got := s.send(test.method, test.path, "")
+		if got.status != test.status || got.media != plainText || got.header.Get("Allow") != test.allow {
+			t.Errorf("%s %s: %d %s, Allow %q", test.method, test.path, got.status, got.media, got.header.Get("Allow"))
+		}
+	}
+	if got := s.send("HEAD", "/api/gateway", ""); got.status != 200 || got.media != asJSON {
+		t.Errorf("HEAD: %d %s", got.status, got.media)
+	}
+}
+
+func TestParallelAddsOfOneName(t *testing.T) {
+	s := newAPISite(t)
+	var group sync.WaitGroup
+	statuses := make(chan int, 100)
+	for i := range 100 {
+		group.Go(func() {
+			statuses <- s.send("POST", "/api/gateway/projects", fmt.Sprintf(`{"name":"one","url":"http://%d"}`, i)).status
+		})
+	}
+	group.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	if count[200] != 1 || count[409] != 99 {
+		t.Errorf("statuses: %v", count)
+	}
+}
+
+func TestStorageFailureIsNoSuccess(t *testing.T) {
+	s := newAPISite(t)
+	s.add("alpha", "http://a")
+	s.store.Close()
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"POST", "/api/gateway/projects", `{"name":"b","url":"http://b"}`, 400, "the store failed"},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://b"}`, 400, "the store failed"},
+		{"DELETE", "/api/gateway/projects/alpha", "", 400, "the store failed"},
+		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, 400, `{"ok":false,"error":"the store failed"}`},
+		{"GET", "/api/gateway", "", 200, `{"active":null,"projects":[{"name":"alpha","url":"http://a"}]}`},
+		{"GET", "/healthz", "", 200, "ok"},
+		{"GET", "/readyz", "", 503, "the store failed"},
+	} {
+		if got := s.send(test.method, test.path, test.body); got.status != test.status || got.body != test.want {
+			t.Errorf("%s %s: %d %s", test.method, test.path, got.status, got.body)
+		}
+	}
+}
+
+func TestEveryAnswerHasARequestID(t *testing.T) {
+	s := newAPISite(t)
+	seen := map[string]bool{}
+	for _, path := range []string{"/gateway/mode", "/nowhere", "/api/gateway/switch", "/healthz"} {
+		id := s.send("GET", path, "").header.Get("X-Request-Id")
+		if id == "" || seen[id] {
+			t.Errorf("%s: id %q", path, id)
+		}
+		seen[id] = true
+	}
+}
+
+// decode reads a JSON answer.
+func (r reply) decode(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.body), into); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+}
