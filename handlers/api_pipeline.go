@@ -42,9 +42,9 @@ func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
 
 // appendPipeline appends a project's entry up to where its stages follow, when it is reachable, and the closing brace.
 func appendPipeline(b []byte, p yard.ProjectPipeline) []byte {
-	b = append(b, encodeJSON(p.Project)...)
+	b = appendJSON(b, p.Project)
 	b = append(b, `:{"url":`...)
-	b = append(b, encodeJSON(p.URL)...)
+	b = appendJSON(b, p.URL)
 	if p.Reachable {
 		b = append(b, `,"reachable":true,"stale":`...)
 		b = strconv.AppendBool(b, p.Stale)
@@ -53,7 +53,7 @@ func appendPipeline(b []byte, p yard.ProjectPipeline) []byte {
 		return append(b, `,"stages":`...)
 	}
 	b = append(b, `,"reachable":false,"error":`...)
-	b = append(b, encodeJSON(p.Error)...)
+	b = appendJSON(b, p.Error)
 	b = append(b, `,"last_seen_ms":`...)
 	if p.LastSeenMS == 0 {
 		return append(b, "null"...)

@@ -67,6 +67,18 @@ func encodeJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// appendJSON appends text as encodeJSON encodes it. Most texts need no encoding.
+func appendJSON(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return append(b, encodeJSON(text)...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
+
 type requestIDKey struct{}
 
 // requestID is the id that the answer carries in X-Request-Id and that the log names.

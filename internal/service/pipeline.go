@@ -23,23 +23,16 @@ const (
 	pipelineWorkers = 64
 	// behindWorkers is the same for projects that nobody waits for.
 	behindWorkers = 8
-	// workerTime is how long a fetch counts as one of those. A project that does not answer by then waits for something
-	// else than us; it must not keep the others from being asked.
-	workerTime = 10 * time.Millisecond
 )
 
 // pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
 type pipelines struct {
-	workers chan struct{} // holds a value for each one at work
-	behind  chan struct{} // likewise
+	workers crew
+	behind  crew
 
 	mu       sync.Mutex
 	registry *yard.Registry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
-}
-
-func newPipelines() pipelines {
-	return pipelines{workers: make(chan struct{}, pipelineWorkers), behind: make(chan struct{}, behindWorkers)}
 }
 
 // pipelineState is what is known of one project at one address. pipelines.mu guards all but project.
@@ -69,8 +62,10 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Re
 	registry, states := s.askProjects(oldest)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	patience := time.NewTimer(pipelineBudget)
+	defer patience.Stop()
 	for _, state := range states {
-		s.pipelines.await(ctx, state, oldest)
+		s.pipelines.await(ctx, state, oldest, patience)
 	}
 	result := make([]yard.ProjectPipeline, len(states))
 	s.pipelines.mu.Lock()
@@ -120,22 +115,18 @@ func (s *Service) ask(state *pipelineState, oldest time.Time) {
 		state.wanted = oldest
 	}
 	if state.fetch == nil {
-		state.fetch = &pipelineFetch{done: make(chan struct{})}
-		workers := s.pipelines.workers
+		fetch := &pipelineFetch{done: make(chan struct{})}
+		state.fetch = fetch
+		workers := &s.pipelines.workers
 		if state.err != nil {
-			workers = s.pipelines.behind
+			workers = &s.pipelines.behind
 		}
-		go s.fetchPipeline(state, state.fetch, workers)
+		workers.add(func() { s.fetchPipeline(state, fetch) })
 	}
 }
 
 // fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
-func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch, workers chan struct{}) {
-	workers <- struct{}{}
-	leave := sync.OnceFunc(func() { <-workers })
-	defer leave()
-	defer time.AfterFunc(workerTime, leave).Stop()
-
+func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	p := &s.pipelines
 	p.mu.Lock()
 	fetch.askedAt = time.Now()
@@ -176,8 +167,8 @@ func (s *Service) logReachability(state *pipelineState, err error) {
 }
 
 // await returns when the project was asked since oldest and has answered, when it is not to be waited for, or when
-// ctx ends.
-func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time) {
+// ctx ends. It uses the timer.
+func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		fetch, failed, fresh := state.fetch, state.err != nil, !state.askedAt.Before(oldest)
@@ -193,14 +184,13 @@ func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time
 		if !askedAt.IsZero() {
 			patience -= time.Since(askedAt)
 		}
-		timer := time.NewTimer(patience)
+		timer.Reset(patience)
 		select {
 		case <-fetch.done:
 		case <-timer.C:
 			return
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 

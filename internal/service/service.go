@@ -61,7 +61,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store:        o.Store,
 		log:          o.Log,
 		projects:     o.Projects,
-		pipelines:    newPipelines(),
+		pipelines:    pipelines{workers: crew{size: pipelineWorkers}, behind: crew{size: behindWorkers}},
 		joinTokenTTL: o.JoinTokenTTL,
 		botFile:      o.BotFile,
 		bot:          o.Bot,

@@ -34,6 +34,7 @@ type PipelineAnswer struct {
 	ETag   string // "" when the server sends none
 	Stages []Stage
 	Raw    json.RawMessage // Stages as the project server sent them
+	Body   []byte          // the whole answer, which Raw is a part of
 }
 
 // ProjectPipeline is the state of one project's pipeline as the gateway knows it.
