@@ -18,8 +18,8 @@ import (
 
 const boardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&","blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
 
-// projectServer starts a project server that answers its pipeline with handler.
-func projectServer(t testing.TB, handler http.HandlerFunc) string {
+// upstreamServer starts a project server that answers its pipeline with handler.
+func upstreamServer(t testing.TB, handler http.HandlerFunc) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/pipeline", handler)
@@ -65,10 +65,10 @@ func TestPipelineHasEveryProject(t *testing.T) {
 	t.Cleanup(self.Close)
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	good := projectServer(t, says(boardText))
+	good := upstreamServer(t, says(boardText))
 	for name, url := range map[string]string{
-		"good": good, `we"ird/<name>`: good + "/", "closed": closed.URL, "redirects": self.URL, "hangs": projectServer(t, hangs),
-		"lies": projectServer(t, says(`{"stages":7}`)), "self": s.url, "self/below": s.url + "/api/gateway",
+		"good": good, `we"ird/<name>`: good + "/", "closed": closed.URL, "redirects": self.URL, "hangs": upstreamServer(t, hangs),
+		"lies": upstreamServer(t, says(`{"stages":7}`)), "self": s.url, "self/below": s.url + "/api/gateway",
 		"metadata": "http://169.254.169.254", "mapped": "http://[::ffff:169.254.169.254]", "anywhere": "http://0.0.0.0:1",
 	} {
 		s.add(name, url)
@@ -115,7 +115,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
 	s := newAPISite(t)
 	var broken atomic.Bool
-	s.add("p", projectServer(t, func(w http.ResponseWriter, _ *http.Request) {
+	s.add("p", upstreamServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		if broken.Load() {
 			w.WriteHeader(500)
 			return
@@ -159,7 +159,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 			s := newAPISite(b)
 			closed := httptest.NewServer(nil)
 			closed.Close()
-			hanging := projectServer(b, hangs)
+			hanging := upstreamServer(b, hangs)
 			for i := range n {
 				url := ""
 				switch {
@@ -168,7 +168,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 				case i%50 == 3:
 					url = hanging
 				default:
-					url = projectServer(b, says(boardText))
+					url = upstreamServer(b, says(boardText))
 				}
 				s.add(fmt.Sprintf("p%04d", i), url)
 			}
