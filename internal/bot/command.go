@@ -76,7 +76,7 @@ type word struct {
 }
 
 // quotes are the pairs that people and their chat programs write around names.
-var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»', '`': '`'}
+var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»', '`': '`', '\'': '\'', '‘': '’'}
 
 // split cuts text at white space, but not within quotes.
 func split(text string) []word {

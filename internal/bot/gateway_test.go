@@ -168,6 +168,7 @@ type process struct {
 	options    bot.Options
 	supervisor *bot.Supervisor
 	kill       func()
+	mu         sync.Mutex // for tests that kill from another goroutine
 }
 
 func newProcess(t *testing.T, o bot.Options) *process {
@@ -187,10 +188,12 @@ func newProcess(t *testing.T, o bot.Options) *process {
 
 // start starts the process anew.
 func (p *process) start() {
-	p.supervisor = bot.New(p.options)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	supervisor := bot.New(p.options)
+	p.supervisor = supervisor
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	supervisor := p.supervisor
 	go func() {
 		defer close(ended)
 		_ = supervisor.Run(ctx, p.gateway)
@@ -200,6 +203,12 @@ func (p *process) start() {
 		<-ended
 	})
 	p.t.Cleanup(p.kill)
+}
+
+func (p *process) current() *bot.Supervisor {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.supervisor
 }
 
 // save configures the bot as the service does.

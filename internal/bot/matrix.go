@@ -46,6 +46,7 @@ type matrixSession struct {
 	PasswordMAC string                `json:"password_mac"` // tells a changed password, which must prove itself
 	NextBatch   string                `json:"next_batch"`
 	Rooms       map[string]matrixRoom `json:"rooms"`
+	Invited     map[string]string     `json:"invited,omitempty"` // rooms to be answered about → who invites
 }
 
 type matrixRoom struct {

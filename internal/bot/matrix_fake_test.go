@@ -311,7 +311,9 @@ func (h *homeserver) sync(w http.ResponseWriter, r *http.Request) {
 func (h *homeserver) since(since int) map[string]any {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, u := range h.updates[since:] {
-		delete(invite, u.room)
+		if u.membership != "" || h.room(u.room).members[botUser] {
+			delete(invite, u.room)
+		}
 		switch {
 		case u.membership == "leave":
 			delete(join, u.room)
@@ -343,7 +345,7 @@ func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string
 	case method == http.MethodPost && rest == "join":
 		invited := false
 		for _, u := range h.updates {
-			if u.room == id && u.membership != "" {
+			if u.room == id && (u.membership != "" || u.event["type"] == "m.room.member") {
 				invited = u.membership == "invite"
 			}
 		}
@@ -352,6 +354,9 @@ func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string
 			return
 		}
 		room.members[botUser] = true
+		h.tell(update{room: id, event: map[string]any{
+			"type": "m.room.member", "event_id": "$j" + id, "sender": botUser, "state_key": botUser, "content": map[string]any{"membership": "join"},
+		}})
 		reply(w, map[string]any{"room_id": id})
 	case method == http.MethodPost && rest == "leave":
 		delete(room.members, botUser)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,7 +28,7 @@ const (
 const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{` +
 	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
 	`"state":{"types":["m.room.encryption","m.room.name"],"lazy_load_members":true},` +
-	`"timeline":{"types":["m.room.message","m.room.encryption","m.room.name"],"limit":50}}}`
+	`"timeline":{"types":["m.room.message","m.room.member","m.room.encryption","m.room.name"],"limit":50}}}`
 
 type matrixEvent struct {
 	Type     string          `json:"type"`
@@ -58,10 +59,13 @@ type syncAnswer struct {
 	} `json:"rooms"`
 }
 
-// Receive follows the account's rooms by long-poll. The position is stored when everything before it is done; what is
-// met again after a crash is answered under the same key, and so once.
+// Receive follows the account's rooms by long-poll. The position is stored when what was said before it is answered;
+// what is met again after a crash is answered under the same key, and so once.
 func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 	for {
+		if err := m.answerInvitations(ctx); err != nil {
+			return err
+		}
 		m.mu.Lock()
 		since := m.session.NextBatch
 		m.mu.Unlock()
@@ -77,9 +81,6 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 		if err := m.apply(ctx, since == "", &synced, answer); err != nil {
 			return err
 		}
-		if err := m.change(ctx, func(s *matrixSession) { s.NextBatch = synced.NextBatch }); err != nil {
-			return err
-		}
 	}
 }
 
@@ -90,18 +91,17 @@ func (m *matrix) apply(ctx context.Context, first bool, synced *syncAnswer, answ
 			return err
 		}
 	}
-	for room, invited := range synced.Rooms.Invite {
-		if err := m.invited(ctx, room, invited.State.Events); err != nil {
-			return err
-		}
-	}
 	for room, joined := range synced.Rooms.Join {
 		if !m.isMember(room) { // joined by another device of the account
 			if err := m.enter(ctx, room); err != nil {
 				return err
 			}
 		}
-		for _, e := range slices.Concat(joined.State.Events, joined.Timeline.Events) {
+		said := joined.Timeline.Events
+		if joins := slices.IndexFunc(said, m.joins); joins >= 0 {
+			said = said[joins:] // what stands before it is history
+		}
+		for _, e := range slices.Concat(joined.State.Events, said) {
 			if !m.isMember(room) {
 				break
 			}
@@ -110,7 +110,31 @@ func (m *matrix) apply(ctx context.Context, first bool, synced *syncAnswer, answ
 			}
 		}
 	}
-	return nil
+	return m.change(ctx, func(s *matrixSession) {
+		s.NextBatch = synced.NextBatch
+		for room, invitation := range synced.Rooms.Invite {
+			if s.Invited == nil {
+				s.Invited = map[string]string{}
+			}
+			s.Invited[room] = ""
+			for _, e := range invitation.State.Events {
+				if e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == s.UserID {
+					s.Invited[room] = e.Sender
+				}
+			}
+		}
+	})
+}
+
+// joins reports whether an event is the bot joining.
+func (m *matrix) joins(e matrixEvent) bool {
+	var content struct {
+		Membership string `json:"membership"`
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == m.session.UserID &&
+		json.Unmarshal(e.Content, &content) == nil && content.Membership == "join"
 }
 
 func (m *matrix) isMember(room string) bool {
@@ -165,21 +189,27 @@ func (m *matrix) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// invited joins a room that an operator invites to, and declines the invitation of anybody else.
-func (m *matrix) invited(ctx context.Context, room string, state []matrixEvent) error {
+// answerInvitations answers what is still to be answered. A homeserver tells of an invitation once.
+func (m *matrix) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
-	user := m.session.UserID
+	invited := maps.Clone(m.session.Invited)
 	m.mu.Unlock()
-	i := slices.IndexFunc(state, func(e matrixEvent) bool {
-		return e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == user
-	})
-	if i < 0 || !slices.Contains(m.operators, state[i].Sender) {
-		sender := "somebody"
-		if i >= 0 {
-			sender = short(state[i].Sender, maxName)
+	for room, sender := range invited {
+		if err := m.answerInvitation(ctx, room, sender); err != nil {
+			return err
 		}
+		if err := m.change(ctx, func(s *matrixSession) { delete(s.Invited, room) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerInvitation joins a room that an operator invites to, and declines the invitation of anybody else.
+func (m *matrix) answerInvitation(ctx context.Context, room, sender string) error {
+	if !slices.Contains(m.operators, sender) {
 		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", sender)
-		m.remark("The last invitation, from " + sender + ", was declined: bot.operators does not list them.")
+		m.remark("The last invitation, from " + cmp.Or(short(sender, maxName), "somebody") + ", was declined: bot.operators does not list them.")
 		return m.leave(ctx, room)
 	}
 	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/join", body: struct{}{}})

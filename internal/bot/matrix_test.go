@@ -45,6 +45,7 @@ func (h *homeserver) waitPosts(id string, n int) []post {
 }
 
 func TestMatrixWholeCycle(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	p.gateway.happen("alpha", yard.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
 	got := h.waitPosts("!ops", 1)[0]
@@ -73,6 +74,7 @@ func TestMatrixWholeCycle(t *testing.T) {
 }
 
 func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	p.kill()
 	p.gateway.move("alpha", 1)
@@ -103,6 +105,7 @@ func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
 }
 
 func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	h.do(func() { clear(h.devices) })
 	p.gateway.move("alpha", 1)
@@ -113,6 +116,7 @@ func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
 }
 
 func TestMatrixObeysRateLimits(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	h.do(func() { h.limited = 5 })
 	p.gateway.move("alpha", 1)
@@ -122,6 +126,7 @@ func TestMatrixObeysRateLimits(t *testing.T) {
 }
 
 func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	h.create("!other", "Other", stranger, false)
 	h.invite("!other", stranger)
@@ -151,7 +156,22 @@ func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
 }
 
 func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
+	h.create("!new", "", operator, false)
+	h.say("!new", operator, "!switch alpha") // before the bot is there
+	h.invite("!new", operator)
+	h.say("!new", operator, "so")
+	eventually(t, func() string {
+		if h.isMember("!new") {
+			return ""
+		}
+		return "not joined"
+	})
+	h.say("!new", operator, "!help")
+	if got := h.waitPosts("!new", 1); !strings.Contains(got[0].Body, "what I understand") {
+		t.Errorf("posts %+v", got)
+	}
 	h.say("!ops", operator, "good morning")
 	h.say("!ops", operator, "status of the release?")
 	h.event("!ops", operator, "m.room.message", map[string]any{"msgtype": "m.notice", "body": "!status"})
@@ -169,6 +189,7 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 }
 
 func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
+	t.Parallel()
 	p, h := joined(t)
 	h.create("!two", "", operator, false)
 	h.invite("!two", operator)
@@ -188,6 +209,7 @@ func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
 }
 
 func TestMatrixSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	h := newHomeserver(t)
 	html := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(html.Close)

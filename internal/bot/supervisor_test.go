@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ type fakeChat struct {
 	rooms    []string
 	posts    []timed
 	live     int // calls of Receive that have not returned
+	answer   bot.Answer
 }
 
 type timed struct {
@@ -48,9 +48,10 @@ func (c *fakeChat) Connect(ctx context.Context) error {
 	return c.connect(ctx, n)
 }
 
-func (c *fakeChat) Receive(ctx context.Context, _ bot.Answer) error {
+func (c *fakeChat) Receive(ctx context.Context, answer bot.Answer) error {
 	c.mu.Lock()
 	c.live++
+	c.answer = answer
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -124,7 +125,7 @@ func (m *memory) SetState(_ context.Context, key, value string) error {
 
 // run starts a supervisor whose bots use the chats that build returns, until the bubble ends.
 func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
-	s := bot.New(bot.Options{State: &memory{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := bot.New(bot.Options{State: &memory{}, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
 	s.SetBuild(func(yard.BotConfig) (bot.Transport, error) { return build(), nil })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -36,6 +36,7 @@ type workspace struct {
 	scope    string // missing
 	limited  int    // so many of the next calls are refused for being too many
 	failing  int    // so many of the next calls fail
+	patient  bool   // messages may come faster than one a second
 	last     map[string]time.Time
 }
 
@@ -119,7 +120,7 @@ func (s *workspace) post(w http.ResponseWriter, form url.Values, fail func(strin
 		return
 	}
 	// The bot's second begins as it sends; a tenth is what the way here may shorten it by.
-	if time.Since(s.last[channel]) < 900*time.Millisecond {
+	if !s.patient && time.Since(s.last[channel]) < 900*time.Millisecond {
 		s.t.Errorf("two messages to %s within %v", channel, time.Since(s.last[channel]))
 	}
 	s.last[channel] = time.Now()

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTeamWholeCycle(t *testing.T) {
+	t.Parallel()
 	p, s := team(t)
 	if rooms := p.supervisor.Status().Rooms; !slices.Equal(rooms, []string{"#ops"}) {
 		t.Errorf("rooms %v", rooms)
@@ -43,6 +44,7 @@ func TestTeamWholeCycle(t *testing.T) {
 }
 
 func TestTeamObeysRetryAfterAndSurvivesFailures(t *testing.T) {
+	t.Parallel()
 	p, s := team(t)
 	s.do(func() { s.limited, s.failing = 1, 1 })
 	p.gateway.move("alpha", 1)
@@ -52,6 +54,7 @@ func TestTeamObeysRetryAfterAndSurvivesFailures(t *testing.T) {
 }
 
 func TestTeamActsOnceOnEachEvent(t *testing.T) {
+	t.Parallel()
 	p, s := team(t)
 	send := func(id string) {
 		t.Helper()
@@ -77,6 +80,7 @@ func TestTeamActsOnceOnEachEvent(t *testing.T) {
 }
 
 func TestTeamCommand(t *testing.T) {
+	t.Parallel()
 	p, _ := team(t)
 	ask := func(user, text string) string {
 		t.Helper()
@@ -112,6 +116,7 @@ func TestTeamCommand(t *testing.T) {
 }
 
 func TestTeamChecksSignatures(t *testing.T) {
+	t.Parallel()
 	p, s := team(t)
 	body := `{"type":"url_verification","challenge":"c<1>"}`
 	now := time.Now()
@@ -153,6 +158,7 @@ func TestTeamChecksSignatures(t *testing.T) {
 }
 
 func TestTeamSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	s := newWorkspace(t)
 	p := newProcess(t, bot.Options{TeamAPIURL: s.http.URL + "/api/"})
 	p.start()

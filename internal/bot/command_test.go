@@ -1,0 +1,96 @@
+package bot_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/yard"
+)
+
+func TestCommands(t *testing.T) {
+	said := func(text string) bot.Question { return bot.Question{Sender: "someone", Text: text} }
+	toBot := func(text string) bot.Question { return bot.Question{Sender: "someone", Text: text, Addressed: true} }
+	operator := func(text string) bot.Question { return bot.Question{Sender: "op", Text: text} }
+	for _, test := range []struct {
+		name string
+		ask  bot.Question
+		want string // "" is no answer
+	}{
+		{"help", said("help"), "I post what happens in the projects, and I understand:\nhelp what I understand\nstatus what needs attention\n" +
+			"projects every project and its stages\nagents the agents that are alive\nevents the latest events\n" +
+			"switch NAME make a project the active one (operators)\nassign AGENT NAME|none send an agent to a project, or to none (operators)"},
+		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and I understand:"},
+		{"silence", said(""), ""},
+		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +
+			"■ alpha blocked 12_pay Pay: waiting: <API> key\n■ beta two is unreachable: connection refused"},
+		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 0\n■ beta two: unreachable, connection refused"},
+		{"agents", said("agents"), "3 agents\nbuilder 1 a1 idle, unassigned\ntwin a2 running, unassigned\ntwin a3 running, unassigned"},
+		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 alpha s1 Story 1 Current → QA"},
+
+		{"people talking", said("events of last week were great"), ""},
+		{"people talking about switching", said("switch"), ""},
+		{"unknown", said("dance"), ""},
+		{"unknown, to the bot", toBot("dance now"), "I do not know dance. Say help for what I understand."},
+		{"unknown, called", said("!dance"), "I do not know dance. Say help for what I understand."},
+
+		{"switch by anybody", said("switch alpha"), "Sorry, only operators may use switch. An administrator can add your user id, someone, to bot.operators."},
+		{"assign by anybody", toBot("assign a1 none"), "Sorry, only operators may use assign. An administrator can add your user id, someone, to bot.operators."},
+		{"switch", operator("switch beta two"), "The active project is now beta two."},
+		{"switch, quoted", operator("!switch 'beta two'"), "The active project is now beta two."},
+		{"switch, in typographic quotes", operator("switch “beta two”"), "The active project is now beta two."},
+		{"switch to nothing", operator("!switch"), "It goes like this: switch NAME"},
+		{"switch to nobody", operator("switch gamma"), "That did not work: project 'gamma' does not exist"},
+
+		{"assign by id", operator("assign a2 alpha"), "twin is now assigned to alpha."},
+		{"assign by a label with a space", operator("assign builder 1 beta two"), "builder 1 is now assigned to beta two."},
+		{"assign, quoted", operator(`assign "builder 1" "alpha"`), "builder 1 is now assigned to alpha."},
+		{"unassign", operator("assign a1 NONE"), "builder 1 is now assigned to no project."},
+		{"a project called none", operator(`assign a1 "none"`), "That did not work: project 'none' does not exist"},
+		{"two of that label", operator("assign twin alpha"), "Several agents are called so; name one by its id:\na2\na3"},
+		{"no such agent", operator("assign ghost alpha"), "There is no agent ghost. agents lists them."},
+		{"assign to nothing", operator("assign builder 1"), "It goes like this: assign AGENT NAME|none"},
+		{"assign nothing", operator("!assign"), "It goes like this: assign AGENT NAME|none"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGateway()
+				g.move("alpha", 1)
+				chat := &fakeChat{}
+				run(t, g, func() bot.Transport { return chat })
+				got, ok := chat.answer(t.Context(), test.ask)
+				switch {
+				case !ok && test.want != "", ok && test.want == "":
+					t.Errorf("answered: %v, %q", ok, got.PlainText())
+				case ok && got.PlainText() != test.want && !(test.ask.Addressed && strings.HasPrefix(got.PlainText(), test.want)):
+					t.Errorf("answer %q\nwant   %q", got.PlainText(), test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestMessagesEscapeWhatOthersWrote(t *testing.T) {
+	m := bot.Message{
+		{bot.Plain("<!here> & *x* _y_ ~z~ a_b `q`"), bot.Bold("<b>*"), bot.Code("`c`<")},
+		{bot.Plain("next")},
+	}
+	if want := "&lt;!here&gt; &amp; *x* _y_ ~z~ a_b `q`<strong>&lt;b&gt;*</strong><code>`c`&lt;</code><br>next"; m.HTML() != want {
+		t.Errorf("HTML   %s\nwant   %s", m.HTML(), want)
+	}
+	if want := "&lt;!here&gt; &amp; ∗x∗ ˍyˍ ∼z∼ a_b ˋqˋ*&lt;b&gt;∗*`ˋcˋ&lt;`\nnext"; m.Mrkdwn() != want {
+		t.Errorf("mrkdwn %s\nwant   %s", m.Mrkdwn(), want)
+	}
+	// A name cannot forge a line of its own, or turn the text around.
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.happen("alpha", yard.StoryBlocked, `"story_id":"1\n■ beta","story_name":"\u202eevil\u0007","reason":"a\r\nb"`)
+		chat := &fakeChat{}
+		run(t, g, func() bot.Transport { return chat })
+		got, _ := chat.answer(t.Context(), bot.Question{Text: "events"})
+		if want := "Latest events (UTC)\n1 Jan 00:00 ■ alpha blocked 1 ■ beta evil: a b"; got.PlainText() != want {
+			t.Errorf("%q\nwant %q", got.PlainText(), want)
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package bot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/yard"
+)
+
+// executioner kills a process at one step of its work: a call of the chat server or a write to the store, before it is
+// done or after. From then on the dead process reaches neither.
+type executioner struct {
+	store bot.State
+	at    int  // the step, counted from 1; 0 for none
+	after bool // the step is done, but the process does not learn it
+
+	mu    sync.Mutex
+	steps int
+	dead  chan struct{} // closed at death
+	alive bool          // again
+}
+
+var errDead = errors.New("this process is dead")
+
+// step does one step of the process.
+func (e *executioner) step(do func()) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.dead:
+		if !e.alive {
+			return errDead
+		}
+		do()
+		return nil
+	default:
+	}
+	e.steps++
+	if e.steps != e.at {
+		do()
+		return nil
+	}
+	if e.after {
+		do()
+	}
+	close(e.dead)
+	return errDead
+}
+
+func (e *executioner) State(ctx context.Context, key string) (string, error) {
+	return e.store.State(ctx, key)
+}
+
+func (e *executioner) SetState(ctx context.Context, key, value string) (err error) {
+	died := e.step(func() { err = e.store.SetState(ctx, key, value) })
+	return errors.Join(died, err)
+}
+
+// through has the calls of a chat server pass the executioner. Long-polls are not steps: nothing depends on them.
+func (e *executioner) through(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/sync") {
+			h.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		if e.step(func() { h.ServeHTTP(answer, r) }) != nil {
+			panic(http.ErrAbortHandler) // the connection is cut
+		}
+		for key, values := range answer.Header() {
+			w.Header()[key] = values
+		}
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+}
+
+// within waits for a condition like eventually, in goroutines of a test.
+func within(t *testing.T, check func() string) bool {
+	deadline := time.After(60 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		complaint := check()
+		if complaint == "" {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Error(complaint)
+			return false
+		}
+	}
+}
+
+// killed runs a life of p in which it dies at e's step and is started again. The life is said once the bot's position
+// in the stream is stored: three events, all of which must be posted. It returns when done says so.
+func (p *process) killed(e *executioner, ready func() bool, happen func(), done func() string) bool {
+	p.start()
+	go func() {
+		select {
+		case <-e.dead:
+		case <-p.t.Context().Done():
+			return
+		}
+		p.kill()
+		e.mu.Lock()
+		e.alive = true
+		e.mu.Unlock()
+		p.start()
+	}()
+	began := within(p.t, func() string {
+		if stored, err := e.store.State(p.t.Context(), "bot.outbox"); err == nil && stored != "" && ready() {
+			return ""
+		}
+		return fmt.Sprintf("step %d: the bot is not ready", e.at)
+	})
+	if !began {
+		return false
+	}
+	for n := range 3 {
+		p.gateway.move("alpha", n)
+	}
+	happen()
+	return within(p.t, done)
+}
+
+// everyStep runs life undisturbed to count its steps, and then, many at a time, killed at each.
+func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
+	t.Helper()
+	count := &executioner{dead: make(chan struct{})}
+	life(t, count)
+	t.Logf("%d steps", count.steps)
+	var lives sync.WaitGroup
+	places := make(chan struct{}, 40)
+	for at := 1; at <= count.steps; at++ {
+		for _, after := range []bool{false, true} {
+			lives.Go(func() {
+				places <- struct{}{}
+				defer func() { <-places }()
+				life(t, &executioner{at: at, after: after, dead: make(chan struct{})})
+			})
+		}
+	}
+	lives.Wait()
+}
+
+func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	everyStep(t, func(t *testing.T, e *executioner) {
+		h := newHomeserver(t)
+		h.http.Config.Handler = e.through(h)
+		p := newProcess(t, bot.Options{Operators: []string{operator}})
+		e.store = p.db
+		p.options.State = e
+		p.gateway.configure(h.config(), nil)
+		h.create("!ops", "Operations", operator, false)
+		h.invite("!ops", operator)
+		var bodies []string
+		ready := func() bool { return h.isMember("!ops") && len(p.rooms()) == 1 }
+		happen := func() { h.say("!ops", operator, "switch alpha") }
+		p.killed(e, ready, happen, func() string {
+			bodies = nil
+			for _, post := range h.posts("!ops") {
+				bodies = append(bodies, post.Body)
+			}
+			if len(bodies) >= 4 && p.settled(e) {
+				return ""
+			}
+			return fmt.Sprintf("step %d %v: posts %q", e.at, e.after, bodies)
+		})
+		slices.SortStableFunc(bodies, func(a, b string) int { // the reply may come anywhere among the events
+			return strings.Compare(a[:1], b[:1])
+		})
+		want := []string{
+			"The active project is now alpha.",
+			"alpha s0 Story 0 Current → QA", "alpha s1 Story 1 Current → QA", "alpha s2 Story 2 Current → QA",
+		}
+		if !slices.Equal(bodies, want) {
+			t.Errorf("killed at step %d (after: %v): posts %q", e.at, e.after, bodies)
+		}
+	})
+}
+
+func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
+	t.Parallel()
+	everyStep(t, func(t *testing.T, e *executioner) {
+		s := newWorkspace(t)
+		s.patient = true // a new process does not know when the dead one posted
+		s.channels["C2"] = "dev"
+		s.http.Config.Handler = e.through(s)
+		p := newProcess(t, bot.Options{TeamAPIURL: s.http.URL + "/api"})
+		e.store = p.db
+		p.options.State = e
+		p.gateway.configure(s.config(), nil)
+		var texts []string
+		p.killed(e, func() bool { return true }, func() {}, func() string {
+			texts = nil
+			s.do(func() {
+				for _, post := range s.posts {
+					texts = append(texts, post.Channel+" "+post.Text)
+				}
+			})
+			if len(texts) >= 6 && p.settled(e) {
+				return ""
+			}
+			return fmt.Sprintf("step %d %v: posts %q", e.at, e.after, texts)
+		})
+		var want []string
+		for n := range 3 {
+			for _, channel := range []string{"C1", "C2"} {
+				want = append(want, fmt.Sprintf("%s *alpha* `s%d` Story %d Current → QA", channel, n, n))
+			}
+		}
+		if once := slices.Compact(slices.Clone(texts)); !slices.Equal(once, want) || len(texts) > len(want)+1 {
+			t.Errorf("killed at step %d (after: %v): posts %q", e.at, e.after, texts)
+		}
+	})
+}
+
+// rooms are those of the running bot, none while there is no process.
+func (p *process) rooms() []string { return p.current().Status().Rooms }
+
+// settled reports whether the bot has nothing more to post.
+func (p *process) settled(e *executioner) bool {
+	stored, err := e.store.State(p.t.Context(), "bot.outbox")
+	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastEventID()) && p.current().Status().State == yard.BotConnected
+}
