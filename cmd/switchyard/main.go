@@ -92,7 +92,7 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(gatewayCommand(), backupCommand(), versionCommand(), completionCommand())
+	root.AddCommand(gatewayCommand(), projectCommand(), backupCommand(), versionCommand(), completionCommand())
 	return root
 }
 

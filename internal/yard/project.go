@@ -27,7 +27,7 @@ type Project struct {
 // It returns an Invalid error that names the field and the reason.
 func NewProject(name, url string) (Project, error) {
 	p := Project{Name: strings.TrimSpace(name), URL: strings.TrimSpace(url)}
-	if err := checkProjectName(p.Name); err != nil {
+	if err := CheckProjectName(p.Name); err != nil {
 		return Project{}, err
 	}
 	if err := checkProjectURL(p.URL); err != nil {
@@ -36,7 +36,8 @@ func NewProject(name, url string) (Project, error) {
 	return p, nil
 }
 
-func checkProjectName(name string) error {
+// CheckProjectName returns an Invalid error unless name, trimmed already, can be a project's.
+func CheckProjectName(name string) error {
 	switch {
 	case name == "":
 		return Errorf(Invalid, "name: must not be empty")

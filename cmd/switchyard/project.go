@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/handlers"
+	"switchyard/internal/board"
+	"switchyard/internal/config"
+	"switchyard/internal/feed"
+	"switchyard/internal/supervise"
+)
+
+func projectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "project --name N --work DIR",
+		Short: "Run a project server: watch work items, serve their events and the pipeline",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
+			var ofFlag config.FlagError
+			if errors.As(err, &ofFlag) {
+				return usageError{err}
+			}
+			if err != nil {
+				return err
+			}
+			log := newLogger(cmd.ErrOrStderr(), "text")
+			listeners, err := listen(log, c.Listen)
+			if err != nil {
+				return err
+			}
+			p, err := openProject(c, log)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
+			return p.run(cmd.Context(), listeners)
+		},
+	}
+	config.AddProjectFlags(cmd.Flags())
+	return cmd
+}
+
+// projectServer is a project server that has looked at its work directory, and does not serve yet.
+type projectServer struct {
+	log     *slog.Logger
+	board   *board.Board
+	handler http.Handler
+}
+
+// openProject looks at the work directory of c, where it makes the default stages if there are none.
+func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
+	log = log.With("project", c.Name)
+	ring := feed.New(time.Now)
+	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record})
+	if err != nil {
+		return nil, fmt.Errorf("--work: %w", err)
+	}
+	h := handlers.Project{Name: c.Name, Board: work, Feed: ring, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
+	return &projectServer{log, work, h.Handler()}, nil
+}
+
+// run watches the work directory and serves on listeners until ctx ends.
+func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loops := supervise.New(ctx, p.log)
+	loops.Go("board", p.board.Run)
+	err := serve(ctx, p.log, listeners, p.handler)
+	cancel()
+	await(p.log, loops)
+	return err
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestAProjectServerFromMoveToEvent(t *testing.T) {
+	dir := t.TempDir()
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/work", "--listen", "127.0.0.1:0"))
+	var stages []string
+	entries, err := os.ReadDir(work)
+	for _, entry := range entries {
+		stages = append(stages, entry.Name())
+	}
+	if want := "1_backlog 2_current 3_qa 4_merge 5_done 6_archived"; err != nil || strings.Join(stages, " ") != want {
+		t.Fatalf("made %v, %v", stages, err)
+	}
+	item := func(stage string) string { return filepath.Join(work, stage, "7_login.md") }
+	if err := os.WriteFile(item("2_current"), []byte("---\nname: Log in\nblocked: key\n---\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	type event struct {
+		Type        string
+		StoryID     string `json:"story_id"`
+		StoryName   string `json:"story_name"`
+		FromStage   string `json:"from_stage"`
+		ToStage     string `json:"to_stage"`
+		Reason      string
+		TimestampMS int64 `json:"timestamp_ms"`
+	}
+	since := int64(0)
+	next := func() event {
+		t.Helper()
+		var events []event
+		status, text := p.do(t, "GET", fmt.Sprintf("/api/events?wait=20s&since=%d", since), "")
+		if err := json.Unmarshal([]byte(text), &events); err != nil || status != http.StatusOK || len(events) != 1 {
+			t.Fatalf("%d %s, %v", status, text, err)
+		}
+		if now := time.Now().UnixMilli(); events[0].TimestampMS <= since || events[0].TimestampMS > now || events[0].TimestampMS < now-60_000 {
+			t.Fatalf("stamped %d at %d", events[0].TimestampMS, now)
+		}
+		since, events[0].TimestampMS = events[0].TimestampMS, 0
+		return events[0]
+	}
+	if got, want := next(), (event{Type: "story_blocked", StoryID: "7_login", StoryName: "Log in", Reason: "key"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if err := os.Rename(item("2_current"), item("3_qa")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := next(), (event{Type: "stage_transition", StoryID: "7_login", StoryName: "Log in", FromStage: "2_current", ToStage: "3_qa"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if status, text := p.do(t, "GET", "/api/pipeline", ""); status != http.StatusOK || !strings.Contains(text, `{"name":"3_qa","items":[{"story_id":"7_login"`) {
+		t.Errorf("pipeline: %d %s", status, text)
+	}
+}
+
+func TestAStoppingProjectServerAnswersThoseWhoWait(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		dir := t.TempDir()
+		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR", "--listen", "localhost:0"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		// The first of two requests on a connection has been answered: the second one is being read then.
+		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/events?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		reader := bufio.NewReader(conn)
+		health, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		health.Body.Close()
+		// A third one on another connection makes sure that the server is past the second one's start.
+		p.do(t, "GET", "/healthz", "")
+		status, took := p.stop(t, signal)
+		if status != 0 || took > 5*time.Second {
+			t.Errorf("%v: status %d after %v: %s", signal, status, took, &p.stderr)
+		}
+		events, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events.Body.Close()
+		if events.StatusCode != http.StatusOK || events.ContentLength != 2 {
+			t.Errorf("%v: who waited got %v", signal, events)
+		}
+	}
+}
+
+func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 2, "--name: must not be empty"},
+		{"--name alpha", 2, "--work: must not be empty"},
+		{"--name alpha --work DIR extra", 2, `"extra"`},
+		{"--name alpha --work DIR --nosuch", 2, "--nosuch"},
+		{"--name alpha --work DIR --listen 0.0.0.0:0", 2, "--allow-unauthenticated"},
+		{"--name alpha --work DIR/nosuch --listen 127.0.0.1:0", 1, "nosuch"},
+		{"--name alpha --work DIR/file --listen 127.0.0.1:0", 1, "file"},
+		{"--name alpha --work DIR --listen " + taken.Addr().String(), 1, "address already in use"},
+	} {
+		status, says := refused(t, switchyard(t, dir, append([]string{"project"}, strings.Fields(c.args)...)...))
+		if status != c.status || !strings.Contains(says, c.says) {
+			t.Errorf("%s: status %d, says %q", c.args, status, says)
+		}
+	}
+}
+
+func TestATokenOfAProjectServerComesFromTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	cmd := switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR", "--listen", "0.0.0.0:0")
+	cmd.Env = append(cmd.Env, "SWITCHYARD_PROJECT_TOKEN=s3cret")
+	p := start(t, cmd)
+	if status, _ := p.do(t, "GET", "/api/events", ""); status != http.StatusUnauthorized {
+		t.Errorf("status %d", status)
+	}
+	if strings.Contains(p.stderr.String(), "s3cret") {
+		t.Errorf("the log holds the token: %s", &p.stderr)
+	}
+}

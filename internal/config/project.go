@@ -1,0 +1,68 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"switchyard/internal/yard"
+)
+
+// Project is the configuration of a project server. It has no file.
+type Project struct {
+	Name       string
+	Work       string // absolute path of the work directory
+	Listen     string // HOST:PORT
+	AllowHosts []string
+	Token      yard.Secret // what callers must have, "" for none
+}
+
+const projectToken = "SWITCHYARD_PROJECT_TOKEN"
+
+// AddProjectFlags adds the project server's flags to flags.
+func AddProjectFlags(flags *pflag.FlagSet) {
+	flags.String("name", "", "what the project is called, `N`")
+	flags.String("work", "", "watch the stages below `DIR`")
+	flags.String("listen", "127.0.0.1:3001", "serve at `ADDR` (HOST:PORT)")
+	flags.String("token", "", "callers need Authorization: Bearer `T` [$"+projectToken+"]")
+	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
+	flags.StringArray("allow-host", nil, "answer to host name `H`, too (repeatable)")
+}
+
+// LoadProject reads the configuration of flags (AddProjectFlags was applied to them) and the environment.
+// An error is one line that names the flag (and is a FlagError then) or the variable.
+func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
+	text := func(flag string) string { return flags.Lookup(flag).Value.String() }
+	c := &Project{Name: strings.TrimSpace(text("name"))}
+	if err := yard.CheckProjectName(c.Name); err != nil {
+		return nil, FlagError{fmt.Errorf("--%w", err)} // the error begins with "name: "
+	}
+	if err := isPath(&c.Work)([]string{text("work")}); err != nil {
+		return nil, FlagError{fmt.Errorf("--work: %w", err)}
+	}
+	if err := isAddress(&c.Listen)([]string{text("listen")}); err != nil {
+		return nil, FlagError{fmt.Errorf("--listen: %w", err)}
+	}
+	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // its error is that there is no such flag
+		if err := isHosts(&c.AllowHosts)(hosts); err != nil {
+			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
+		}
+	}
+	given := given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}}
+	if flags.Changed("token") {
+		given.source, given.values = "--token", []string{text("token")}
+		if text("token") == "" {
+			return nil, given.fail(errEmpty)
+		}
+	}
+	c.Token = yard.Secret(given.values[0])
+	if strings.ContainsFunc(given.values[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, given.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
+	}
+	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
+		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set a --token, or --allow-unauthenticated", c.Listen)}
+	}
+	return c, nil
+}
