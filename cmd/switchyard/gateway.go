@@ -80,7 +80,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if g.listeners, err = listen(log, c.Listen); err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, g.closeListeners)
+	g.closers = append(g.closers, func() error { closeAll(g.listeners); return nil })
 
 	key, err := sessionKey(c.Data)
 	if err != nil {
@@ -170,9 +170,9 @@ func (g *gateway) close() (err error) {
 	return err
 }
 
-func (g *gateway) closeListeners() error {
-	for _, listener := range g.listeners {
-		listener.Close() // the server has closed it already, where it ran
+// closeAll closes listeners, those too that their server has closed already.
+func closeAll(listeners []net.Listener) {
+	for _, listener := range listeners {
+		listener.Close()
 	}
-	return nil
 }

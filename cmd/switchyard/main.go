@@ -92,7 +92,10 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(gatewayCommand(), projectCommand(), backupCommand(), versionCommand(), completionCommand())
+	root.AddCommand(
+		upCommand(), gatewayCommand(), projectCommand(), backupCommand(),
+		versionCommand(), completionCommand(),
+	)
 	return root
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"switchyard/internal/files"
+	"switchyard/internal/supervise"
+)
+
+// sampleName is the sample board's project and its directory in the data directory.
+const sampleName = "sample-board"
+
+//go:embed sample
+var sampleFiles embed.FS
+
+// sampleAges are for how long the first story of each stage has been there; the others are older.
+var sampleAges = map[string]time.Duration{
+	"1_backlog":  5 * 24 * time.Hour,
+	"2_current":  3 * time.Hour,
+	"3_qa":       70 * time.Minute,
+	"4_merge":    14 * time.Minute,
+	"5_done":     26 * time.Hour,
+	"6_archived": 20 * 24 * time.Hour,
+}
+
+// unpackSample writes the sample board to dir, and reports false where it is already, whatever has become of it.
+func unpackSample(dir string) (fresh bool, err error) {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	unfinished := dir + ".unpacking"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return false, err
+	}
+	now := time.Now()
+	for stage, age := range sampleAges {
+		if err := files.MakePrivateDir(filepath.Join(unfinished, stage)); err != nil {
+			return false, err
+		}
+		stories, err := sampleFiles.ReadDir("sample/" + stage)
+		if err != nil {
+			return false, err
+		}
+		for i, story := range stories {
+			text, err := sampleFiles.ReadFile("sample/" + stage + "/" + story.Name())
+			if err != nil {
+				return false, err
+			}
+			path := filepath.Join(unfinished, stage, story.Name())
+			changed := now.Add(-age * time.Duration(3+i) / 3)
+			if err := errors.Join(os.WriteFile(path, text, 0o600), os.Chtimes(path, changed, changed)); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, os.Rename(unfinished, dir)
+}
+
+// sampleMoves are what happens on a new sample board while somebody looks, one after each samplePause.
+var sampleMoves = []struct{ from, to string }{
+	{"4_merge/13_story_photo_sizes.md", "5_done"},
+	{"3_qa/14_story_login_by_link.md", "4_merge"},
+	{"2_current/19_story_order_mail.md", "3_qa"},
+	{"1_backlog/21_story_export_orders.md", "2_current"},
+}
+
+const samplePause = 2 * time.Second
+
+// playSample makes the moves on the board in dir, but for stories that somebody has moved meanwhile.
+func playSample(ctx context.Context, dir string) error {
+	for _, move := range sampleMoves {
+		if !supervise.Sleep(ctx, samplePause) {
+			return nil
+		}
+		err := os.Rename(filepath.Join(dir, move.from), filepath.Join(dir, move.to, filepath.Base(move.from)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/config"
+)
+
+func upCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up [DIR…]",
+		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
+		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
+			"under the directory's name (for …/.huskies/work and …/work that of the repository above). Without DIR and with no project\n" +
+			"registered, a sample board is served.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := config.Load(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return asUsage(err)
+			}
+			boards, err := boardsOf(args)
+			if err != nil {
+				return err
+			}
+			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat))
+			if err != nil {
+				return err
+			}
+			err = g.addBoards(cmd.Context(), boards, cmd.OutOrStdout())
+			if err == nil {
+				err = g.run(cmd.Context(), cmd.OutOrStdout())
+			}
+			return errors.Join(err, g.close())
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// workBoard is a work directory that is served as a project.
+type workBoard struct{ name, dir string }
+
+// boardsOf names the work directories. It returns a usage error when two have one name.
+func boardsOf(dirs []string) ([]workBoard, error) {
+	var boards []workBoard
+	taken := map[string]string{}
+	for _, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.ReadDir(dir); err != nil {
+			return nil, err
+		}
+		name := boardName(dir)
+		if other, ok := taken[name]; ok {
+			return nil, usagef("%s and %s would both be the project %q", other, dir, name)
+		}
+		taken[name] = dir
+		boards = append(boards, workBoard{name, dir})
+	}
+	return boards, nil
+}
+
+// boardName is the name of the directory, or for …/work and …/.huskies/work of the repository above it.
+func boardName(dir string) string {
+	above := filepath.Dir(dir)
+	if filepath.Base(dir) != "work" {
+		return filepath.Base(dir)
+	}
+	if filepath.Base(above) == ".huskies" {
+		above = filepath.Dir(above)
+	}
+	if above == filepath.Dir(above) { // the root has no name
+		return filepath.Base(dir)
+	}
+	return filepath.Base(above)
+}
+
+// addBoards gives each board a project server of its own and registers it; the first becomes the active project where none
+// is. The sample board is among them while it is registered, and also where nothing is, if there are no others; out says
+// where it is.
+func (g *gateway) addBoards(ctx context.Context, boards []workBoard, out io.Writer) error {
+	registry := g.service.Registry()
+	_, registered := registry.Find(sampleName)
+	taken := slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName })
+	if registered && !taken || len(boards) == 0 && len(registry.Projects) == 0 {
+		dir := filepath.Join(g.config.Data, sampleName)
+		fresh, err := unpackSample(dir)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir) }})
+		}
+		boards = append(boards, workBoard{sampleName, dir})
+		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
+	}
+	for _, b := range boards {
+		if err := g.addBoard(ctx, b); err != nil {
+			return fmt.Errorf("project %s: %w", b.name, err)
+		}
+	}
+	if len(boards) > 0 && g.service.Registry().Active == "" {
+		return g.service.Switch(ctx, boards[0].name)
+	}
+	return nil
+}
+
+func (g *gateway) addBoard(ctx context.Context, b workBoard) error {
+	server, err := openProject(&config.Project{Name: b.name, Work: b.dir}, g.log)
+	if err != nil {
+		return err
+	}
+	const address = "127.0.0.1:0"
+	listeners, err := listen(g.log, address)
+	if err != nil {
+		return err
+	}
+	g.closers = append(g.closers, func() error { closeAll(listeners); return nil })
+	if _, err := g.service.EnsureProject(ctx, b.name, baseURL(address, listeners), nil); err != nil {
+		return err
+	}
+	g.loops = append(g.loops, loop{"project server of " + b.name, func(ctx context.Context) error { return server.run(ctx, listeners) }})
+	return nil
+}

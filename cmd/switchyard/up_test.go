@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestABoardIsNamedAfterItsDirectory(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/src/alpha":                "alpha",
+		"/src/alpha/work":           "alpha",
+		"/src/alpha/.huskies/work":  "alpha",
+		"/src/alpha/.huskies":       ".huskies",
+		"/src/alpha/.huskies/other": "other",
+		"/src/work/work":            "work",
+		"/work":                     "work",
+		"/.huskies/work":            "work",
+	} {
+		if got := boardName(dir); got != want {
+			t.Errorf("%s is named %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// stages makes a work directory with one story in 2_current.
+func stages(t *testing.T, dir, story string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "2_current"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "2_current", story+".md"), []byte("# "+story+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type registryAnswer struct {
+	Active   *string
+	Projects []struct{ Name, URL string }
+}
+
+// registry returns the registry, with "none" for no active project, and the URLs by name.
+func (p *process) registry(t *testing.T) (active string, urls map[string]string) {
+	t.Helper()
+	_, text := p.do(t, "GET", "/api/gateway", "")
+	var answer registryAnswer
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatal(err)
+	}
+	active, urls = "none", map[string]string{}
+	if answer.Active != nil {
+		active = *answer.Active
+	}
+	for _, project := range answer.Projects {
+		urls[project.Name] = project.URL
+	}
+	return active, urls
+}
+
+// eventually waits until path answers with all of the texts.
+func (p *process) eventually(t *testing.T, path string, texts ...string) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		_, answer := p.do(t, "GET", path, "")
+		missing := ""
+		for _, text := range texts {
+			if !strings.Contains(answer, text) {
+				missing = text
+			}
+		}
+		if missing == "" {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s never has %q: %s", path, missing, answer)
+		}
+	}
+}
+
+func TestUpServesEachDirectoryAsAProject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stages(t, filepath.Join(dir, "alpha", ".huskies", "work"), "1_story_login")
+	stages(t, filepath.Join(dir, "beta", "work"), "2_story_pay")
+	up := func() *process {
+		return start(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "DIR/beta/work", "DIR/alpha/.huskies/work"))
+	}
+	p := up()
+	active, urls := p.registry(t)
+	if active != "beta" || len(urls) != 2 || !strings.HasPrefix(urls["alpha"], "http://127.0.0.1:") || !strings.HasPrefix(urls["beta"], "http://127.0.0.1:") || urls["alpha"] == urls["beta"] {
+		t.Errorf("active %s, projects %v", active, urls)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
+
+	work := filepath.Join(dir, "beta", "work")
+	os.Mkdir(filepath.Join(work, "3_qa"), 0o755)
+	if err := os.Rename(filepath.Join(work, "2_current", "2_story_pay.md"), filepath.Join(work, "3_qa", "2_story_pay.md")); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(t, "/api/gateway/events", `"project":"beta"`, `"from_stage":"2_current"`, `"to_stage":"3_qa"`)
+
+	// What was registered otherwise, and what is active, stays.
+	p.do(t, "POST", "/api/gateway/projects", `{"name":"far","url":"http://192.0.2.1:1"}`)
+	p.do(t, "POST", "/api/gateway/switch", `{"project":"alpha"}`)
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 3*time.Second {
+		t.Errorf("ended with %d after %v, want 0 at once; %s", status, took, &p.stderr)
+	}
+	p = up()
+	active, again := p.registry(t)
+	if active != "alpha" || len(again) != 3 || again["far"] != "http://192.0.2.1:1" {
+		t.Errorf("after a restart: active %s, projects %v", active, again)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
+}
+
+func TestUpRefusesWhatCannotBeServed(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"a/alpha", "b/alpha/work", "c"} {
+		os.MkdirAll(filepath.Join(dir, sub), 0o755)
+	}
+	os.WriteFile(filepath.Join(dir, "file"), nil, 0o644)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"DIR/a/alpha DIR/b/alpha/work", 2, `"alpha"`},
+		{"DIR/c DIR/c", 2, `"c"`},
+		{"DIR/nosuch", 1, dir + "/nosuch"},
+		{"DIR/file", 1, dir + "/file"},
+		{"--poll-interval=x", 2, "--poll-interval: "},
+	} {
+		status, says := refused(t, switchyard(t, dir, append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, strings.Fields(c.args)...)...))
+		if status != c.status || !strings.Contains(says, c.says) {
+			t.Errorf("%s: %d, %s; want %d, %q", c.args, status, says, c.status, c.says)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
+		t.Error("a refused start made the data directory")
+	}
+}
+
+func TestUpShowsASampleBoardAtFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	up := func(args ...string) *process {
+		return start(t, switchyard(t, dir, append([]string{"up", "--listen=localhost:0", "--data=DIR/data"}, args...)...))
+	}
+	p := up()
+	if active, urls := p.registry(t); active != sampleName || len(urls) != 1 {
+		t.Errorf("active %s, projects %v", active, urls)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"18_story_pay_by_card"`, "waiting for the payment provider", "conflict in shop/basket.go", `"1_backlog"`, `"6_archived"`)
+	p.eventually(t, "/api/gateway/events", `"13_story_photo_sizes"`, `"to_stage":"5_done"`)
+	p.stop(t, syscall.SIGTERM)
+
+	// It stays as people have left it, also beside other projects.
+	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
+	p = up("DIR/alpha")
+	if active, urls := p.registry(t); active != sampleName || len(urls) != 2 {
+		t.Errorf("with another: active %s, projects %v", active, urls)
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"18_story_pay_by_card"`, `"1_story_login"`)
+	if _, err := os.Stat(filepath.Join(dir, "data", sampleName, "5_done", "13_story_photo_sizes.md")); err != nil {
+		t.Errorf("the board was unpacked again: %v", err)
+	}
+
+	// Once removed, it does not come back beside other projects.
+	p.do(t, "DELETE", "/api/gateway/projects/"+sampleName, "")
+	p.stop(t, syscall.SIGTERM)
+	p = up()
+	if active, urls := p.registry(t); active != "none" || len(urls) != 1 {
+		t.Errorf("after its removal: active %s, projects %v", active, urls)
+	}
+}
+
+func TestTheGatewayShowsNoSample(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if active, urls := p.registry(t); active != "none" || len(urls) != 0 {
+		t.Errorf("active %s, projects %v", active, urls)
+	}
+}
+
+func TestProjectsOfTheFileAreRegisteredAtFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "switchyard.toml"), []byte("[[projects]]\nname = 'b'\nurl = 'http://127.0.0.1:1'\n[[projects]]\nname = 'a'\nurl = 'http://127.0.0.1:2'\n"), 0o600)
+	gateway := func() *process {
+		return start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--config=DIR/switchyard.toml"))
+	}
+	p := gateway()
+	if active, urls := p.registry(t); active != "b" || urls["a"] != "http://127.0.0.1:2" || urls["b"] != "http://127.0.0.1:1" {
+		t.Errorf("active %s, projects %v", active, urls)
+	}
+	p.do(t, "DELETE", "/api/gateway/projects/b", "")
+	p.stop(t, syscall.SIGTERM)
+	p = gateway()
+	if active, urls := p.registry(t); active != "none" || len(urls) != 1 {
+		t.Errorf("after a change: active %s, projects %v", active, urls)
+	}
+}
