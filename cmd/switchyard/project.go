@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -26,12 +25,8 @@ func projectCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
-			var ofFlag config.FlagError
-			if errors.As(err, &ofFlag) {
-				return usageError{err}
-			}
 			if err != nil {
-				return err
+				return asUsage(err)
 			}
 			log := newLogger(cmd.ErrOrStderr(), "text")
 			listeners, err := listen(log, c.Listen)
@@ -40,7 +35,7 @@ func projectCommand() *cobra.Command {
 			}
 			p, err := openProject(c, log)
 			if err != nil {
-				return err
+				return fmt.Errorf("--work: %w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
 			return p.run(cmd.Context(), listeners)
@@ -63,7 +58,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	ring := feed.New(time.Now)
 	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record})
 	if err != nil {
-		return nil, fmt.Errorf("--work: %w", err)
+		return nil, err
 	}
 	h := handlers.Project{Name: c.Name, Board: work, Feed: ring, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
 	return &projectServer{log, work, h.Handler()}, nil
