@@ -93,7 +93,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), projectCommand(), backupCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), backupCommand(),
 		versionCommand(), completionCommand(),
 	)
 	return root

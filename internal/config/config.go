@@ -164,7 +164,7 @@ func filePath(flags *pflag.FlagSet, getenv func(string) string) (string, error) 
 	}
 	path := g.values[0]
 	if path == "" && !flags.Changed("config") {
-		standard, ok := expand("$XDG_CONFIG_HOME/switchyard/switchyard.toml", getenv)
+		standard, ok := Expand("$XDG_CONFIG_HOME/switchyard/switchyard.toml", getenv)
 		if _, err := os.Stat(standard); !ok || errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
@@ -180,8 +180,8 @@ func filePath(flags *pflag.FlagSet, getenv func(string) string) (string, error) 
 	return absolute, nil
 }
 
-// expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.
-func expand(path string, getenv func(string) string) (string, bool) {
+// Expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.
+func Expand(path string, getenv func(string) string) (string, bool) {
 	ok := true
 	expanded := os.Expand(path, func(name string) string {
 		if dir := getenv(name); filepath.IsAbs(dir) { // a relative one is invalid and ignored, says the XDG specification
@@ -189,7 +189,7 @@ func expand(path string, getenv func(string) string) (string, bool) {
 		}
 		home := getenv("HOME")
 		ok = filepath.IsAbs(home)
-		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share"}[name])
+		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}[name])
 	})
 	return expanded, ok
 }

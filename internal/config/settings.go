@@ -83,7 +83,7 @@ func (c *Config) settings() []setting {
 
 // layers returns what the default, the file, the variable and the flag say, the strongest last.
 func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []given) {
-	if value, ok := expand(s.fallback, getenv); ok && s.fallback != "" {
+	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
 		all = append(all, given{"default of " + s.key, []string{value}})
 	}
 	if g, ok := file.settings[s.key]; ok {

@@ -136,6 +136,15 @@ func SweepOrphans(path string) error {
 		return err
 	}
 	defer unlock()
+	return SweepOrphansLocked(path)
+}
+
+// SweepOrphansLocked is SweepOrphans for who holds Lock(path) already.
+func SweepOrphansLocked(path string) error {
+	target, err := resolve(path)
+	if err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(filepath.Dir(target))
 	for _, entry := range entries {
 		if matched, _ := filepath.Match(tempGlob(target), entry.Name()); matched && entry.Type().IsRegular() {

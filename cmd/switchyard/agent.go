@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/agentrun"
+	"switchyard/internal/config"
+	"switchyard/internal/yard"
+)
+
+func agentCommand() *cobra.Command {
+	var gateway, token, label, state string
+	var leave bool
+	cmd := &cobra.Command{
+		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
+		Short: "Run a build agent: join a gateway, run a command where it is assigned",
+		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
+			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment.\n" +
+			"Without CMD it only is there.",
+		Example: "  switchyard agent --gateway http://yard:3000 --token swj_… -- ./build-loop",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {
+				return fmt.Errorf("the command must follow --: switchyard agent … -- %s", strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address, err := gatewayAddress(gateway)
+			if err != nil {
+				return err
+			}
+			if label == "" {
+				label = hostLabel()
+			}
+			if err := yard.CheckAgentLabel(label); err != nil {
+				return usagef("--%s", yard.MessageOf(err))
+			}
+			if state == "" {
+				if state, err = agentStateFile(label); err != nil {
+					return err
+				}
+			}
+			given := yard.Secret(cmp.Or(token, os.Getenv("SWITCHYARD_TOKEN")))
+			options := agentrun.Options{
+				Gateway: address, Label: label, StateFile: state, Version: version,
+				Token: func(ctx context.Context) (yard.Secret, error) {
+					if given != "" {
+						return given, nil
+					}
+					return askForToken(ctx, cmd.InOrStdin(), cmd.ErrOrStderr())
+				},
+				Rejoin:  given != "",
+				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(),
+				Log: newLogger(cmd.ErrOrStderr(), "text"),
+			}
+			if leave {
+				return agentrun.Leave(cmd.Context(), options)
+			}
+			return agentrun.Run(cmd.Context(), options)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&gateway, "gateway", "", "the gateway's address, a `URL`")
+	flags.StringVar(&token, "token", "", "the join `TOKEN`; else SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
+	flags.StringVar(&label, "label", "", "what the agent is called; by default the name of this machine")
+	flags.StringVar(&state, "state", "", "the `FILE` that keeps the identity (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
+	flags.BoolVar(&leave, "leave", false, "give the identity up and end")
+	return cmd
+}
+
+// gatewayAddress checks --gateway.
+func gatewayAddress(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return "", usagef("--gateway is needed: the address of the gateway")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", usagef("--gateway must be an address such as http://yard:3000")
+	}
+	return text, nil
+}
+
+// hostLabel is the machine's name as a label.
+func hostLabel() string {
+	name, err := os.Hostname()
+	if err != nil || yard.CheckAgentLabel(name) != nil {
+		return "agent"
+	}
+	return name
+}
+
+// agentStateFile is where the identity of an agent of this label is kept by default.
+func agentStateFile(label string) (string, error) {
+	dir, ok := config.Expand("$XDG_STATE_HOME/switchyard", os.Getenv)
+	if !ok {
+		return "", errors.New("no home directory for the agent's state: set --state")
+	}
+	return filepath.Join(dir, agentStateName(label)), nil
+}
+
+// agentStateName is a file's name that no two labels share.
+func agentStateName(label string) string {
+	return "agent-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(label) + ".json"
+}
+
+// askForToken reads a join token from in, one line.
+func askForToken(ctx context.Context, in io.Reader, out io.Writer) (yard.Secret, error) {
+	fmt.Fprint(out, "Join token: ")
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(in).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-line:
+		if text == "" {
+			return "", errors.New("a join token is needed: --token, SWITCHYARD_TOKEN, or an answer here; the gateway's page Agents gives one out")
+		}
+		return yard.Secret(text), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

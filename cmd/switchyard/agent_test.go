@@ -1,0 +1,362 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// eventually waits for something that is about to happen.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.After(20 * time.Second); !happened(); {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("did not happen within 20 s: %s", what)
+		}
+	}
+}
+
+// site is a gateway with the projects alpha and beta, and a directory for the agents of a test.
+type site struct {
+	*process
+	t   *testing.T
+	dir string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, dir: t.TempDir()}
+	s.process = start(t, switchyard(t, s.dir, "gateway", "--listen", "localhost:0", "--data", "DIR/data"))
+	for _, name := range []string{"alpha", "beta"} {
+		if status, text := s.do(t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":%q,"url":"http://127.0.0.1:9/%s"}`, name, name)); status != 200 {
+			t.Fatalf("adding %s: %d %s", name, status, text)
+		}
+	}
+	return s
+}
+
+// again starts the gateway on the port and the data that it had.
+func (s *site) again() {
+	s.t.Helper()
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	s.process = start(s.t, switchyard(s.t, s.dir, "gateway", "--listen", "localhost:"+port, "--data", "DIR/data"))
+}
+
+func (s *site) token() string {
+	s.t.Helper()
+	var answer struct{ Token string }
+	if status, text := s.do(s.t, "POST", "/gateway/tokens", ""); status != 200 || json.Unmarshal([]byte(text), &answer) != nil {
+		s.t.Fatalf("token: %d %s", status, text)
+	}
+	return answer.Token
+}
+
+func (s *site) agents() []yard.Agent {
+	s.t.Helper()
+	_, text := s.do(s.t, "GET", "/gateway/agents", "")
+	var agents []yard.Agent
+	if err := json.Unmarshal([]byte(text), &agents); err != nil {
+		s.t.Fatalf("agents: %v: %s", err, text)
+	}
+	return agents
+}
+
+// wait waits until the one agent that is alive is as wanted.
+func (s *site) wait(what string, ok func(yard.Agent) bool) yard.Agent {
+	s.t.Helper()
+	var last yard.Agent
+	eventually(s.t, what, func() bool {
+		agents := s.agents()
+		if len(agents) == 1 {
+			last = agents[0]
+		}
+		return len(agents) == 1 && ok(last)
+	})
+	return last
+}
+
+func (s *site) assign(id, project string) {
+	s.t.Helper()
+	body := "{}"
+	if project != "" {
+		body = fmt.Sprintf(`{"project":%q}`, project)
+	}
+	if status, text := s.do(s.t, "POST", "/gateway/agents/"+id+"/assign", body); status != 200 {
+		s.t.Fatalf("assign: %d %s", status, text)
+	}
+}
+
+// builder is the command of the test's agents: it writes down where it is and stays, together with a child.
+const builder = `sleep 1000 & echo "$SWITCHYARD_PROJECT $SWITCHYARD_PROJECT_URL $SWITCHYARD_AGENT_ID $$ $! ${SWITCHYARD_TOKEN-none}" >> "$0"; echo "building $SWITCHYARD_PROJECT"; wait`
+
+// run starts an agent whose command writes to DIR/work.
+func (s *site) run(args ...string) *process {
+	s.t.Helper()
+	args = append([]string{"agent", "--gateway", s.url, "--label", "builder-1"}, args...)
+	args = append(args, "--", "sh", "-c", builder, "DIR/work")
+	p := &process{Cmd: switchyard(s.t, s.dir, args...), ended: make(chan struct{})}
+	p.Stderr = &p.stderr
+	if err := p.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() { defer close(p.ended); _ = p.Wait() }()
+	s.t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.ended
+		for _, job := range s.work() {
+			syscall.Kill(-job.pid, syscall.SIGKILL)
+		}
+		if strings.Contains(p.stderr.String(), "DATA RACE") || strings.Contains(p.stderr.String(), "panic") {
+			s.t.Errorf("stderr: %s", &p.stderr)
+		}
+	})
+	return p
+}
+
+// job is a line that the command wrote.
+type job struct {
+	project, url, agent, token string
+	pid, child                 int
+}
+
+func (j job) runs() bool { return runs(j.pid) || runs(j.child) }
+
+func runs(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(data), ") Z ")
+}
+
+func (s *site) work() []job {
+	data, _ := os.ReadFile(filepath.Join(s.dir, "work"))
+	var jobs []job
+	for line := range strings.Lines(string(data)) {
+		var j job
+		if n, err := fmt.Sscan(line, &j.project, &j.url, &j.agent, &j.pid, &j.child, &j.token); n == 6 && err == nil {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// job waits for the nth line of work.
+func (s *site) job(n int) job {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("command %d starts", n), func() bool { return len(s.work()) >= n })
+	return s.work()[n-1]
+}
+
+func (s *site) gone(j job) {
+	s.t.Helper()
+	eventually(s.t, "the command at "+j.project+" ends", func() bool { return !j.runs() })
+}
+
+// TestAgentProgram follows one agent through its life.
+func TestAgentProgram(t *testing.T) {
+	s := newSite(t)
+	token := s.token()
+	p := s.run("--token", token)
+	agent := s.wait("joined", func(a yard.Agent) bool {
+		return a.Label == "builder-1" && a.State == yard.AgentIdle && a.Version == version
+	})
+
+	began := time.Now()
+	s.assign(agent.ID, "alpha")
+	first := s.job(1)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the assignment took %v", took)
+	}
+	if first.project != "alpha" || first.url != "http://127.0.0.1:9/alpha" || first.agent != agent.ID || first.token != "none" {
+		t.Errorf("the command's environment is %+v", first)
+	}
+	s.wait("running", func(a yard.Agent) bool { return a.State == yard.AgentRunning })
+
+	s.assign(agent.ID, "beta")
+	second := s.job(2)
+	if first.runs() || second.project != "beta" {
+		t.Errorf("reassigned: the first command runs: %v; now it is at %q", first.runs(), second.project)
+	}
+
+	if status, text := s.do(t, "PUT", "/api/gateway/projects/beta", `{"url":"http://127.0.0.1:9/moved"}`); status != 200 {
+		t.Fatalf("moving beta: %d %s", status, text)
+	}
+	moved := s.job(3)
+	if moved.url != "http://127.0.0.1:9/moved" || second.runs() {
+		t.Errorf("the project moved, the command is at %s", moved.url)
+	}
+
+	s.assign(agent.ID, "")
+	s.gone(moved)
+	s.wait("idle", func(a yard.Agent) bool { return a.State == yard.AgentIdle })
+
+	s.assign(agent.ID, "alpha")
+	left := s.job(4)
+	p.stop(t, syscall.SIGKILL)
+	if !left.runs() {
+		t.Fatal("the killed agent's command ended with it")
+	}
+	p = s.run() // needs no token
+	back := s.job(5)
+	if left.runs() || back.agent != agent.ID {
+		t.Errorf("after kill -9: the command left behind runs: %v; the agent is %s, was %s", left.runs(), back.agent, agent.ID)
+	}
+
+	s.stop(t, syscall.SIGKILL)
+	eventually(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway is away") })
+	s.again()
+	eventually(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway is back") })
+	s.wait("running on", func(a yard.Agent) bool { return a.ID == agent.ID && a.State == yard.AgentRunning })
+	if !back.runs() || len(s.work()) != 5 {
+		t.Error("the command did not run on while the gateway was away")
+	}
+
+	if status, says := refused(t, switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1")); status != 1 || !strings.Contains(says, "another agent runs") {
+		t.Errorf("a second agent on the state file: status %d, %s", status, says)
+	}
+
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 9*time.Second {
+		t.Errorf("SIGTERM: status %d after %v: %s", status, took, &p.stderr)
+	}
+	if back.runs() {
+		t.Error("the command outlived its agent")
+	}
+	if agents := s.agents(); len(agents) != 0 {
+		t.Errorf("a stopped agent is listed: %+v", agents)
+	}
+	s.assign(agent.ID, "beta") // its identity stays
+
+	p = s.run()
+	again := s.job(6)
+	if again.project != "beta" || again.agent != agent.ID {
+		t.Errorf("started again at %q as %s", again.project, again.agent)
+	}
+	if status, text := s.do(t, "DELETE", "/gateway/agents/"+agent.ID, ""); status != 204 {
+		t.Fatalf("removing: %d %s", status, text)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(15 * time.Second):
+		t.Fatal("the removed agent goes on")
+	}
+	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "its identity is gone") || again.runs() {
+		t.Errorf("removed: status %d, command runs: %v: %s", status, again.runs(), &p.stderr)
+	}
+
+	p = s.run("--token", s.token()) // the paste of a new command works although the old state file is there
+	joined := s.wait("joined anew", func(a yard.Agent) bool { return a.ID != agent.ID })
+	p.stop(t, syscall.SIGTERM)
+	leave := switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1", "--leave")
+	if out, err := leave.CombinedOutput(); err != nil {
+		t.Errorf("leaving: %v: %s", err, out)
+	}
+	if status, _ := s.do(t, "POST", "/gateway/agents/"+joined.ID+"/assign", "{}"); status != 404 {
+		t.Errorf("assigning an agent that left: %d, want 404", status)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "home/.local/state/switchyard/agent-builder-1.json")); !os.IsNotExist(err) {
+		t.Errorf("the state file after leaving: %v", err)
+	}
+	for _, text := range []string{s.stderr.String(), p.stderr.String()} {
+		if strings.Contains(text, "swj_") || strings.Contains(text, "sws_") {
+			t.Errorf("a secret in a log: %s", text)
+		}
+	}
+}
+
+// TestAgentCommandLine: what is refused, and with which status.
+func TestAgentCommandLine(t *testing.T) {
+	s := newSite(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 2, "--gateway is needed"},
+		{"--gateway yard:3000", 2, "--gateway must be an address"},
+		{"--gateway URL --label a/../b\x01", 2, "label: must not contain control characters"},
+		{"--gateway URL make", 2, "must follow --"},
+		{"--gateway URL --token swj_wrong", 1, "the join token is not valid"},
+		{"--gateway URL", 1, "a join token is needed"},
+		{"--gateway URL --leave", 1, "nothing to leave"},
+		{"--gateway URL/nowhere --token swj_wrong", 1, "404"},
+		{"--gateway URL --state DIR/broken", 1, "is no agent's state file"},
+		{"--gateway URL --state DIR", 1, "directory"},
+	} {
+		if err := os.WriteFile(filepath.Join(s.dir, "broken"), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var args []string
+		if c.args != "" {
+			args = strings.Split(strings.ReplaceAll(c.args, "URL", s.url), " ")
+		}
+		cmd := switchyard(t, s.dir, append([]string{"agent"}, args...)...)
+		if status, says := exitOf(t, cmd); status != c.status || !strings.Contains(says, c.says) {
+			t.Errorf("agent %s: status %d, %s; want %d, %s", c.args, status, says, c.status, c.says)
+		}
+	}
+}
+
+// TestAgentAsksForItsToken: on standard input, where no flag and no variable gives it.
+func TestAgentAsksForItsToken(t *testing.T) {
+	s := newSite(t)
+	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--state", "DIR/state/agent.json")
+	cmd.Stdin = strings.NewReader(s.token() + "\n")
+	p := &process{Cmd: cmd, ended: make(chan struct{})}
+	p.Stderr = &p.stderr
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(p.ended); _ = p.Wait() }()
+	host, _ := os.Hostname()
+	s.wait("joined", func(a yard.Agent) bool { return a.Label == host })
+	if info, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the state file: %v, %v", info, err)
+	}
+	if info, err := os.Stat(filepath.Join(s.dir, "state")); err != nil || info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("its directory: %v, %v", info, err)
+	}
+	if status, _ := p.stop(t, syscall.SIGINT); status != 0 {
+		t.Errorf("SIGINT: status %d", status)
+	}
+}
+
+// TestATokenIsSpentOnceWhateverDies: the gateway is killed right after it has answered a redemption.
+func TestATokenIsSpentOnceWhateverDies(t *testing.T) {
+	s := newSite(t)
+	for range 5 {
+		body := fmt.Sprintf(`{"token":%q}`, s.token())
+		status, text := s.do(t, "POST", "/gateway/agents", body)
+		s.stop(t, syscall.SIGKILL)
+		s.again()
+		if status != 201 {
+			t.Fatalf("joining: %d %s", status, text)
+		}
+		if status, _ := s.do(t, "POST", "/gateway/agents", body); status != 401 {
+			t.Errorf("the token was redeemed twice: %d", status)
+		}
+	}
+	if agents := s.agents(); len(agents) != 5 {
+		t.Errorf("%d agents after the restarts, want 5: seen within the agent timeout, they are alive", len(agents))
+	}
+}
+
+// exitOf runs a command that ends soon.
+func exitOf(t *testing.T, cmd *exec.Cmd) (status int, says string) {
+	t.Helper()
+	timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out, _ := cmd.CombinedOutput()
+	return cmd.ProcessState.ExitCode(), string(out)
+}

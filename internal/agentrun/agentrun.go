@@ -1,0 +1,238 @@
+// Package agentrun is the build agent: it joins a gateway, says that it is there, and runs a command where the gateway
+// sends it. It must never know the gateway's insides: all it has of it is the address.
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"switchyard/internal/supervise"
+	"switchyard/internal/yard"
+)
+
+// Options are what an agent is made of.
+type Options struct {
+	Gateway   string // its address, http or https
+	Label     string // what it asks to be called when it joins
+	StateFile string
+	Version   string
+	// Token gives a join token. It is called only where one is needed.
+	Token func(context.Context) (yard.Secret, error)
+	// Rejoin lets the agent join anew, once, when the gateway does not know the identity of the state file any more.
+	Rejoin bool
+	// Command and its arguments; empty for an agent that only is there.
+	Command     []string
+	Environment []string  // of the command, beside what tells it its place
+	Output      io.Writer // gets the command's output
+	Log         *slog.Logger
+}
+
+const (
+	// beatWait is how long the gateway is asked to hold a heartbeat; it holds none longer than a third of its agent timeout.
+	beatWait = 30 * time.Second
+	// lookWait is the wait of a heartbeat that is to be answered at once, to learn what changed meanwhile.
+	lookWait = time.Millisecond
+	// beatPause keeps a gateway that does not hold heartbeats from being called in a busy loop.
+	beatPause = 100 * time.Millisecond
+	// Pauses while the gateway is away are from 1 s (half of retryFirst) to retryMax.
+	retryFirst = 2 * time.Second
+	retryMax   = time.Minute
+	// farewell bounds saying that the agent stops.
+	farewell = 5 * time.Second
+)
+
+// agent is a running agent.
+type agent struct {
+	Options
+	client *client
+	file   *stateFile
+	runner *runner
+	joined bool // by this run, so that its identity is not an old one
+}
+
+// Run runs an agent until ctx ends; then its command is stopped and the gateway is told. It returns an error where the
+// agent cannot go on: its state file is in use or unreadable, the token is refused, or its identity is gone.
+func Run(ctx context.Context, o Options) error {
+	file, unlock, err := openState(o.StateFile)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	a := &agent{Options: o, client: newClient(o.Gateway), file: file, runner: newRunner(o, file)}
+	if file.who().ID == "" {
+		if err := a.join(ctx); err != nil {
+			return unlessEnded(ctx, err)
+		}
+	} else {
+		a.Log.InfoContext(ctx, "joined already; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
+	}
+
+	running, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		a.runner.run(running)
+	}()
+	err = a.beat(ctx)
+	stop()
+	<-stopped
+	if ctx.Err() != nil {
+		a.sayStopped(ctx)
+	}
+	return unlessEnded(ctx, err)
+}
+
+// Leave ends a command that was left running, gives the identity of the state file up and removes the file.
+func Leave(ctx context.Context, o Options) error {
+	file, unlock, err := openState(o.StateFile)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if file.who().ID == "" {
+		return fmt.Errorf("%s holds no identity: there is nothing to leave", file.path)
+	}
+	newRunner(o, file).stopLeftover()
+	err = newClient(o.Gateway).leave(ctx, file.who())
+	if err != nil && !isRefusal(err, http.StatusUnauthorized) && !isRefusal(err, http.StatusNotFound) {
+		return fmt.Errorf("could not leave: %w", err)
+	}
+	if err := os.Remove(file.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	o.Log.InfoContext(ctx, "left", "agent", file.who().Label, "id", file.who().ID)
+	return nil
+}
+
+// unlessEnded is err, or nil where the end of ctx is why something failed.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func isRefusal(err error, status int) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.status == status
+}
+
+// join redeems a token and keeps the identity that it gives. It tries until the gateway can be reached.
+func (a *agent) join(ctx context.Context) error {
+	token, err := a.Token(ctx)
+	if err != nil {
+		return err
+	}
+	var who identity
+	err = a.untilReached(ctx, func() (err error) {
+		who, err = a.client.join(ctx, token, a.Label, a.Version)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("could not join: %w", err)
+	}
+	if err := a.file.update(func(s *state) { s.identity = who }); err != nil {
+		return errors.Join(err, a.client.leave(ctx, who)) // the token is spent, but no dead agent stays behind
+	}
+	a.joined = true
+	a.Log.InfoContext(ctx, "joined", "agent", who.Label, "id", who.ID, "gateway", who.Gateway)
+	return nil
+}
+
+// untilReached calls fn until the gateway answers with a success or a refusal that is final.
+func (a *agent) untilReached(ctx context.Context, fn func() error) error {
+	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
+	for {
+		err := fn()
+		var r *refusal
+		final := errors.As(err, &r) && r.status < 500 && r.status != http.StatusTooManyRequests
+		if err == nil || final || ctx.Err() != nil {
+			return err
+		}
+		pause := backoff.Next()
+		a.Log.WarnContext(ctx, "the gateway is away", "error", err, "again_in", pause)
+		if !supervise.Sleep(ctx, pause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// beat says again and again that the agent is there, and sends the runner where the answers say. It returns when ctx
+// ends or the identity is gone.
+func (a *agent) beat(ctx context.Context) error {
+	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
+	var at place
+	wait, away := lookWait, false
+	for ctx.Err() == nil {
+		began := time.Now()
+		next, interrupted, err := a.call(ctx, at, wait)
+		switch {
+		case interrupted: // the answer may have been lost
+			wait = lookWait
+			continue
+		case isRefusal(err, http.StatusUnauthorized):
+			if !a.Rejoin || a.joined {
+				return fmt.Errorf("the gateway does not know this agent any more, its identity is gone: remove %s and join with a new token", a.file.path)
+			}
+			a.Log.WarnContext(ctx, "the gateway does not know this agent any more, joining anew")
+			if err := a.join(ctx); err != nil {
+				return fmt.Errorf("the identity in %s is gone: %w", a.file.path, err)
+			}
+			continue
+		case err != nil:
+			pause := backoff.Next()
+			if !away && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "the gateway is away; the command runs on", "error", err, "again_in", pause)
+			}
+			wait, away = lookWait, true
+			supervise.Sleep(ctx, pause)
+			continue
+		}
+		if away {
+			a.Log.InfoContext(ctx, "the gateway is back")
+		}
+		backoff.Reset()
+		a.runner.send(next)
+		if next == at && wait == beatWait && time.Since(began) < beatPause {
+			supervise.Sleep(ctx, beatPause)
+		}
+		at, wait, away = next, beatWait, false
+	}
+	return nil
+}
+
+// call sends one heartbeat. It is interrupted when the runner's state changes, which the next one is to tell at once.
+func (a *agent) call(ctx context.Context, at place, wait time.Duration) (next place, interrupted bool, err error) {
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	state, detail := a.runner.status()
+	go func() {
+		defer close(done)
+		next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
+	}()
+	select {
+	case <-done:
+	case <-a.runner.changed:
+		cancel()
+		<-done
+		interrupted = err != nil && ctx.Err() == nil
+	}
+	return next, interrupted, err
+}
+
+// sayStopped takes the agent off the gateway's list; its identity stays.
+func (a *agent) sayStopped(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if _, err := a.client.heartbeat(ctx, a.file.who(), yard.AgentStopped, "", "", 0); err != nil {
+		a.Log.WarnContext(ctx, "the gateway could not be told that the agent stops", "error", err)
+	}
+}

@@ -1,0 +1,428 @@
+package agentrun_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/internal/agentrun"
+	"switchyard/internal/yard"
+)
+
+// beat is a heartbeat as the fake gateway saw it.
+type beat struct {
+	State, Detail string
+	wait          string
+	at            time.Time
+}
+
+// fakeGateway knows one agent, a1 with the secret s1.
+type fakeGateway struct {
+	*httptest.Server
+	mu      sync.Mutex
+	status  int // of its answers, 0 for a success
+	project string
+	beats   []beat
+	joins   int
+	changed chan struct{} // closed at a change of the assignment
+}
+
+func newFakeGateway(t *testing.T) *fakeGateway {
+	g := &fakeGateway{changed: make(chan struct{})}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(func() {
+		g.CloseClientConnections()
+		g.Close()
+	})
+	return g
+}
+
+func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Token, State, Detail string }
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+	wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
+	g.mu.Lock()
+	changed, project, status := g.changed, g.project, g.status
+	joining := r.URL.Path == "/gateway/agents"
+	if joining {
+		g.joins++
+	} else {
+		g.beats = append(g.beats, beat{body.State, body.Detail, r.URL.Query().Get("wait"), time.Now()})
+	}
+	g.mu.Unlock()
+	if status != 0 {
+		http.Error(w, "no", status)
+		return
+	}
+	if !joining && r.Header.Get("Authorization") != "Bearer s1" {
+		http.Error(w, "no", http.StatusUnauthorized)
+		return
+	}
+	if !joining && project == r.URL.Query().Get("assigned") && wait > time.Second {
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+		}
+		g.mu.Lock()
+		project = g.project
+		g.mu.Unlock()
+	}
+	agent := yard.Agent{ID: "a1", Label: "label"}
+	if project != "" {
+		agent.AssignedProject, agent.ProjectURL = &project, new(string)
+	}
+	if joining {
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]any{"agent": agent, "secret": "s1"})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(agent)
+}
+
+func (g *fakeGateway) assign(project string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.project = project
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *fakeGateway) seen() []beat {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]beat(nil), g.beats...)
+}
+
+// said waits for a heartbeat that is as wanted.
+func (g *fakeGateway) said(t *testing.T, what string, ok func(beat) bool) beat {
+	t.Helper()
+	var found beat
+	eventually(t, what, func() bool {
+		for _, b := range g.seen() {
+			if ok(b) {
+				found = b
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.After(20 * time.Second); !happened(); {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("did not happen within 20 s: %s", what)
+		}
+	}
+}
+
+// run runs an agent until the returned function is called, which returns what Run returned.
+func run(t *testing.T, g *fakeGateway, state string, command ...string) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- agentrun.Run(ctx, agentrun.Options{
+			Gateway: g.URL, Label: "label", StateFile: state, Version: "1",
+			Token:   func(context.Context) (yard.Secret, error) { return "swj_x", nil },
+			Command: command, Environment: os.Environ(), Output: io.Discard, Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			select {
+			case err = <-done:
+			case <-time.After(30 * time.Second):
+				t.Error("the agent does not stop")
+			}
+		})
+		return err
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// pids returns the process ids that a command wrote to a file.
+func pids(file string) (all []int) {
+	data, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(data)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func runs(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(data), ") Z ")
+}
+
+func TestACommandThatEndsIsReportedAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	// Each start leaves a child in the group.
+	run(t, g, filepath.Join(dir, "state"), "sh", "-c", `sleep 1000 & echo $! >> "$0"; echo "line one"; echo broken >&2; exit 3`, work)
+	g.assign("alpha")
+	b := g.said(t, "the failure is reported", func(b beat) bool { return b.State == "failed" })
+	if b.Detail != "exit status 3\nline one\nbroken" {
+		t.Errorf("the detail is %q", b.Detail)
+	}
+	eventually(t, "the command is started again", func() bool { return len(pids(work)) >= 2 })
+	if runs(pids(work)[0]) {
+		t.Error("what was left of the first command runs beside the second")
+	}
+	beats := g.seen()
+	for i := range beats[1:] {
+		if beats[i].State == "failed" && beats[i+1].State == "running" && beats[i+1].at.Sub(beats[i].at) < 900*time.Millisecond {
+			t.Errorf("started again after %v, want a second or more", beats[i+1].at.Sub(beats[i].at))
+		}
+	}
+}
+
+func TestACleanEndIsIdle(t *testing.T) {
+	t.Parallel()
+	g := newFakeGateway(t)
+	run(t, g, filepath.Join(t.TempDir(), "state"), "true")
+	g.assign("alpha")
+	g.said(t, "the end is reported", func(b beat) bool { return b.State == "idle" && b.Detail == "exit status 0" })
+}
+
+func TestACommandThatCannotStartIsReported(t *testing.T) {
+	t.Parallel()
+	g := newFakeGateway(t)
+	run(t, g, filepath.Join(t.TempDir(), "state"), "/nowhere/at/all")
+	g.assign("alpha")
+	g.said(t, "the failure is reported", func(b beat) bool {
+		return b.State == "failed" && strings.HasPrefix(b.Detail, "cannot start: ")
+	})
+}
+
+// TestADaemonDoesNotHoldTheAgentUp: a process that left the group keeps the command's output open.
+func TestADaemonDoesNotHoldTheAgentUp(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	stop := run(t, g, filepath.Join(dir, "state"), "sh", "-c", `setsid sh -c 'echo $$ >> "$0"; exec sleep 1000' "$0" & exit 0`, work)
+	t.Cleanup(func() {
+		for _, pid := range pids(work) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	g.assign("alpha")
+	g.said(t, "the end is reported", func(b beat) bool { return b.Detail == "exit status 0" })
+	began := time.Now()
+	if err := stop(); err != nil || time.Since(began) > 5*time.Second {
+		t.Errorf("stopping took %v: %v", time.Since(began), err)
+	}
+}
+
+func TestACommandThatIgnoresSIGTERMIsKilledAfterTenSeconds(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	run(t, g, filepath.Join(dir, "state"), "sh", "-c", `trap '' TERM; echo $$ >> "$0"; while :; do sleep 1; done`, work)
+	g.assign("alpha")
+	eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+	began := time.Now()
+	g.assign("")
+	eventually(t, "the command is killed", func() bool { return !runs(pids(work)[0]) })
+	if took := time.Since(began); took < 9*time.Second || took > 13*time.Second {
+		t.Errorf("killed after %v, want 10 s", took)
+	}
+}
+
+func TestStoppedIsSaidAtTheEnd(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	stop := run(t, g, filepath.Join(dir, "state"))
+	g.said(t, "it is there", func(b beat) bool { return b.State == "idle" })
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if beats := g.seen(); beats[len(beats)-1].State != "stopped" || beats[len(beats)-1].wait != "" {
+		t.Errorf("the last heartbeat is %+v", beats[len(beats)-1])
+	}
+	run(t, g, filepath.Join(dir, "state"))
+	before := len(g.seen())
+	eventually(t, "it is back", func() bool { return len(g.seen()) > before })
+	if g.joins != 1 {
+		t.Errorf("joined %d times, want once", g.joins)
+	}
+}
+
+// TestAGatewayThatIsAwayIsNotAskedInABusyLoop: a second or more between attempts.
+func TestAGatewayThatIsAwayIsNotAskedInABusyLoop(t *testing.T) {
+	t.Parallel()
+	g := newFakeGateway(t)
+	run(t, g, filepath.Join(t.TempDir(), "state"))
+	g.said(t, "it is there", func(b beat) bool { return b.State == "idle" })
+	g.mu.Lock()
+	g.status = http.StatusBadGateway
+	g.mu.Unlock()
+	before := len(g.seen())
+	g.assign("") // ends the heartbeat that is being held
+	eventually(t, "three attempts", func() bool { return len(g.seen()) >= before+3 })
+	beats := g.seen()[before:]
+	for i := range beats[1:] {
+		if pause := beats[i+1].at.Sub(beats[i].at); pause < 900*time.Millisecond {
+			t.Errorf("attempt %d came %v after the one before", i+1, pause)
+		}
+	}
+}
+
+// TestAGatewayThatDoesNotHoldIsNotAskedInABusyLoop: ten times a second at most.
+func TestAGatewayThatDoesNotHoldIsNotAskedInABusyLoop(t *testing.T) {
+	t.Parallel()
+	var calls []time.Time
+	var mu sync.Mutex
+	hasty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, time.Now())
+		_ = json.NewEncoder(w).Encode(map[string]any{"agent": yard.Agent{ID: "a1"}, "secret": "s1"})
+	}))
+	t.Cleanup(hasty.Close)
+	run(t, &fakeGateway{Server: hasty}, filepath.Join(t.TempDir(), "state"))
+	eventually(t, "twelve calls", func() bool { mu.Lock(); defer mu.Unlock(); return len(calls) >= 12 })
+	if took := calls[11].Sub(calls[1]); took < 800*time.Millisecond {
+		t.Errorf("ten heartbeats within %v", took)
+	}
+}
+
+func TestALostIdentityEndsTheAgentAndItsCommand(t *testing.T) {
+	t.Parallel()
+	g, dir := newFakeGateway(t), t.TempDir()
+	work := filepath.Join(dir, "work")
+	ctx := t.Context()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agentrun.Run(ctx, agentrun.Options{
+			Gateway: g.URL, Label: "label", StateFile: filepath.Join(dir, "state"),
+			Token:   func(context.Context) (yard.Secret, error) { return "swj_x", nil },
+			Command: []string{"sh", "-c", `echo $$ >> "$0"; exec sleep 1000`, work}, Output: io.Discard, Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	g.assign("alpha")
+	eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+	g.mu.Lock()
+	g.status = http.StatusUnauthorized
+	g.mu.Unlock()
+	g.assign("alpha")
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "its identity is gone") {
+		t.Errorf("the agent ended with %v", err)
+	}
+	if runs(pids(work)[0]) {
+		t.Error("the command runs on")
+	}
+}
+
+// sleeper starts a process group of its own: a leader that ends when told to, and a child that stays.
+func sleeper(t *testing.T, environment string) (group agentrun.Group, child int, endLeader func()) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "child")
+	cmd := exec.Command("sh", "-c", `sleep 1000 & echo $! > "$0"; read -r line`, file)
+	cmd.Env = append(os.Environ(), environment)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reaped := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(reaped) }()
+	eventually(t, "the child runs", func() bool { return len(pids(file)) == 1 })
+	child = pids(file)[0]
+	t.Cleanup(func() {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-reaped
+	})
+	return agentrun.GroupOf(cmd.Process.Pid), child, func() { in.Close(); <-reaped }
+}
+
+// TestOnlyOnesOwnLeftoverIsEnded: a process that merely has the number of one that ran once is never touched.
+func TestOnlyOnesOwnLeftoverIsEnded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, environment string
+		leaderEnds, later bool // later: the number belongs to a process that started at another time
+		ended             bool
+	}{
+		{name: "the command still runs", ended: true},
+		{name: "the number was given to another process", later: true},
+		{name: "its first process ended", environment: "SWITCHYARD_AGENT_ID=a1", leaderEnds: true, ended: true},
+		{name: "the group is another agent's", environment: "SWITCHYARD_AGENT_ID=a2", leaderEnds: true},
+		{name: "the group is a stranger's", leaderEnds: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			group, child, endLeader := sleeper(t, c.environment)
+			if c.leaderEnds {
+				endLeader()
+			}
+			if c.later {
+				group.Started += "1"
+			}
+			if ended := agentrun.StopLeftover(group, "a1"); ended != c.ended || runs(child) == c.ended {
+				t.Errorf("ended: %v, the child runs: %v; want ended %v", ended, runs(child), c.ended)
+			}
+		})
+	}
+}
+
+// TestNoCommandRunsUnrecorded: an agent that dies before it has written down a command leaves none behind.
+func TestNoCommandRunsUnrecorded(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	if err := agentrun.PrepareOnly([]string{"touch", mark}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(mark); !os.IsNotExist(err) {
+		t.Errorf("the command ran: %v", err)
+	}
+}
+
+func TestTail(t *testing.T) {
+	long := strings.Repeat("ä", 3000)
+	for _, c := range []struct {
+		output []string
+		want   string
+	}{
+		{nil, ""},
+		{[]string{"one\n"}, "one"},
+		{[]string{"on", "e\ntwo"}, "one\ntwo"},
+		{[]string{"1\n2\n3\n4\n5\n6\n7\n8\n", "9\n10\n11\n12\n"}, "3\n4\n5\n6\n7\n8\n9\n10\n11\n12"},
+		{[]string{"\x1b[31mred\x1b[0m\tok\r\n\x00"}, "[31mred[0m\tok"},
+		{[]string{"x" + long}, strings.Repeat("ä", 1024)},
+		{[]string{"x", long, "y"}, strings.Repeat("ä", 1023) + "y"},
+	} {
+		if got := agentrun.Tail(c.output...); got != c.want {
+			t.Errorf("the tail of %.20q is %.20q (%d bytes), want %.20q (%d bytes)", c.output, got, len(got), c.want, len(c.want))
+		}
+	}
+}

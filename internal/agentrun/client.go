@@ -1,0 +1,139 @@
+package agentrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+const (
+	// callLimit bounds a call to the gateway, beside the time that the gateway is asked to hold the answer.
+	callLimit = 15 * time.Second
+	// maxAnswer is the longest answer that is read, in bytes.
+	maxAnswer = 1 << 20
+)
+
+// client calls the gateway.
+type client struct {
+	gateway string
+	http    *http.Client
+}
+
+func newClient(gateway string) *client {
+	return &client{strings.TrimRight(gateway, "/"), &http.Client{
+		Transport: http.DefaultTransport.(*http.Transport).Clone(),
+		// A redirect would carry the secret elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// refusal is an answer other than a success.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("the gateway answered %d: %s", r.status, r.text)
+}
+
+// join redeems a join token.
+func (c *client) join(ctx context.Context, token yard.Secret, label, version string) (identity, error) {
+	var answer struct {
+		Agent  yard.Agent `json:"agent"`
+		Secret string     `json:"secret"`
+	}
+	err := c.call(ctx, callLimit, http.MethodPost, "/gateway/agents", "", map[string]string{
+		"token": token.Reveal(), "label": label, "version": version,
+	}, &answer)
+	if err == nil && (answer.Agent.ID == "" || answer.Secret == "") {
+		err = &refusal{http.StatusCreated, "but without id and secret; is this a gateway?"}
+	}
+	return identity{Gateway: c.gateway, ID: answer.Agent.ID, Label: answer.Agent.Label, Secret: answer.Secret}, err
+}
+
+// heartbeat says what the agent does; the gateway holds its answer for wait at most, while the agent is still assigned to assigned.
+func (c *client) heartbeat(ctx context.Context, who identity, state yard.AgentState, detail, assigned string, wait time.Duration) (place, error) {
+	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
+	if wait <= 0 {
+		query = url.Values{}
+	}
+	var agent yard.Agent
+	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
+		map[string]string{"state": string(state), "detail": detail}, &agent)
+	if err != nil || agent.AssignedProject == nil {
+		return place{}, err
+	}
+	p := place{project: *agent.AssignedProject}
+	if agent.ProjectURL != nil {
+		p.url = *agent.ProjectURL
+	}
+	return p, nil
+}
+
+// leave gives the identity up.
+func (c *client) leave(ctx context.Context, who identity) error {
+	return c.call(ctx, callLimit, http.MethodDelete, "/gateway/agents/"+url.PathEscape(who.ID), who.Secret, nil, nil)
+}
+
+// call sends one request and decodes the answer into out, unless that is nil. It returns a *refusal for any answer
+// that is no success.
+func (c *client) call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.gateway+path, body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if secret != "" {
+		request.Header.Set("Authorization", "Bearer "+secret)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= 300 || response.StatusCode < 200 {
+		return &refusal{response.StatusCode, firstLine(data)}
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("the gateway's answer is not readable: %w", err)
+	}
+	return nil
+}
+
+// firstLine is what of a refusal's text people are shown.
+func firstLine(data []byte) string {
+	const longest = 200
+	line, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	if len(line) > longest {
+		line = line[:longest]
+	}
+	return strings.ToValidUTF8(line, "")
+}

@@ -1,0 +1,39 @@
+package agentrun
+
+import (
+	"io"
+	"time"
+)
+
+// Group names a process group as the state file does.
+type Group = processGroup
+
+// GroupOf returns the name of the process group that a process leads.
+func GroupOf(pid int) Group {
+	started, _ := startOf(pid)
+	return Group{PGID: pid, Started: started}
+}
+
+// StopLeftover is what an agent does with the group in its state file.
+func StopLeftover(g Group, agentID string) bool { return stopLeftover(g, agentID, time.Second) }
+
+// PrepareOnly starts a command up to where it waits to be recorded, and lets the agent die there. It returns when
+// that has ended.
+func PrepareOnly(argv []string) error {
+	p, err := prepare(argv, nil, io.Discard)
+	if err != nil {
+		return err
+	}
+	p.release.Close()
+	<-p.exited
+	return nil
+}
+
+// Tail returns what is reported of an output.
+func Tail(output ...string) string {
+	var t tail
+	for _, part := range output {
+		_, _ = t.Write([]byte(part))
+	}
+	return t.String()
+}

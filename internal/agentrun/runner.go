@@ -1,0 +1,185 @@
+package agentrun
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"switchyard/internal/supervise"
+	"switchyard/internal/yard"
+)
+
+const (
+	// stopGrace is how long the command has between SIGTERM and SIGKILL.
+	stopGrace = 10 * time.Second
+	// A command that ends by itself is started again after restartFirst at most, then after twice as long each time up
+	// to restartMax. One that ran for restartMax begins with restartFirst again.
+	restartFirst = 2 * time.Second
+	restartMax   = time.Minute
+)
+
+// place is where an agent works, zero for nowhere.
+type place struct{ project, url string }
+
+// runner runs the command where the agent is sent.
+type runner struct {
+	argv   []string // empty: there is nothing to run
+	env    []string
+	output io.Writer
+	file   *stateFile
+	log    *slog.Logger
+	grace  time.Duration
+
+	sent    chan struct{} // holds a value when want changed
+	changed chan struct{} // holds a value when state changed
+
+	mu     sync.Mutex
+	want   place
+	state  yard.AgentState
+	detail string // how the command ended last
+	tail   *tail  // what it said last
+}
+
+func newRunner(o Options, file *stateFile) *runner {
+	return &runner{
+		argv: o.Command, output: o.Output, file: file, log: o.Log, grace: stopGrace,
+		env: slices.DeleteFunc(slices.Clone(o.Environment), func(line string) bool {
+			name, _, _ := strings.Cut(line, "=") // our own secrets are not the command's
+			return strings.HasPrefix(name, "SWITCHYARD_") && strings.HasSuffix(name, "_TOKEN")
+		}),
+		sent: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		state: yard.AgentIdle, tail: &tail{},
+	}
+}
+
+// send sends the command to a place.
+func (r *runner) send(p place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.want != p {
+		r.want = p
+		notify(r.sent)
+	}
+}
+
+func (r *runner) wanted() place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.want
+}
+
+// status returns what a heartbeat says: the state, and in the detail how the command ended and the last lines of its output.
+func (r *runner) status() (yard.AgentState, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state, strings.Trim(r.detail+"\n"+r.tail.String(), "\n")
+}
+
+func (r *runner) set(state yard.AgentState, detail string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state != state || r.detail != detail {
+		r.state, r.detail = state, detail
+		notify(r.changed)
+	}
+}
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run follows the assignment until ctx ends; when it returns, no command runs any more.
+func (r *runner) run(ctx context.Context) {
+	r.stopLeftover()
+	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
+	for ctx.Err() == nil {
+		place := r.wanted()
+		if place.project == "" || len(r.argv) == 0 {
+			r.set(yard.AgentIdle, "")
+			backoff.Reset()
+			r.stay(ctx, place, nil)
+			continue
+		}
+		began := time.Now()
+		state, ending := r.runAt(ctx, place)
+		if ctx.Err() != nil || r.wanted() != place {
+			continue
+		}
+		if time.Since(began) >= restartMax {
+			backoff.Reset()
+		}
+		pause := backoff.Next()
+		r.log.WarnContext(ctx, "the command ended", "project", place.project, "ending", ending, "again_in", pause)
+		r.set(state, ending)
+		paused, cancel := context.WithTimeout(ctx, pause)
+		r.stay(paused, place, nil)
+		cancel()
+	}
+}
+
+// stay returns when the agent is sent elsewhere than p, when ended is closed, or when ctx ends.
+func (r *runner) stay(ctx context.Context, p place, ended <-chan struct{}) {
+	for r.wanted() == p {
+		select {
+		case <-r.sent:
+		case <-ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// runAt runs the command at a place until it ends by itself, the agent is sent elsewhere, or ctx ends. Nothing of its
+// process group is left then. It returns the state that follows and, in words, how it ended.
+func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) {
+	r.mu.Lock()
+	r.tail = &tail{}
+	out := io.MultiWriter(r.tail, r.output)
+	r.mu.Unlock()
+	env := append(slices.Clone(r.env),
+		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.who().ID)
+	p, err := prepare(r.argv, env, out)
+	if err != nil {
+		return yard.AgentFailed, "cannot start: " + err.Error()
+	}
+	err = r.file.update(func(s *state) { s.Command = p.group })
+	if err == nil {
+		err = p.begin()
+	}
+	if err != nil {
+		p.stop(r.grace)
+		return yard.AgentFailed, "cannot start: " + err.Error()
+	}
+	r.log.InfoContext(ctx, "the command runs", "project", at.project, "pid", p.group.PGID)
+	r.set(yard.AgentRunning, "")
+	r.stay(ctx, at, p.exited)
+	p.stop(r.grace)
+	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
+		r.log.ErrorContext(ctx, "the state file cannot be written", "error", err)
+	}
+	select {
+	case <-p.exited:
+	default:
+		return yard.AgentFailed, "cannot be killed"
+	}
+	if p.failed {
+		return yard.AgentFailed, p.status
+	}
+	return yard.AgentIdle, p.status
+}
+
+// stopLeftover ends the command of an agent that was killed.
+func (r *runner) stopLeftover() {
+	group := r.file.command()
+	if stopLeftover(group, r.file.who().ID, r.grace) {
+		r.log.Warn("ended a command that was left running", "pid", group.PGID)
+	}
+}

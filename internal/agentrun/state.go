@@ -1,0 +1,97 @@
+package agentrun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"switchyard/internal/files"
+)
+
+// identity is what joining gave the agent.
+type identity struct {
+	Gateway string `json:"gateway"` // where it joined
+	ID      string `json:"id"`
+	Label   string `json:"label"`
+	Secret  string `json:"secret"`
+}
+
+// state is the content of the state file.
+type state struct {
+	identity
+	// Command is the process group that runs the command, zero while none does: whoever finds it after a crash ends it.
+	Command processGroup `json:"command"`
+}
+
+// stateFile is the state in memory and in its file, which one agent at a time holds.
+type stateFile struct {
+	path string
+	mu   sync.Mutex // guards state and writing
+	state
+}
+
+// openState locks and reads the state file. It refuses one that another agent holds, or that cannot be read.
+func openState(path string) (file *stateFile, unlock func(), err error) {
+	unlock, err = files.TryLock(path)
+	if errors.Is(err, files.ErrLocked) {
+		return nil, nil, fmt.Errorf("another agent runs with %s: end it, or give this one its own --label or --state", path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file = &stateFile{path: path}
+	if err := file.load(); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return file, unlock, nil
+}
+
+func (f *stateFile) load() error {
+	if err := errors.Join(files.SweepOrphansLocked(f.path), files.Restrict(f.path)); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &f.state); err != nil {
+		return fmt.Errorf("%s is no agent's state file: %w", f.path, err)
+	}
+	return nil
+}
+
+// update changes the state and stores it.
+func (f *stateFile) update(change func(*state)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := f.state
+	change(&next)
+	data, err := json.MarshalIndent(next, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := files.WriteAtomic(f.path, append(data, '\n')); err != nil {
+		return err
+	}
+	f.state = next
+	return nil
+}
+
+func (f *stateFile) who() identity {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.identity
+}
+
+func (f *stateFile) command() processGroup {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Command
+}
