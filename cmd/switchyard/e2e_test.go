@@ -133,9 +133,9 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 	}
 	for name, tab := range map[string]*browsertest.Tab{"overview": overview, "events": events} {
 		for i := range 3 {
-			tab.WaitText(fmt.Sprintf("%d_story", i))
+			tab.WaitText(fmt.Sprintf("Story number %d", i))
 		}
-		seen := browsertest.Eval[int](tab, `document.querySelectorAll("[data-event]").length`)
+		seen := browsertest.Eval[int](tab, `document.querySelectorAll("li[id^=event-]").length`)
 		if seen != 6 {
 			t.Errorf("%s shows %d events, want each of the 6 once", name, seen)
 		}
