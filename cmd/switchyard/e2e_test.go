@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
+	"time"
 
 	"switchyard/internal/browsertest"
 )
@@ -57,15 +61,37 @@ func (b board) move(story int, from, to string) {
 	}
 }
 
-func (p *program) stream() []event {
-	p.t.Helper()
+// remote is a gateway or a project server that is asked for what it has.
+type remote struct {
+	t   *testing.T
+	url string
+}
+
+// get asks for a path and decodes the answer into v.
+func (s remote) get(path string, v any) {
+	s.t.Helper()
+	p := process{url: s.url}
+	status, text := p.do(s.t, "GET", path, "")
+	if err := json.Unmarshal([]byte(text), v); err != nil || status != 200 {
+		s.t.Fatalf("%s: %d, %v: %s", path, status, err, text)
+	}
+}
+
+func (s remote) feed() (events []event) {
+	s.t.Helper()
+	s.get("/api/events?since=0", &events)
+	return events
+}
+
+func (s remote) stream() []event {
+	s.t.Helper()
 	var all []event
 	for after := int64(0); ; {
 		var page struct {
 			Events []event `json:"events"`
 			Next   int64   `json:"next"`
 		}
-		p.get(fmt.Sprintf("/api/gateway/events?limit=1000&after=%d", after), &page)
+		s.get(fmt.Sprintf("/api/gateway/events?limit=1000&after=%d", after), &page)
 		if len(page.Events) == 0 {
 			return all
 		}
@@ -73,10 +99,33 @@ func (p *program) stream() []event {
 	}
 }
 
-func (p *program) feed() (events []event) {
-	p.t.Helper()
-	p.get("/api/events?since=0", &events)
-	return events
+func (s remote) register(name, url string) {
+	s.t.Helper()
+	p := process{url: s.url}
+	if status, text := p.do(s.t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":%q,"url":%q}`, name, url)); status != 200 {
+		s.t.Fatalf("registering: %d %s", status, text)
+	}
+}
+
+// killHard is kill -9.
+func (p *process) killHard() {
+	_ = p.Process.Kill()
+	<-p.ended
+}
+
+// until waits until holds is true.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatalf("did not come about: %s", what)
+		}
+	}
 }
 
 func freeAddress(t *testing.T) string {
@@ -90,114 +139,112 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
-	home := t.TempDir()
-	work := newBoard(t, filepath.Join(home, "alpha", ".huskies", "work"), 3)
-	up := launch(t, home, "up", "--listen", "localhost:0", work.dir)
+	dir := t.TempDir()
+	work := newBoard(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
+	up := start(t, switchyard(t, dir, "up", "--listen=localhost:0", work.dir))
+	gateway := remote{t, up.url}
 	var registry struct {
 		Active   string
 		Projects []struct{ Name, URL string }
 	}
-	up.get("/api/gateway", &registry)
+	gateway.get("/api/gateway", &registry)
 	if len(registry.Projects) != 1 || registry.Active != "alpha" || registry.Projects[0].Name != "alpha" {
 		t.Fatalf("registry %+v, want alpha alone and active", registry)
 	}
-	server := &program{t: t, url: registry.Projects[0].URL}
 	overview, events := browsertest.Open(t), browsertest.Open(t)
 	overview.Goto(up.url + "/")
 	events.Goto(up.url + "/events")
 	overview.WaitText("alpha")
 
+	var want []string
 	for i := range 3 {
-		work.move(i, "1_backlog", "2_current")
-		until(t, "the move in the stream", func() bool { return len(up.stream()) == 2*i+1 })
-		work.move(i, "2_current", "3_qa")
-		until(t, "the second move in the stream", func() bool { return len(up.stream()) == 2*i+2 })
-	}
-	for _, where := range []struct {
-		name string
-		list []event
-	}{{"project server", server.feed()}, {"merged stream", up.stream()}} {
-		if len(where.list) != 6 {
-			t.Errorf("%s has %d events, want 6", where.name, len(where.list))
-			continue
+		for _, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}} {
+			work.move(i, move[0], move[1])
+			want = append(want, fmt.Sprintf("%d_story: %s → %s", i, move[0], move[1]))
+			until(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
 		}
-		for i, e := range where.list {
-			want := fmt.Sprintf("%d_story: 1_backlog → 2_current", i/2)
-			if i%2 == 1 {
-				want = fmt.Sprintf("%d_story: 2_current → 3_qa", i/2)
-			}
-			if e.move() != want {
-				t.Errorf("%s: event %d is %s, want %s", where.name, i, e.move(), want)
-			}
+	}
+	for where, list := range map[string][]event{"project server": remote{t, registry.Projects[0].URL}.feed(), "stream": gateway.stream()} {
+		var got []string
+		for _, e := range list {
+			got = append(got, e.move())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q", where, got, want)
 		}
 	}
 	for name, tab := range map[string]*browsertest.Tab{"overview": overview, "events": events} {
 		for i := range 3 {
 			tab.WaitText(fmt.Sprintf("Story number %d", i))
 		}
-		seen := browsertest.Eval[int](tab, `document.querySelectorAll("li[id^=event-]").length`)
-		if seen != 6 {
+		tab.Wait(`document.querySelectorAll("li[id^=event-]").length >= 6`)
+		if seen := browsertest.Eval[int](tab, `document.querySelectorAll("li[id^=event-]").length`); seen != 6 {
 			t.Errorf("%s shows %d events, want each of the 6 once", name, seen)
 		}
 	}
-	if status := up.stop(); status != 0 {
+	if status, _ := up.stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 }
 
 func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
-	home := t.TempDir()
 	const moves = 200
-	work := newBoard(t, filepath.Join(home, "work"), moves)
-	server := launch(t, home, "project", "--name", "alpha", "--work", work.dir, "--listen", "127.0.0.1:0")
-	listen := freeAddress(t)
-	start := func() *program { return launch(t, home, "gateway", "--listen", listen, "--poll-interval", "100ms") }
-	gateway := start()
-	gateway.post("/api/gateway/projects", map[string]string{"name": "alpha", "url": server.url}, &struct{}{})
+	dir := t.TempDir()
+	work := newBoard(t, filepath.Join(dir, "work"), moves)
+	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen=127.0.0.1:0"))
+	held := remote{t, project.url}
+	address := freeAddress(t)
+	begin := func() (*process, remote) {
+		p := start(t, switchyard(t, dir, "gateway", "--listen="+address, "--poll-interval=100ms"))
+		return p, remote{t, p.url}
+	}
+	p, gateway := begin()
+	gateway.register("alpha", project.url)
 	for i := range moves {
 		work.move(i, "1_backlog", "2_current")
 		switch i % 50 {
 		case 20: // in the middle of what it reads
 			until(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
-			gateway.kill()
+			p.killHard()
 		case 35: // some moves later
-			gateway = start()
+			p, gateway = begin()
 		}
 	}
-	until(t, "all moves recorded", func() bool { return len(server.feed()) == moves })
+	until(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
 	until(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
-	sameEvents(t, gateway.stream(), server.feed())
+	sameEvents(t, gateway.stream(), held.feed())
 }
 
 func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
-	home := t.TempDir()
 	const moves = 200
-	work := newBoard(t, filepath.Join(home, "work"), moves)
-	listen := freeAddress(t)
-	start := func() *program {
-		return launch(t, home, "project", "--name", "alpha", "--work", work.dir, "--listen", listen)
+	dir := t.TempDir()
+	work := newBoard(t, filepath.Join(dir, "work"), moves)
+	address := freeAddress(t)
+	begin := func() (*process, remote) {
+		p := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen="+address))
+		return p, remote{t, p.url}
 	}
-	server := start()
-	gateway := launch(t, home, "gateway", "--listen", "localhost:0", "--poll-interval", "100ms")
-	gateway.post("/api/gateway/projects", map[string]string{"name": "alpha", "url": server.url}, &struct{}{})
+	p, held := begin()
+	gateway := remote{t, start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--poll-interval=100ms")).url}
+	gateway.register("alpha", held.url)
 	for i := range moves / 2 {
 		work.move(i, "1_backlog", "2_current")
 	}
-	until(t, "the first half recorded", func() bool { return len(server.feed()) == moves/2 })
+	until(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
 	until(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
 	before := gateway.stream()
-	server.kill()
+	p.killHard()
 	work.move(moves/2, "1_backlog", "2_current") // nobody looks: not news to the next one
-	server = start()
+	_, held = begin()
 	for i := moves/2 + 1; i < moves; i++ {
 		work.move(i, "1_backlog", "2_current")
 	}
-	held := moves/2 - 1
-	until(t, "the second half recorded", func() bool { return len(server.feed()) == held })
-	until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+held })
+	second := moves/2 - 1
+	until(t, "the second half recorded", func() bool { return len(held.feed()) == second })
+	until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
 	all := gateway.stream()
 	sameEvents(t, all[:moves/2], before)
-	sameEvents(t, all[moves/2:], server.feed())
+	sameEvents(t, all[moves/2:], held.feed())
 }
 
 // sameEvents reports where the stream is not the wanted events, each once and in their order, under increasing ids.
