@@ -27,21 +27,21 @@ type event struct {
 
 func (e event) move() string { return e.StoryID + ": " + e.FromStage + " → " + e.ToStage }
 
-// board is a work directory with stories in its backlog.
-type board struct {
+// stories is a work directory with stories in its backlog.
+type stories struct {
 	t   *testing.T
 	dir string
 }
 
-func newBoard(t *testing.T, dir string, stories int) board {
+func newStories(t *testing.T, dir string, count int) stories {
 	t.Helper()
-	b := board{t, dir}
+	b := stories{t, dir}
 	for _, stage := range []string{"1_backlog", "2_current", "3_qa"} {
 		if err := os.MkdirAll(filepath.Join(dir, stage), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range stories {
+	for i := range count {
 		text := fmt.Sprintf("---\nname: Story number %d\n---\n", i)
 		if err := os.WriteFile(b.path("1_backlog", i), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -50,11 +50,11 @@ func newBoard(t *testing.T, dir string, stories int) board {
 	return b
 }
 
-func (b board) path(stage string, story int) string {
+func (b stories) path(stage string, story int) string {
 	return filepath.Join(b.dir, stage, fmt.Sprintf("%d_story.md", story))
 }
 
-func (b board) move(story int, from, to string) {
+func (b stories) move(story int, from, to string) {
 	b.t.Helper()
 	if err := os.Rename(b.path(from, story), b.path(to, story)); err != nil {
 		b.t.Fatal(err)
@@ -140,7 +140,7 @@ func freeAddress(t *testing.T) string {
 
 func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 	dir := t.TempDir()
-	work := newBoard(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
+	work := newStories(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
 	up := start(t, switchyard(t, dir, "up", "--listen=localhost:0", work.dir))
 	gateway := remote{t, up.url}
 	var registry struct {
@@ -190,7 +190,7 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
 	const moves = 200
 	dir := t.TempDir()
-	work := newBoard(t, filepath.Join(dir, "work"), moves)
+	work := newStories(t, filepath.Join(dir, "work"), moves)
 	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen=127.0.0.1:0"))
 	held := remote{t, project.url}
 	address := freeAddress(t)
@@ -218,7 +218,7 @@ func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
 func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 	const moves = 200
 	dir := t.TempDir()
-	work := newBoard(t, filepath.Join(dir, "work"), moves)
+	work := newStories(t, filepath.Join(dir, "work"), moves)
 	address := freeAddress(t)
 	begin := func() (*process, remote) {
 		p := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen="+address))
