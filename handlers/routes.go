@@ -20,7 +20,9 @@ type Gateway struct {
 	Log     *slog.Logger
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
-	TeamChat   TeamChat
+	// Metrics counts what is served; nil counts where nobody else adds to it.
+	Metrics  *Metrics
+	TeamChat TeamChat
 	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
 	AdminToken yard.Secret
 	SessionKey []byte
@@ -32,23 +34,28 @@ type gateway struct {
 	errorWriter
 }
 
-// Handler returns the gateway's HTTP: first the request gets its id, then come the guards, the check of who asks, and the routes.
+// Handler returns the gateway's HTTP: first the request is counted and gets its id, then come the guards, the check of who asks, and the routes.
 func (g Gateway) Handler() http.Handler {
+	if g.Metrics == nil {
+		g.Metrics = NewMetrics()
+	}
 	h := &gateway{g, errorWriter{g.Log}}
 	a := newAccess(g)
 	c := newConsole(g.Service, a, h.errorWriter)
-	return identify(g.Log, guard(g.AllowHosts, navigationOnly(a.check(h.routes(c), c.page(c.logInFirst)))))
+	guarded := guard(g.AllowHosts, navigationOnly(a.check(h.routes(c), c.page(c.logInFirst))))
+	return observe(g.Metrics, g.Log, identify(g.Log, guarded))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
 func (g *gateway) routes(c *console) chi.Router {
 	r := chi.NewRouter()
-	r.Use(middleware.GetHead)
+	r.Use(noteRoute, middleware.GetHead)
 	r.NotFound(c.page(c.notFound))
 	r.MethodNotAllowed(methodNotAllowed(r))
 
 	r.Get("/healthz", g.healthz)
 	r.Get("/readyz", g.api(plainForm, g.readyz))
+	r.Get("/metrics", g.metrics)
 
 	r.Get("/gateway/mode", g.api(plainForm, g.mode))
 	r.Post("/gateway/tokens", g.api(plainForm, g.createToken))

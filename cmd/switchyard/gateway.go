@@ -34,7 +34,7 @@ func gatewayCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat))
+			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,9 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 			log.Warn("cannot tidy up", "error", err)
 		}
 	}
+	metrics := handlers.NewMetrics()
 	projects := upstream.NewClient(c.UpstreamTimeout)
+	projects.Observe = metrics.Call
 	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL})
 	options := service.Options{
 		Store: db, Log: log, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
@@ -125,6 +127,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		Service:    g.service,
 		Log:        log,
 		AllowHosts: c.AllowHosts,
+		Metrics:    metrics,
 		TeamChat:   chat,
 		AdminToken: c.AdminToken,
 		SessionKey: key,

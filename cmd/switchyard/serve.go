@@ -28,12 +28,17 @@ const (
 	maxHeader = 64 << 10
 )
 
-// newLogger returns a logger that writes to w as "text" or "json".
-func newLogger(w io.Writer, format string) *slog.Logger {
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, nil))
+// newLogger returns a logger that writes to w as "text" or "json" what is of the level ("info") or above.
+func newLogger(w io.Writer, format, level string) *slog.Logger {
+	var options slog.HandlerOptions
+	var least slog.Level
+	if least.UnmarshalText([]byte(level)) == nil { // the configuration lets nothing else through
+		options.Level = least
 	}
-	return slog.New(slog.NewTextHandler(w, nil))
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, &options))
+	}
+	return slog.New(slog.NewTextHandler(w, &options))
 }
 
 // listen opens the listeners of address (HOST:PORT). The name localhost is 127.0.0.1 and ::1, both on one port:

@@ -27,6 +27,7 @@ type Config struct {
 	BotConfig   string // file
 	Credentials string // file
 	LogFormat   string // text or json
+	LogLevel    string // debug, info, warn or error
 
 	PollInterval    time.Duration
 	UpstreamTimeout time.Duration

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,7 +71,11 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
-			usage: "log as `FORMAT` (text or json)", set: isLogFormat(&c.LogFormat),
+			usage: "log as `FORMAT` (text or json)", set: isOneOf(&c.LogFormat, "text", "json"),
+		},
+		{
+			flag: "log-level", env: "SWITCHYARD_LOG_LEVEL", key: "gateway.log_level", fallback: "info",
+			usage: "log what is of `LEVEL` (debug, info, warn or error) or above; debug has every request", set: isOneOf(&c.LogLevel, "debug", "info", "warn", "error"),
 		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
@@ -183,10 +188,10 @@ func isDuration(to *time.Duration) func([]string) error {
 	}
 }
 
-func isLogFormat(to *string) func([]string) error {
+func isOneOf(to *string, words ...string) func([]string) error {
 	return func(values []string) error {
-		if values[0] != "text" && values[0] != "json" {
-			return errors.New("must be text or json")
+		if !slices.Contains(words, values[0]) {
+			return errors.New("must be one of " + strings.Join(words, ", "))
 		}
 		*to = values[0]
 		return nil

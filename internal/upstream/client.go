@@ -33,6 +33,10 @@ var tiers = [...]struct{ size, places int }{
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
+	// Observe, when it is set, is told of each call that has ended, but not of one that its caller gave up.
+	// It must be set before the first call.
+	Observe func(project, kind string, err error)
+
 	http    *http.Client
 	timeout time.Duration
 	places  [len(tiers)]chan struct{} // hold a value for each place taken
@@ -66,6 +70,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // call is one GET of a project server.
 type call struct {
+	kind  string // for Observe
 	path  string // begins with a slash
 	query url.Values
 	etag  string        // sent as If-None-Match unless ""
@@ -88,7 +93,11 @@ func (c *Client) get(ctx context.Context, p yard.Project, call call, read func(a
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err, bounded.Err() != nil, c.timeout)
+	err = explain(err, bounded.Err() != nil, c.timeout)
+	if c.Observe != nil {
+		c.Observe(p.Name, call.kind, err)
+	}
+	return err
 }
 
 func (c *Client) do(ctx context.Context, cancel func(), p yard.Project, call call, read func(answer) error) error {

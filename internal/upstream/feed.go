@@ -26,7 +26,7 @@ func (c *Client) Feed(ctx context.Context, p yard.Project, since int64, wait tim
 	if wait > 0 {
 		query.Set("wait", wait.String())
 	}
-	err = c.get(ctx, p, call{path: "/api/events", query: query, wait: wait}, func(a answer) error {
+	err = c.get(ctx, p, call{kind: "feed", path: "/api/events", query: query, wait: wait}, func(a answer) error {
 		feed, err = decodeFeed(a.header, a.body)
 		return err
 	})

@@ -18,7 +18,7 @@ var errNoPipeline = yard.Errorf(yard.BadGateway, "answer is not a pipeline")
 // Pipeline asks a project server for its pipeline. known is its last answer or nil, and is returned itself when
 // nothing has changed since. Errors are BadGateway with a message for people, or ctx's own.
 func (c *Client) Pipeline(ctx context.Context, p yard.Project, known *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
-	ask := call{path: "/api/pipeline"}
+	ask := call{kind: "pipeline", path: "/api/pipeline"}
 	if known != nil {
 		ask.etag = known.ETag
 	}

@@ -1,0 +1,181 @@
+package handlers
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"switchyard/internal/yard"
+)
+
+// Metrics counts what a gateway does, for GET /metrics.
+type Metrics struct {
+	set *metrics.Set
+
+	mu        sync.Mutex
+	requests  map[requestKey]uint64
+	durations map[string]*metrics.Histogram // by route
+	calls     map[callKey]*calls
+}
+
+type requestKey struct {
+	route, method string
+	status        int
+}
+
+// callKey names what was asked of which project: "pipeline" or "feed".
+type callKey struct{ project, kind string }
+
+type calls struct {
+	all, failed uint64
+	up          bool // how the last one ended
+}
+
+// NewMetrics returns Metrics with nothing counted.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		set:       metrics.NewSet(),
+		requests:  map[requestKey]uint64{},
+		durations: map[string]*metrics.Histogram{},
+		calls:     map[callKey]*calls{},
+	}
+}
+
+// request counts an answered request. Paths without a route and unusual methods share a label each, so that callers
+// cannot make series.
+func (m *Metrics) request(route, method string, status int, took time.Duration) {
+	route = cmp.Or(route, "none")
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete:
+	default:
+		method = "other"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests[requestKey{route, method, status}]++
+	durations := m.durations[route]
+	if durations == nil {
+		durations = m.set.NewHistogram(series("switchyard_http_request_duration_seconds", "route", route))
+		m.durations[route] = durations
+	}
+	durations.Update(took.Seconds())
+}
+
+// Call counts a call of a project server that has ended: what was asked, and how it went.
+func (m *Metrics) Call(project, kind string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.calls[callKey{project, kind}]
+	if c == nil {
+		c = &calls{}
+		m.calls[callKey{project, kind}] = c
+	}
+	c.all++
+	if c.up = err == nil; !c.up {
+		c.failed++
+	}
+}
+
+// write writes what was counted, of projects only those that there still are.
+func (m *Metrics) write(w io.Writer, registry *yard.Registry) {
+	m.set.WritePrometheus(w)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range slices.SortedFunc(maps.Keys(m.requests), func(a, b requestKey) int {
+		return cmp.Or(cmp.Compare(a.route, b.route), cmp.Compare(a.method, b.method), cmp.Compare(a.status, b.status))
+	}) {
+		name := series("switchyard_http_requests_total", "route", k.route, "method", k.method, "status", strconv.Itoa(k.status))
+		metrics.WriteCounterUint64(w, name, m.requests[k])
+	}
+	maps.DeleteFunc(m.calls, func(k callKey, _ *calls) bool {
+		_, found := registry.Find(k.project)
+		return !found
+	})
+	for _, k := range slices.SortedFunc(maps.Keys(m.calls), func(a, b callKey) int {
+		return cmp.Or(cmp.Compare(a.project, b.project), cmp.Compare(a.kind, b.kind))
+	}) {
+		c := m.calls[k]
+		labels := []string{"project", k.project, "kind", k.kind}
+		metrics.WriteCounterUint64(w, series("switchyard_upstream_calls_total", labels...), c.all)
+		metrics.WriteCounterUint64(w, series("switchyard_upstream_failures_total", labels...), c.failed)
+		metrics.WriteGaugeUint64(w, series("switchyard_upstream_up", labels...), number(c.up))
+	}
+}
+
+// metrics writes the counted things and the state of the parts, in Prometheus' text form.
+func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	registry := g.Service.Registry()
+	g.Metrics.write(w, registry)
+	metrics.WriteGaugeUint64(w, "switchyard_projects", uint64(len(registry.Projects)))
+	metrics.WriteGaugeUint64(w, "switchyard_stream_last_event_id", uint64(g.Service.LastEventID()))
+	if lag, ok := g.streamLag(r); ok {
+		metrics.WriteGaugeFloat64(w, "switchyard_stream_lag_seconds", lag.Seconds())
+	}
+	g.writeAgents(w)
+	bot := g.Service.BotStatus()
+	for _, state := range []yard.BotState{yard.BotOff, yard.BotConnecting, yard.BotConnected, yard.BotFailed} {
+		metrics.WriteGaugeUint64(w, series("switchyard_bot_state", "state", string(state)), number(bot.State == state))
+	}
+	metrics.WriteGaugeUint64(w, "switchyard_store_up", number(g.Service.Ready(r.Context()) == nil))
+	metrics.WriteProcessMetrics(w)
+}
+
+// streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
+// of this machine.
+func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
+	events, err := g.Service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: 1})
+	if err != nil || len(events) == 0 {
+		return 0, false
+	}
+	return time.Duration(max(0, events[0].ReceivedAtMS-events[0].TimestampMS)) * time.Millisecond, true
+}
+
+func (g *gateway) writeAgents(w io.Writer) {
+	states, presences := map[yard.AgentState]uint64{}, map[yard.AgentPresence]uint64{}
+	for _, a := range g.Service.AllAgents() {
+		presences[a.Presence]++
+		if a.Presence == yard.AgentAlive {
+			states[a.State]++
+		}
+	}
+	for _, p := range []yard.AgentPresence{yard.AgentAlive, yard.AgentLeft, yard.AgentLost} {
+		metrics.WriteGaugeUint64(w, series("switchyard_agents", "presence", string(p)), presences[p])
+	}
+	for _, s := range []yard.AgentState{yard.AgentIdle, yard.AgentRunning, yard.AgentFailed} {
+		metrics.WriteGaugeUint64(w, series("switchyard_agents_alive", "state", string(s)), states[s])
+	}
+}
+
+// labelEscapes are those of Prometheus' text form.
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// series is a metric's name with labels, given as name, value, ….
+func series(name string, labels ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(labels); i += 2 {
+		separator := ","
+		if i == 0 {
+			separator = name + "{"
+		}
+		fmt.Fprintf(&b, `%s%s="%s"`, separator, labels[i], labelEscapes.Replace(labels[i+1]))
+	}
+	return b.String() + "}"
+}
+
+func number(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

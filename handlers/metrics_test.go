@@ -1,0 +1,121 @@
+package handlers_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/upstream"
+	"switchyard/internal/yard"
+)
+
+func TestMetrics(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	log := slog.New(slog.DiscardHandler)
+	counted := handlers.NewMetrics()
+	client := upstream.NewClient(time.Second)
+	client.Observe = counted.Call
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client, Bot: &fakeBot{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log, Metrics: counted}.Handler())
+	defer server.Close()
+	s := apiSite{t, svc, server.URL, db}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	s.add(`we"ird\`, upstreamServer(t, says(boardText)))
+	s.add("gone", closed.URL)
+	s.send("GET", "/api/gateway/pipeline", "")
+	s.send("POST", "/api/gateway/switch", "{}", "Sec-Fetch-Site", "cross-site")
+	s.send("GET", "/projects/first", "")
+	s.send("GET", "/projects/second", "")
+	s.send("GET", "/no/such/1", "")
+	s.send("BREW", "/no/such/2", "")
+	s.send("DELETE", "/api/gateway/projects/gone", "")
+	counted.Call("gone", "feed", errors.New("refused")) // a last call that ended after the removal
+	read := yard.FeedRead{ReceivedAtMS: 5500, Records: []yard.Record{{Type: "x", TimestampMS: 3000, JSON: []byte(`{"timestamp_ms":3000}`)}}}
+	read.Cursor.Project = "p"
+	if err := svc.RecordFeed(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	got := s.send("GET", "/metrics", "")
+	if !strings.HasPrefix(got.media, "text/plain; version=0.0.4") {
+		t.Errorf("type %s", got.media)
+	}
+	for _, want := range []string{
+		`switchyard_http_requests_total{route="/api/gateway/pipeline",method="GET",status="200"} 1`,
+		`switchyard_http_requests_total{route="/projects/{name}",method="GET",status="404"} 2`,
+		`switchyard_http_requests_total{route="none",method="other",status="404"} 1`,
+		`switchyard_http_requests_total{route="none",method="POST",status="403"} 1`,
+		`switchyard_http_request_duration_seconds_count{route="/api/gateway/pipeline"} 1`,
+		`switchyard_upstream_calls_total{project="we\"ird\\",kind="pipeline"} 1`,
+		`switchyard_upstream_failures_total{project="we\"ird\\",kind="pipeline"} 0`,
+		`switchyard_upstream_up{project="we\"ird\\",kind="pipeline"} 1`,
+		`switchyard_projects 1`,
+		`switchyard_stream_last_event_id 1`,
+		`switchyard_stream_lag_seconds 2.5`,
+		`switchyard_agents{presence="alive"} 0`,
+		`switchyard_bot_state{state="off"} `,
+		`switchyard_store_up 1`,
+		`process_resident_memory_bytes `,
+	} {
+		if !strings.Contains("\n"+got.body, "\n"+want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if strings.Contains(got.body, "gone") {
+		t.Error("a removed project is still there")
+	}
+	line := regexp.MustCompile(`^[a-z_]+(\{([a-zA-Z]+="([^"\\]|\\["\\n])*"(, ?)?)+\})? [-+0-9.eInfNa]+$`)
+	for text := range strings.Lines(got.body) {
+		if !line.MatchString(strings.TrimSuffix(text, "\n")) && !strings.HasPrefix(text, "#") {
+			t.Errorf("no metric: %s", text)
+		}
+	}
+}
+
+func TestAccessLogAtDebug(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var lines logBuffer
+	log := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
+	defer server.Close()
+	response, err := http.Get(server.URL + "/oauth/callback?code=c4nary&state=c4nary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	response.Body.Close()
+	await(t, func() bool { return strings.Contains(lines.String(), "msg=request") })
+	got := lines.String()
+	for _, want := range []string{"level=DEBUG", "id=" + response.Header.Get("X-Request-Id"), "method=GET", "path=/oauth/callback", "status=400", "took=", "bytes="} {
+		if !strings.Contains(got, want) {
+			t.Errorf("missing %s in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "c4nary") {
+		t.Errorf("the query was logged: %s", got)
+	}
+}
