@@ -28,7 +28,7 @@ func projectCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			log := newLogger(cmd.ErrOrStderr(), "text")
+			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			listeners, err := listen(log, c.Listen)
 			if err != nil {
 				return err

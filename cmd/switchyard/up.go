@@ -30,7 +30,7 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat))
+			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
 				return err
 			}

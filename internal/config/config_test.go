@@ -45,6 +45,7 @@ func TestDefaults(t *testing.T) {
 		BotConfig:       "/home/me/.config/switchyard/bot.toml",
 		Credentials:     "/home/me/.config/switchyard/credentials.json",
 		LogFormat:       "text",
+		LogLevel:        "info",
 		PollInterval:    2 * time.Second,
 		UpstreamTimeout: 2 * time.Second,
 		AgentTimeout:    45 * time.Second,
@@ -164,7 +165,7 @@ func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
 		{"[gateway]\nallow_hosts = ['a:80']", "2", "gateway.allow_hosts: "},
 		{"[gateway]\nallow_hosts = ['*.a']", "2", "gateway.allow_hosts: "},
 		{"[gateway]\nallow_hosts = ['']", "2", "gateway.allow_hosts: "},
-		{"[gateway]\nlog_format = 'xml'", "2", "gateway.log_format: must be text or json"},
+		{"[gateway]\nlog_format = 'xml'", "2", "gateway.log_format: must be one of text, json"},
 		{"[gateway]\nlistn = 'a'", "2", "gateway.listn: is no known key"},
 		{"[gateway]\nconfig = 'a'", "2", "gateway.config: is no known key"},
 		{"listen = 'localhost:1'", "1", "listen: is no known key"},
@@ -296,7 +297,7 @@ func TestTheExampleFile(t *testing.T) {
 	}
 	for what, c := range map[string]struct{ got, want any }{
 		"listen": {got.Listen, plain.Listen}, "data": {got.Data, plain.Data}, "bot_config": {got.BotConfig, plain.BotConfig},
-		"credentials": {got.Credentials, plain.Credentials}, "log_format": {got.LogFormat, plain.LogFormat},
+		"credentials": {got.Credentials, plain.Credentials}, "log_format": {got.LogFormat, plain.LogFormat}, "log_level": {got.LogLevel, plain.LogLevel},
 		"poll_interval": {got.PollInterval, plain.PollInterval}, "upstream_timeout": {got.UpstreamTimeout, plain.UpstreamTimeout},
 		"agent_timeout": {got.AgentTimeout, plain.AgentTimeout}, "join_token_ttl": {got.JoinTokenTTL, plain.JoinTokenTTL},
 		"team_api_url": {got.Bot.TeamAPIURL, plain.Bot.TeamAPIURL},
