@@ -33,10 +33,11 @@ var errChanged = errors.New("the project has changed")
 // follower reads the feed of one project under one URL.
 type follower struct {
 	Options
-	project yard.Project
-	failing bool
-	retry   supervise.Backoff
-	refused map[uint64]bool // hashes of the refused records that were logged
+	project  yard.Project
+	position *position // nil until it was loaded, or when the store may know better
+	failing  bool
+	retry    supervise.Backoff
+	refused  map[uint64]bool // hashes of the refused records that were logged
 }
 
 func newFollower(o Options, project yard.Project) *follower {
@@ -47,8 +48,9 @@ func newFollower(o Options, project yard.Project) *follower {
 	}
 }
 
-// run follows until ctx ends. After any failure it begins anew, with the position that is stored.
+// run follows until ctx ends. After any failure it begins anew, after a pause.
 func (f *follower) run(ctx context.Context) error {
+	f.position = nil
 	for {
 		began := time.Now()
 		err := f.follow(ctx)
@@ -68,11 +70,14 @@ func (f *follower) run(ctx context.Context) error {
 
 // follow reads and records until something fails.
 func (f *follower) follow(ctx context.Context) error {
-	cursors, err := f.Service.FeedCursors(ctx, f.project.Name)
-	if err != nil {
-		return err
+	if f.position == nil {
+		cursors, err := f.Service.FeedCursors(ctx, f.project.Name)
+		if err != nil {
+			return err
+		}
+		f.position = newPosition(f.project, cursors)
 	}
-	position := newPosition(f.project, cursors)
+	position := f.position
 	var wait time.Duration // none at first: whether the server still has the same buffer must be known at once
 	var opened time.Time   // when this server's current buffer was first read
 	for {
@@ -88,7 +93,8 @@ func (f *follower) follow(ctx context.Context) error {
 			continue
 		}
 		before := position.cursor
-		if err := f.record(ctx, position, answer); err != nil {
+		if err := f.record(ctx, answer); err != nil {
+			f.position = nil // whether it was stored is not certain
 			return err
 		}
 		f.succeeded(ctx)
@@ -118,7 +124,8 @@ func (f *follower) follow(ctx context.Context) error {
 }
 
 // record stores what the answer brings and moves the position.
-func (f *follower) record(ctx context.Context, position *position, answer yard.FeedAnswer) error {
+func (f *follower) record(ctx context.Context, answer yard.FeedAnswer) error {
+	position := f.position
 	f.logRefused(ctx, answer)
 	if position.repeats(answer) {
 		return nil
