@@ -53,7 +53,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return runE(cmd, args)
 		}
 	}
-	err := root.ExecuteContext(ctx)
+	err := usagef("a command is needed; 'switchyard help' lists them")
+	if len(args) > 0 {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return exitClean
 	}
@@ -87,9 +90,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:       true,
 		DisableSuggestions: true,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("a command is needed; 'switchyard help' lists them")
-		},
 	}
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
