@@ -62,7 +62,7 @@ func agentCommand() *cobra.Command {
 				},
 				Rejoin:  given != "",
 				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(),
-				Log: newLogger(cmd.ErrOrStderr(), "text"),
+				Log: newLogger(cmd.ErrOrStderr(), "text", "info"),
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)
