@@ -3,6 +3,7 @@
 
 TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
+export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
 .PHONY: help build run generate test bench check clean
 .DEFAULT_GOAL := help

@@ -144,6 +144,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 		loops.Go(l.name, l.run)
 	}
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
+	notifyReady()
 	err := serve(ctx, g.log, g.listeners, g.handler.Handler())
 	cancel()
 	await(g.log, loops)
