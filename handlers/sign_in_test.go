@@ -575,11 +575,11 @@ func FuzzCallback(f *testing.F) {
 	titles := map[string]bool{"Authentication Failed": true, "Missing Code": true, "Missing State": true, "Invalid State": true}
 	scripts := strings.Count(s.get(f, "/callback").body, "<script")
 	f.Fuzz(func(t *testing.T, query string) {
-		u := url.URL{Path: "/callback", RawQuery: query}
-		if _, err := http.NewRequest(http.MethodGet, s.url+u.String(), nil); err != nil || strings.ContainsAny(query, "#\r\n") || len(query) > 100_000 {
-			return // no client can send it
+		unsendable := func(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }
+		if _, err := url.Parse("/callback?" + query); err != nil || strings.ContainsFunc(query, unsendable) || len(query) > 100_000 {
+			return
 		}
-		a := s.get(t, u.String())
+		a := s.get(t, "/callback?"+query)
 		headings := heading.FindAllStringSubmatch(a.body, -1)
 		if a.StatusCode != http.StatusBadRequest || len(headings) != 1 || !titles[headings[0][1]] {
 			t.Errorf("answer = %d with headings %q", a.StatusCode, headings)
