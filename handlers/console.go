@@ -81,9 +81,6 @@ func (c *console) notFound(w http.ResponseWriter, r *http.Request) error {
 
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.
 func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
-	registry := c.service.Registry()
-	f.Projects, f.Active = registry.Projects, registry.Active
-	f.SignIn = c.service.SignInStatus()
 	if f.Notice.Text == "" {
 		f.Notice = c.notices.take(w, r)
 	}

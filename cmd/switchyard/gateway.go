@@ -109,6 +109,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	}
 	if provider := signin.Config(c.SignIn); provider.Complete() {
 		options.Provider = signin.New(provider, log)
+	} else if provider != (signin.Config{}) {
+		log.Warn("sign-in is not set up: authorize_url, token_url, client_id and product are all needed")
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return nil, fmt.Errorf("database %s: %w", c.Data, err)

@@ -132,7 +132,7 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	address, _, _ := strings.Cut(callback, "?")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, `<!doctype html><title>Provider</title><h1>Provider</h1><a id="allow" href="%s">Allow</a> <a id="deny" href="%s">Deny</a>`,
+	fmt.Fprintf(w, `<!doctype html><link rel="icon" href="data:,"><title>Provider</title><h1>Provider</h1><a id="allow" href="%s">Allow</a> <a id="deny" href="%s">Deny</a>`,
 		html.EscapeString(callback), html.EscapeString(address+"?error=access_denied&error_description=The+person+said+no"))
 }
 

@@ -1,0 +1,91 @@
+package handlers_test
+
+import (
+	"strings"
+	"testing"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/signintest"
+)
+
+func TestSigningInAndOutInABrowser(t *testing.T) {
+	s := newSignInSite(t, signintest.New(t))
+	tab := browsertest.Open(t)
+	tab.Goto("http://localhost:" + s.port + "/events")
+
+	tab.Find("link", "Sign in").Click()
+	tab.Find("link", "Allow").Click()
+	tab.Find("heading", "Authenticated!")
+	tab.WaitText("Signed in, 59\u00a0min")
+	if html := browsertest.Eval[string](tab, "document.documentElement.outerHTML"); strings.Contains(html, "canary") {
+		t.Errorf("the page holds a secret: %s", html)
+	}
+	if !s.status(t).Authenticated {
+		t.Error("not signed in")
+	}
+
+	tab.Find("link", "Back to Overview").Click()
+	tab.Find("heading", "Overview")
+	tab.WaitText("Signed in, 59\u00a0min")
+	tab.Find("link", "Events").Click()
+	tab.Find("heading", "Events")
+	tab.Find("button", "Sign out").Click()
+	tab.WaitText("Signed out.")
+	tab.Find("link", "Sign in")
+	if path := browsertest.Eval[string](tab, "location.pathname"); path != "/events" {
+		t.Errorf("the page is %s now", path)
+	}
+	if s.status(t).Authenticated {
+		t.Error("still signed in")
+	}
+}
+
+func TestADeniedSignInInABrowser(t *testing.T) {
+	s := newSignInSite(t, signintest.New(t))
+	tab := browsertest.Open(t)
+	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
+	tab.Find("link", "Deny").Click()
+	tab.Find("heading", "Authentication Failed")
+	tab.WaitText("The person said no")
+	tab.Find("link", "Try again").Click()
+	tab.Find("link", "Allow").Click()
+	tab.Find("heading", "Authenticated!")
+	tab.Complaints() // of the status 400
+}
+
+func TestPastingWithoutScriptsInABrowser(t *testing.T) {
+	s := newSignInSite(t, signintest.New(t))
+	tab := browsertest.Open(t)
+	tab.Scripts(false)
+	tab.Goto("http://localhost:" + s.port + "/events")
+	tab.Find("link", "Paste code").Click()
+	tab.Find("heading", "Paste code")
+	callback := s.provider.Approve(t, browsertest.Eval[string](tab, "document.getElementById('address').textContent"))
+
+	tab.Find("textbox", "Callback address or code").Type("no callback")
+	tab.Find("button", "Finish").Click()
+	tab.WaitText("neither a callback address nor a code")
+	tab.Complaints() // of the status 400
+
+	tab.Find("textbox", "Callback address or code").Type(callback)
+	tab.Find("button", "Finish").Click()
+	tab.Find("heading", "Authenticated!")
+	tab.Find("button", "Sign out").Click()
+	tab.Find("link", "Sign in")
+}
+
+func TestPagesOfTheSignInFitASmallScreen(t *testing.T) {
+	site := newSignInSite(t, signintest.New(t))
+	bare := newSignInSite(t, nil)
+	tab := browsertest.Open(t)
+	for _, address := range []string{site.url + "/sign-in", site.url + "/callback?error=e&error_description=" + strings.Repeat("x", 512), bare.url + "/oauth/authorize"} {
+		for _, width := range []int64{360, 1280} {
+			tab.Size(width, 800)
+			tab.Goto(address)
+			if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {
+				t.Errorf("%s is %d pixels wide on a screen of %d", address, wide, width)
+			}
+		}
+	}
+	tab.Complaints() // of the statuses 400 and 503
+}
