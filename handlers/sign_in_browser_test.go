@@ -15,6 +15,7 @@ func TestSigningInAndOutInABrowser(t *testing.T) {
 
 	tab.Find("link", "Sign in").Click()
 	tab.Find("link", "Allow").Click()
+	tab.WaitText("Login successful, the tab can be closed.")
 	tab.Find("heading", "Authenticated!")
 	tab.WaitText("Signed in, 59\u00a0min")
 	if html := browsertest.Eval[string](tab, "document.documentElement.outerHTML"); strings.Contains(html, "canary") {
@@ -45,10 +46,11 @@ func TestADeniedSignInInABrowser(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
 	tab.Find("link", "Deny").Click()
-	tab.Find("heading", "Authentication Failed")
 	tab.WaitText("The person said no")
+	tab.Find("heading", "Authentication Failed")
 	tab.Find("link", "Try again").Click()
 	tab.Find("link", "Allow").Click()
+	tab.WaitText("Login successful, the tab can be closed.")
 	tab.Find("heading", "Authenticated!")
 	tab.Complaints() // of the status 400
 }
@@ -59,7 +61,7 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 	tab.Scripts(false)
 	tab.Goto("http://localhost:" + s.port + "/events")
 	tab.Find("link", "Paste code").Click()
-	tab.Find("heading", "Paste code")
+	tab.WaitText("Open this address in any browser")
 	callback := s.provider.Approve(t, browsertest.Eval[string](tab, "document.getElementById('address').textContent"))
 
 	tab.Find("textbox", "Callback address or code").Type("no callback")
@@ -69,8 +71,10 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 
 	tab.Find("textbox", "Callback address or code").Type(callback)
 	tab.Find("button", "Finish").Click()
+	tab.WaitText("Login successful, the tab can be closed.")
 	tab.Find("heading", "Authenticated!")
 	tab.Find("button", "Sign out").Click()
+	tab.WaitText("Signed out.")
 	tab.Find("link", "Sign in")
 }
 

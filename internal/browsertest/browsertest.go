@@ -23,6 +23,9 @@ import (
 // patience is how long a page has to become as it should. It only passes whole where a test fails.
 const patience = 15 * time.Second
 
+// glance is how long one look at the page may take. While one page gives way to the next an answer may never come.
+const glance = time.Second
+
 // Tab is a browser tab of a browser of its own. What cannot be done fails the test.
 type Tab struct {
 	testing.TB
@@ -151,7 +154,9 @@ func Eval[T any](t *Tab, expression string) T {
 func (t *Tab) Wait(expression string) {
 	t.Helper()
 	t.until(expression, func() bool {
-		holds, err := chromedp.Run(t.ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		ctx, cancel := context.WithTimeout(t.ctx, glance)
+		defer cancel()
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
 		return err == nil && holds // between two pages there is nothing to ask
 	})
 }
@@ -171,7 +176,9 @@ func (t *Tab) until(what string, holds func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			page, _ := chromedp.Run(t.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+			ctx, cancel := context.WithTimeout(t.ctx, glance)
+			defer cancel()
+			page, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
 			t.Fatalf("did not come about: %s\n%s", what, page)
 		}
 	}
@@ -186,27 +193,46 @@ type Thing struct {
 // All returns everything on the page that has this role and accessible name and is shown to assistive technology.
 func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
-	var things []Thing
-	root := call(t, dom.GetDocument, dom.GetDocumentParams{}).Root
-	found := call(t, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
-		BackendNodeID: root.BackendNodeID, Role: role, AccessibleName: name,
-	})
-	for _, node := range found.Nodes {
-		if node.Ignored {
-			continue
-		}
-		object := call(t, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node.BackendDOMNodeID}).Object
-		things = append(things, Thing{t, object.ObjectID})
+	things, err := t.query(role, name)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return things
 }
 
+func (t *Tab) query(role, name string) (things []Thing, err error) {
+	ctx, cancel := context.WithTimeout(t.ctx, glance)
+	defer cancel()
+	document, err := chromedp.Call(ctx, dom.GetDocument, dom.GetDocumentParams{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
+		BackendNodeID: document.Root.BackendNodeID, Role: role, AccessibleName: name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range found.Nodes {
+		if node.Ignored {
+			continue
+		}
+		resolved, err := chromedp.Call(ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node.BackendDOMNodeID})
+		if err != nil {
+			return nil, err
+		}
+		things = append(things, Thing{t, resolved.Object.ObjectID})
+	}
+	return things, nil
+}
+
 // Find waits for the first thing on the page that has this role and accessible name.
+// After a form was sent without scripts, WaitText first: Chromium may not answer if it is asked for roles just then.
 func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
 	t.until(role+" "+name, func() bool {
-		things = t.All(role, name)
+		things, _ = t.query(role, name) // between two pages there is nothing to ask
 		return len(things) > 0
 	})
 	return things[0]
