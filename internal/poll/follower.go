@@ -33,6 +33,7 @@ var errChanged = errors.New("the project has changed")
 // follower reads the feed of one project under one URL.
 type follower struct {
 	Options
+	turns    turns
 	project  yard.Project
 	position *position // nil until it was loaded, or when the store may know better
 	failing  bool
@@ -40,9 +41,9 @@ type follower struct {
 	refused  map[uint64]bool // hashes of the refused records that were logged
 }
 
-func newFollower(o Options, project yard.Project) *follower {
+func newFollower(o Options, t turns, project yard.Project) *follower {
 	return &follower{
-		Options: o, project: project,
+		Options: o, turns: t, project: project,
 		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
 		refused: map[uint64]bool{},
 	}
@@ -77,25 +78,17 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 		f.position = newPosition(f.project, cursors)
 	}
-	position := f.position
 	var wait time.Duration // none at first: whether the server still has the same buffer must be known at once
 	var opened time.Time   // when this server's current buffer was first read
 	for {
-		began := time.Now()
-		since := position.since()
-		answer, err := f.Feeds.Feed(ctx, f.project, since, wait)
+		began, before := time.Now(), f.position.cursor
+		answer, continued, err := f.read(ctx, wait)
 		if err != nil {
 			return err
 		}
-		if !position.continues(answer, since) {
-			position.restart()
+		if !continued {
 			wait = 0
 			continue
-		}
-		before := position.cursor
-		if err := f.record(ctx, answer); err != nil {
-			f.position = nil // whether it was stored is not certain
-			return err
 		}
 		f.succeeded(ctx)
 
@@ -106,7 +99,7 @@ func (f *follower) follow(ctx context.Context) error {
 		switch {
 		case answer.Instance == "":
 		case newBuffer && began.Sub(opened) > f.Interval,
-			!newBuffer && position.cursor.Since > before.Since,
+			!newBuffer && f.position.cursor.Since > before.Since,
 			!newBuffer && wait == 0:
 			pause = minPause
 		}
@@ -121,6 +114,35 @@ func (f *follower) follow(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// read asks for what follows the position and stores it. It returns false when the server has another buffer now, which the
+// next read takes from its beginning.
+func (f *follower) read(ctx context.Context, wait time.Duration) (answer yard.FeedAnswer, continued bool, err error) {
+	answered := func() {}
+	if wait == 0 {
+		turn, err := f.turns.take(ctx)
+		if err != nil {
+			return answer, false, err
+		}
+		defer turn.give()
+		answered = turn.answered
+	}
+	since := f.position.since()
+	answer, err = f.Feeds.Feed(ctx, f.project, since, wait)
+	answered()
+	if err != nil {
+		return answer, false, err
+	}
+	if !f.position.continues(answer, since) {
+		f.position.restart()
+		return answer, false, nil
+	}
+	if err := f.record(ctx, answer); err != nil {
+		f.position = nil // whether it was stored is not certain
+		return answer, false, err
+	}
+	return answer, true, nil
 }
 
 // record stores what the answer brings and moves the position.

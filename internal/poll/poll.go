@@ -41,10 +41,13 @@ type Options struct {
 }
 
 // Poller follows the feeds of all projects of the registry.
-type Poller struct{ o Options }
+type Poller struct {
+	o     Options
+	turns turns
+}
 
 // New returns a Poller over what o holds.
-func New(o Options) *Poller { return &Poller{o} }
+func New(o Options) *Poller { return &Poller{o, make(turns, maxTurns)} }
 
 // running is a follower at work.
 type running struct {
@@ -69,7 +72,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			if _, runs := followers[name]; runs {
 				continue
 			}
-			follower := newFollower(p.o, project)
+			follower := newFollower(p.o, p.turns, project)
 			own, cancel := context.WithCancel(ctx)
 			r := running{project, cancel, make(chan struct{})}
 			followers[name] = r

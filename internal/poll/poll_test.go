@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -509,6 +510,36 @@ func TestPollerEndsWithItsContext(t *testing.T) {
 				t.Errorf("took %v to end", took)
 			}
 			y.start()
+		}
+	})
+}
+
+func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.T) {
+	following(t, newServer("i", 10), func(y *yardOf) {
+		var now, most atomic.Int64
+		var projects []yard.Project
+		for i := range 200 {
+			s := newServer("i", 10)
+			s.hanging = i%2 == 0
+			s.beforeReply = func(context.Context) {
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(10 * time.Millisecond)
+				now.Add(-1)
+			}
+			p := yard.Project{Name: fmt.Sprintf("p%03d", i), URL: fmt.Sprint("http://p", i)}
+			y.add(p.URL, s)
+			projects = append(projects, p)
+		}
+		began := time.Now()
+		y.register(projects...)
+		for y.stored() < 1+100 {
+			y.pass(10 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("100 feeds took %v beside 100 servers that hang", took)
+		}
+		if n := most.Load(); n > 32 || n < 8 {
+			t.Errorf("%d read at a time, want 32 at most", n)
 		}
 	})
 }
