@@ -222,7 +222,7 @@ func TestSignalsEndAGatewayCleanly(t *testing.T) {
 			}
 			p.do(t, "GET", "/healthz", "") // behind the others on the wire, most likely
 			status, took := p.stop(t, signal)
-			if status != 0 || took > 3*time.Second {
+			if status != 0 || took > 5*time.Second {
 				t.Errorf("ended with %d after %v, want 0 at once; %s", status, took, &p.stderr)
 			}
 			waiting.Wait()
@@ -247,7 +247,7 @@ func TestAStopWaitsForRequestsTenSecondsAtMost(t *testing.T) {
 	t.Parallel()
 	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
 	p.hold(t)
-	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 10500*time.Millisecond || took < 5*time.Second {
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 11*time.Second || took < 5*time.Second {
 		t.Errorf("ended with %d after %v, want 0 after almost 10 s", status, took)
 	}
 }
@@ -260,7 +260,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.refuses(t)
-	if _, took := p.stop(t, syscall.SIGTERM); took > time.Second {
+	if _, took := p.stop(t, syscall.SIGTERM); took > 4*time.Second {
 		t.Errorf("ended after %v, want at once", took)
 	}
 }
@@ -279,7 +279,7 @@ func TestHeadersMustArriveWithinTenSeconds(t *testing.T) {
 	}
 	conn.SetReadDeadline(begin.Add(15 * time.Second))
 	_, err = io.Copy(io.Discard, conn)
-	if took := time.Since(begin); err != nil || took > 11*time.Second {
+	if took := time.Since(begin); err != nil || took > 13*time.Second {
 		t.Errorf("cut off after %v, %v; want 10 s", took, err)
 	}
 }

@@ -111,7 +111,7 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 	// What was registered otherwise, and what is active, stays.
 	p.do(t, "POST", "/api/gateway/projects", `{"name":"far","url":"http://192.0.2.1:1"}`)
 	p.do(t, "POST", "/api/gateway/switch", `{"project":"alpha"}`)
-	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 3*time.Second {
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 5*time.Second {
 		t.Errorf("ended with %d after %v, want 0 at once; %s", status, took, &p.stderr)
 	}
 	p = up()
