@@ -14,10 +14,7 @@ func guard(allowedHosts []string, next http.Handler) http.Handler {
 	allowed := hostSet(allowedHosts)
 	crossOrigin := http.NewCrossOriginProtection() // no bypass patterns, ever
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Referrer-Policy", "same-origin")
-		header.Set("Content-Security-Policy", contentSecurityPolicy)
+		w.Header()["X-Content-Type-Options"] = noSniff
 		if !allowed.has(r.Host) {
 			plainForm(w, http.StatusForbidden, "this host name is not served here; allow it with --allow-host")
 			return
@@ -29,6 +26,23 @@ func guard(allowedHosts []string, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// pageHeaders sets what browsers must know of a server that has pages.
+func pageHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header["Referrer-Policy"] = sameOrigin
+		header["Content-Security-Policy"] = contentPolicy
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Headers that are on every answer. Each is assigned as it is: making a list of one value anew takes an allocation.
+var (
+	noSniff       = []string{"nosniff"}
+	sameOrigin    = []string{"same-origin"}
+	contentPolicy = []string{contentSecurityPolicy}
+)
 
 // contentSecurityPolicy holds for every answer: scripts, styles and calls come from this origin only, nothing is
 // inline, nobody frames the console.
@@ -55,8 +69,9 @@ func (h hosts) has(host string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || h[host] {
 		return true
 	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || h[host]
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
 }

@@ -89,10 +89,17 @@ func requestID(ctx context.Context) string {
 
 // identify gives each request an id, and turns a panic into a 500 that names it.
 func identify(log *slog.Logger, next http.Handler) http.Handler {
+	next = rescue(log, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
 		w.Header().Set("X-Request-Id", id)
-		r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+	})
+}
+
+// rescue turns a panic into a 500 that names the request's id, which it gives to one that has none.
+func rescue(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			cause := recover()
 			if cause == nil {
@@ -100,6 +107,11 @@ func identify(log *slog.Logger, next http.Handler) http.Handler {
 			}
 			if cause == http.ErrAbortHandler {
 				panic(cause)
+			}
+			id := requestID(r.Context())
+			if id == "" {
+				id = rand.Text()
+				w.Header().Set("X-Request-Id", id)
 			}
 			log.ErrorContext(r.Context(), "panic", "id", id, "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
 			plainForm(w, http.StatusInternalServerError, "internal error, request "+id)

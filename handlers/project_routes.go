@@ -3,10 +3,6 @@ package handlers
 import (
 	"log/slog"
 	"net/http"
-	"time"
-
-	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/internal/board"
 	"switchyard/internal/feed"
@@ -33,28 +29,36 @@ type project struct {
 	pipeline pipelineCache
 }
 
-// Handler returns the project server's HTTP: first the request gets its id, then come the guards, then the routes.
+// Handler returns the project server's HTTP: first come the guards, then the token, then the routes. It does without
+// a router and without an id for each request: the feed is asked all the time, and there is nothing to tell apart.
 func (p Project) Handler() http.Handler {
 	h := &project{Project: p, errorWriter: errorWriter{p.Log}, instance: []string{p.Feed.Instance()}}
-	return identify(p.Log, guard(p.AllowHosts, h.authenticate(h.limit(h.routes()))))
-}
-
-// routes is the whole route table. GET routes answer HEAD as well.
-func (p *project) routes() chi.Router {
-	r := chi.NewRouter()
-	r.Use(middleware.GetHead)
-	r.NotFound(notFound)
-	r.MethodNotAllowed(methodNotAllowed(r))
-
-	r.Get(projectHealth, p.healthz)
-	r.Get("/api/events", p.api(plainForm, p.events))
-	r.Get("/api/pipeline", p.board)
-
-	return r
+	return rescue(p.Log, guard(p.AllowHosts, h.authenticate(h.routes())))
 }
 
 // projectHealth is open to whom watches over the process; it tells nothing of the project.
 const projectHealth = "/healthz"
+
+// routes is the whole route table. Each route takes GET and HEAD.
+func (p *project) routes() http.Handler {
+	routes := map[string]http.HandlerFunc{
+		projectHealth:   p.healthz,
+		"/api/events":   p.api(plainForm, p.events),
+		"/api/pipeline": p.board,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route, ok := routes[r.URL.Path]
+		switch {
+		case !ok:
+			notFound(w, r)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			plainForm(w, http.StatusMethodNotAllowed, "method not allowed")
+		default:
+			route(w, r)
+		}
+	})
+}
 
 func (p *project) authenticate(next http.Handler) http.Handler {
 	if p.Token == "" {
@@ -62,23 +66,11 @@ func (p *project) authenticate(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, ok := bearerToken(r)
-		if routePath(r) != projectHealth && !(ok && matchesToken(token, p.Token)) {
+		if r.URL.Path != projectHealth && !(ok && matchesToken(token, p.Token)) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			plainForm(w, http.StatusUnauthorized, "the project's token is needed")
 			return
 		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// answerLimit is how long an answer may take: the longest wait and half a minute for a slow reader.
-const answerLimit = maxWait + 30*time.Second
-
-// limit cuts off a reader that would hold an answer for longer than answerLimit.
-func (p *project) limit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Its error means that there is no connection: then nobody can hold it.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerLimit))
 		next.ServeHTTP(w, r)
 	})
 }
