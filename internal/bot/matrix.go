@@ -33,6 +33,7 @@ type matrix struct {
 	mu      sync.Mutex
 	client  *matrixClient
 	session matrixSession
+	stored  string // session as the store has it
 	note    string // what became of the last invitation that was not taken
 }
 
@@ -104,13 +105,17 @@ func (m *matrix) load(ctx context.Context) (matrixSession, error) {
 // change applies f to the session and stores it, even as the bot ends.
 func (m *matrix) change(ctx context.Context, f func(*matrixSession)) error {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	f(&m.session)
 	text, err := json.Marshal(m.session)
-	m.mu.Unlock()
-	if err != nil {
+	if err != nil || string(text) == m.stored {
 		return err
 	}
-	return m.state.SetState(context.WithoutCancel(ctx), m.Account(), string(text))
+	if err := m.state.SetState(context.WithoutCancel(ctx), m.Account(), string(text)); err != nil {
+		return err
+	}
+	m.stored = string(text)
+	return nil
 }
 
 func (m *matrix) mac(token string) string {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,22 +18,8 @@ import (
 	"switchyard/internal/yard"
 )
 
-// maxAnswer bounds an answer of a chat server, in bytes. A sync of many rooms is the largest.
-const maxAnswer = 16 << 20
-
-// callLimit bounds a call of a chat server, in which a homeserver may have to ask others.
-const callLimit = 60 * time.Second
-
 // defaultRetry is the pause after a refusal for too many calls that names none.
 const defaultRetry = 5 * time.Second
-
-// newHTTPClient returns the client for a chat server. It follows no redirects, which would carry secrets elsewhere.
-func newHTTPClient() *http.Client {
-	return &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // matrixClient makes calls of the Matrix client-server API. It knows no session.
 type matrixClient struct {
@@ -136,23 +121,6 @@ func obeying(ctx context.Context, call func() error) error {
 			return err
 		}
 	}
-}
-
-// unreachable says why there was no answer, without the address, which the error of net/http holds in full.
-func unreachable(err error, host string) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	var lookup *net.DNSError
-	reason := err.Error()
-	switch {
-	case errors.As(err, &lookup):
-		reason = "there is no such host"
-	case errors.Is(err, context.DeadlineExceeded):
-		reason = "it takes too long"
-	}
-	return yard.WrapError(yard.BadGateway, err, fmt.Sprintf("No answer from %s: %s. Check the address; the bot keeps trying.", host, reason))
 }
 
 // discover finds the client-server API of what somebody entered as the homeserver: an address or just a name,

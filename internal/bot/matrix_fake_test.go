@@ -39,6 +39,7 @@ type homeserver struct {
 	limited  int               // so many of the next calls are refused for being too many
 	logins   int
 	noProof  bool // no password login
+	forgets  bool // positions of syncs, once
 }
 
 type matrixRoomFake struct {
@@ -286,6 +287,16 @@ func (h *homeserver) sync(w http.ResponseWriter, r *http.Request) {
 			refuse(w, 400, "M_UNKNOWN")
 			return
 		}
+	}
+	h.mu.Lock()
+	forgets := h.forgets && since > 0
+	if forgets {
+		h.forgets = false
+	}
+	h.mu.Unlock()
+	if forgets {
+		refuse(w, 400, "M_UNKNOWN")
+		return
 	}
 	deadline := time.After(time.Duration(timeout) * time.Millisecond)
 	for {

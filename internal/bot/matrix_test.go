@@ -263,3 +263,20 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		t.Errorf("the log holds a secret:\n%s", p.logs)
 	}
 }
+
+func TestMatrixBeginsAnewWhereItsPositionIsUnknown(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	p.kill()
+	h.do(func() { h.forgets = true })
+	p.start()
+	eventually(t, func() string {
+		if p.supervisor.Status().State == yard.BotConnected {
+			h.say("!ops", operator, "!help")
+		}
+		if len(h.posts("!ops")) > 0 {
+			return ""
+		}
+		return fmt.Sprintf("status %+v", p.supervisor.Status())
+	})
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ type team struct {
 	mu       sync.Mutex
 	user     string // the bot's own user id
 	channels []Room
-	free     map[string]time.Time // when a channel takes its next message
+	turns    map[string]chan time.Time // each channel's: when it takes the next message; absent while one is under way
 }
 
 // mention is a question that was said in a channel.
@@ -58,19 +57,8 @@ func newTeam(o Options, token, secret yard.Secret) *team {
 		api: slack.New(token.Reveal(), slack.OptionHTTPClient(client),
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
 		secret: secret, state: o.State, log: o.Log,
-		mentions: make(chan mention, maxMentions), seen: seen{state: o.State}, free: map[string]time.Time{},
+		mentions: make(chan mention, maxMentions), seen: seen{state: o.State}, turns: map[string]chan time.Time{},
 	}
-}
-
-// limited cuts answers off after maxAnswer bytes.
-type limited struct{ http.RoundTripper }
-
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
-	}
-	return response, err
 }
 
 // Account is the same for every workspace: a batch names the channels that it goes to, whose ids are unique.
@@ -171,8 +159,15 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 	if thread != "" {
 		options = append(options, slack.MsgOptionTS(thread))
 	}
-	if !supervise.Sleep(ctx, t.reserve(channel)) {
+	turn := t.turn(channel)
+	select {
+	case <-ctx.Done():
 		return ctx.Err()
+	case free := <-turn:
+		defer func() { turn <- time.Now().Add(channelPause) }()
+		if !supervise.Sleep(ctx, time.Until(free)) {
+			return ctx.Err()
+		}
 	}
 	return t.obeying(ctx, func() error {
 		_, _, err := t.api.PostMessageContext(ctx, channel, options...)
@@ -180,16 +175,16 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 	})
 }
 
-// reserve takes the channel's next turn and returns how long it is until then.
-func (t *team) reserve(channel string) time.Duration {
+func (t *team) turn(channel string) chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	turn := time.Now()
-	if free := t.free[channel]; free.After(turn) {
-		turn = free
+	turn := t.turns[channel]
+	if turn == nil {
+		turn = make(chan time.Time, 1)
+		turn <- time.Time{}
+		t.turns[channel] = turn
 	}
-	t.free[channel] = turn.Add(channelPause)
-	return time.Until(turn)
+	return turn
 }
 
 // obeying makes a call again for as long as Slack asks to wait, and gives its failure a message for people.

@@ -1,0 +1,62 @@
+package bot
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// maxAnswer bounds an answer of a chat server, in bytes. A sync of many rooms is the largest.
+const maxAnswer = 16 << 20
+
+// callLimit bounds a call of a chat server, in which a homeserver may have to ask others.
+const callLimit = 60 * time.Second
+
+// newHTTPClient returns the client for a chat server. It follows no redirects, which would carry secrets elsewhere.
+func newHTTPClient() *http.Client {
+	return &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// limited cuts answers off after maxAnswer bytes.
+type limited struct{ http.RoundTripper }
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+	}
+	return response, err
+}
+
+// unreachable says why there was no answer, without the address, which the error of net/http holds in full.
+func unreachable(err error, host string) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	var lookup *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	reason := err.Error()
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		reason = "there is no such host"
+	case errors.As(err, &certificate):
+		reason = "its certificate is not valid, " + certificate.Err.Error()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		reason = "connection refused"
+	case errors.Is(err, context.DeadlineExceeded):
+		reason = "it takes too long"
+	}
+	return yard.WrapError(yard.BadGateway, err, fmt.Sprintf("No answer from %s: %s. Check the address; the bot keeps trying.", host, reason))
+}
