@@ -1,0 +1,49 @@
+package service_test
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/signintest"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
+	provider := signintest.New(t)
+	log := slog.New(slog.DiscardHandler)
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s, err := service.New(t.Context(), service.Options{
+		Store: db, Log: log,
+		Credentials: signin.NewFile(filepath.Join(t.TempDir(), "credentials.json")),
+		Provider: signin.New(signin.Config{
+			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
+		}, log),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := s.StartSignIn("http://localhost:3000/callback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	callback, err := url.Parse(provider.Approve(t, address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	result := s.FinishSignIn(left, yard.NewSignInCallback(callback.Query()))
+	if result.Outcome != yard.SignInDone || !s.SignInStatus().Authenticated {
+		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
+	}
+}
