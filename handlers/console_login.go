@@ -48,7 +48,11 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.log.InfoContext(r.Context(), "logged in", "from", callerOf(r), "id", requestID(r.Context()))
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, afterLogin(next), http.StatusSeeOther)
+	if next = afterLogin(next); next == views.SignInURL {
+		// The content security policy keeps forms on this site, redirects included: the browser would stay on the login.
+		return c.notices.redirect(w, r, views.OverviewURL, views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther)
 	return nil
 }
 

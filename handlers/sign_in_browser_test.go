@@ -41,6 +41,19 @@ func TestSigningInAndOutInABrowser(t *testing.T) {
 	}
 }
 
+func TestSigningInAfterLoggingIn(t *testing.T) {
+	s := newGuardedSignInSite(t, signintest.New(t), "the admin token")
+	tab := browsertest.Open(t)
+	tab.Goto("http://localhost:" + s.port + "/oauth/authorize")
+	tab.Find("textbox", "Admin token").Type("the admin token")
+	tab.Find("button", "Log in").Click()
+	tab.WaitText("Logged in.")
+	tab.Find("link", "Sign in").Click()
+	tab.Find("link", "Allow").Click()
+	tab.WaitText("Signed in,")
+	tab.Find("heading", "Authenticated!")
+}
+
 func TestADeniedSignInInABrowser(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	tab := browsertest.Open(t)

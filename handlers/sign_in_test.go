@@ -1,168 +1,21 @@
 package handlers_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"html"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"switchyard/handlers"
-	"switchyard/internal/service"
-	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/store"
 	"switchyard/internal/yard"
 )
-
-// signInSite is a gateway over real sockets that signs people in at a provider of its own.
-type signInSite struct {
-	url      string
-	port     string
-	provider *signintest.Provider // nil: sign-in is not set up
-	path     string               // the credentials file
-	log      *logBuffer
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
-	t.Helper()
-	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &logBuffer{}}
-	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	o := service.Options{Store: db, Log: log, Credentials: signin.NewFile(s.path)}
-	if provider != nil {
-		o.Provider = signin.New(signin.Config{
-			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
-			ClientID: signintest.ClientID, Product: signintest.Product,
-		}, log)
-	}
-	srv, err := service.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handlers.Gateway{Service: srv, Log: log}.Handler())
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	_, s.port, _ = net.SplitHostPort(server.Listener.Addr().String())
-	return s
-}
-
-// answer is a response with its body read. Redirects are not followed.
-type answer struct {
-	*http.Response
-	body string
-}
-
-func (s *signInSite) do(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{response, string(text)}
-}
-
-func (s *signInSite) get(t testing.TB, path string, headers ...string) answer {
-	t.Helper()
-	return s.do(t, http.MethodGet, path, nil, headers...)
-}
-
-func (s *signInSite) submit(t testing.TB, path string, fields ...string) answer {
-	t.Helper()
-	form := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
-	}
-	return s.do(t, http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
-}
-
-// approved begins a sign-in, allows it at the provider, and returns the query with which the browser comes back.
-func (s *signInSite) approved(t testing.TB) string {
-	t.Helper()
-	a := s.get(t, "/oauth/authorize")
-	if a.StatusCode != http.StatusTemporaryRedirect {
-		t.Fatalf("/oauth/authorize = %d: %s", a.StatusCode, a.body)
-	}
-	callback := s.provider.Approve(t, a.Header.Get("Location"))
-	query, ok := strings.CutPrefix(callback, "http://localhost:"+s.port+"/callback")
-	if !ok {
-		t.Fatalf("the provider sends the browser to %s", callback)
-	}
-	return query
-}
-
-func (s *signInSite) status(t testing.TB) yard.SignInStatus {
-	t.Helper()
-	a := s.get(t, "/oauth/status")
-	var status yard.SignInStatus
-	if err := json.Unmarshal([]byte(a.body), &status); err != nil || a.StatusCode != http.StatusOK {
-		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.body)
-	}
-	return status
-}
-
-var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
-
-// wantResult checks one of the pages at which a sign-in ends.
-func wantResult(t testing.TB, a answer, status int, title string) {
-	t.Helper()
-	headings := heading.FindAllStringSubmatch(a.body, -1)
-	if a.StatusCode != status || len(headings) != 1 || html.UnescapeString(headings[0][1]) != title {
-		t.Errorf("answer = %d with headings %q, want %d with %q alone", a.StatusCode, headings, status, title)
-	}
-	for name, want := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-	} {
-		if got := a.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-}
 
 func TestSigningInAndOut(t *testing.T) {
 	for _, path := range []string{"/callback", "/oauth/callback"} {
@@ -446,60 +299,6 @@ func TestWithoutAProviderSignInSaysHowToSetItUp(t *testing.T) {
 				t.Errorf("%s does not name %s", path, want)
 			}
 		}
-	}
-}
-
-// addressOn returns the address at which the page for signing in by hand sends people.
-func addressOn(t *testing.T, a answer) string {
-	t.Helper()
-	found := regexp.MustCompile(`<code id="address"[^>]*>([^<]*)<`).FindStringSubmatch(a.body)
-	if found == nil {
-		t.Fatalf("no address on the page: %s", a.body)
-	}
-	return html.UnescapeString(found[1])
-}
-
-func TestSigningInByHand(t *testing.T) {
-	for name, paste := range map[string]func(callback string) string{
-		"the whole address": func(callback string) string { return callback },
-		"with space around": func(callback string) string { return "\n " + callback + " \r\n" },
-		"its query":         func(callback string) string { _, query, _ := strings.Cut(callback, "?"); return query },
-		"another host": func(callback string) string {
-			return strings.Replace(callback, "http://localhost", "https://box.example", 1)
-		},
-		"code#state": func(callback string) string {
-			u, _ := url.Parse(callback)
-			return u.Query().Get("code") + "#" + u.Query().Get("state")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSignInSite(t, signintest.New(t))
-			page := s.get(t, "/sign-in")
-			wantResult(t, page, http.StatusOK, "Paste code")
-			callback := paste(s.provider.Approve(t, addressOn(t, page)))
-			a := s.submit(t, "/sign-in", "callback", callback)
-			wantResult(t, a, http.StatusOK, "Authenticated!")
-			if !s.status(t).Authenticated {
-				t.Error("not signed in")
-			}
-			wantResult(t, s.submit(t, "/sign-in", "callback", callback), http.StatusBadRequest, "Invalid State")
-		})
-	}
-}
-
-func TestWhatIsNoCallbackIsRefusedAtTheField(t *testing.T) {
-	s := newSignInSite(t, signintest.New(t))
-	for _, text := range []string{"", "   ", "hello", "http://localhost:3000/callback", "http://localhost:3000/callback?code=c", "#", "code#", "#state", "two words#state", "https://a.test/x#frag"} {
-		a := s.submit(t, "/sign-in", "callback", text)
-		wantResult(t, a, http.StatusBadRequest, "Paste code")
-		if !strings.Contains(a.body, `aria-invalid="true"`) || !strings.Contains(a.body, "neither a callback address nor a code") {
-			t.Errorf("%q: no message at the field", text)
-		}
-		addressOn(t, a)
-	}
-	wantResult(t, s.submit(t, "/sign-in", "callback", "http://localhost/callback?error=access_denied"), http.StatusBadRequest, "Authentication Failed")
-	if a := s.do(t, http.MethodPost, "/sign-in", nil, "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
-		t.Errorf("a form of another site = %d, want 403", a.StatusCode)
 	}
 }
 

@@ -100,7 +100,7 @@ func (s *Service) SignInStatus() yard.SignInStatus {
 // file as it was, when that cannot be changed.
 func (s *Service) SignOut(ctx context.Context) (yard.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
-		return yard.SignInStatus{}, yard.WrapError(yard.Internal, err, "the credentials could not be removed: "+err.Error())
+		return yard.SignInStatus{}, yard.Errorf(yard.Internal, "the credentials could not be removed: %v", err)
 	}
 	s.log.InfoContext(ctx, "signed out")
 	return s.SignInStatus(), nil

@@ -1,0 +1,168 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/signintest"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// signInSite is a gateway over real sockets that signs people in at a provider of its own.
+type signInSite struct {
+	url      string
+	port     string
+	provider *signintest.Provider // nil: sign-in is not set up
+	path     string               // the credentials file
+	log      *logBuffer
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
+	t.Helper()
+	return newGuardedSignInSite(t, provider, "")
+}
+
+func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToken yard.Secret) *signInSite {
+	t.Helper()
+	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &logBuffer{}}
+	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	o := service.Options{Store: db, Log: log, Credentials: signin.NewFile(s.path)}
+	if provider != nil {
+		o.Provider = signin.New(signin.Config{
+			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
+			ClientID: signintest.ClientID, Product: signintest.Product,
+		}, log)
+	}
+	srv, err := service.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway := handlers.Gateway{Service: srv, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}
+	server := httptest.NewServer(gateway.Handler())
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	_, s.port, _ = net.SplitHostPort(server.Listener.Addr().String())
+	return s
+}
+
+// answer is a response with its body read. Redirects are not followed.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (s *signInSite) do(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response, string(text)}
+}
+
+func (s *signInSite) get(t testing.TB, path string, headers ...string) answer {
+	t.Helper()
+	return s.do(t, http.MethodGet, path, nil, headers...)
+}
+
+func (s *signInSite) submit(t testing.TB, path string, fields ...string) answer {
+	t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return s.do(t, http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
+}
+
+// approved begins a sign-in, allows it at the provider, and returns the query with which the browser comes back.
+func (s *signInSite) approved(t testing.TB) string {
+	t.Helper()
+	a := s.get(t, "/oauth/authorize")
+	if a.StatusCode != http.StatusTemporaryRedirect {
+		t.Fatalf("/oauth/authorize = %d: %s", a.StatusCode, a.body)
+	}
+	callback := s.provider.Approve(t, a.Header.Get("Location"))
+	query, ok := strings.CutPrefix(callback, "http://localhost:"+s.port+"/callback")
+	if !ok {
+		t.Fatalf("the provider sends the browser to %s", callback)
+	}
+	return query
+}
+
+func (s *signInSite) status(t testing.TB) yard.SignInStatus {
+	t.Helper()
+	a := s.get(t, "/oauth/status")
+	var status yard.SignInStatus
+	if err := json.Unmarshal([]byte(a.body), &status); err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.body)
+	}
+	return status
+}
+
+var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
+
+// wantResult checks one of the pages at which a sign-in ends.
+func wantResult(t testing.TB, a answer, status int, title string) {
+	t.Helper()
+	headings := heading.FindAllStringSubmatch(a.body, -1)
+	if a.StatusCode != status || len(headings) != 1 || html.UnescapeString(headings[0][1]) != title {
+		t.Errorf("answer = %d with headings %q, want %d with %q alone", a.StatusCode, headings, status, title)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+	} {
+		if got := a.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
