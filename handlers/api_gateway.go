@@ -43,16 +43,8 @@ func (g *gateway) registry(w http.ResponseWriter, r *http.Request) error {
 	writeJSON(w, http.StatusOK, struct {
 		Active   *string       `json:"active"`
 		Projects []projectJSON `json:"projects"`
-	}{activeName(registry.Active), projects})
+	}{unlessZero(registry.Active), projects})
 	return nil
-}
-
-// activeName is the active project as the API shows it: null when there is none.
-func activeName(name string) *string {
-	if name == "" {
-		return nil
-	}
-	return &name
 }
 
 // switchProject makes a project the active one. Every failure is a 400, an unknown project among them.

@@ -20,7 +20,7 @@ func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Cache-Control", "no-store")
 	out := bufio.NewWriterSize(w, 64<<10) // its errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
-	_, _ = out.Write(encodeJSON(activeName(registry.Active)))
+	_, _ = out.Write(encodeJSON(unlessZero(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)
 	var head []byte
 	for i, p := range pipelines {

@@ -56,6 +56,7 @@ func (g *gateway) routes(c *console) chi.Router {
 	r.Get("/healthz", g.healthz)
 	r.Get("/readyz", g.api(plainForm, g.readyz))
 	r.Get("/metrics", g.metrics)
+	r.Get("/api/openapi.json", describe)
 
 	r.Get("/gateway/mode", g.api(plainForm, g.mode))
 	r.Post("/gateway/tokens", g.api(plainForm, g.createToken))
@@ -71,6 +72,7 @@ func (g *gateway) routes(c *console) chi.Router {
 	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
 	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
 	r.Get("/api/gateway/pipeline", g.api(plainForm, g.pipeline))
+	r.Get("/api/gateway/attention", g.api(plainForm, g.attention))
 
 	r.Get("/api/gateway/bot-config", g.api(plainForm, g.botConfig))
 	r.Post("/api/gateway/bot-config", g.api(okForm, g.saveBotConfig))

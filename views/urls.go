@@ -3,6 +3,8 @@ package views
 import (
 	"net/url"
 	"strconv"
+
+	"switchyard/internal/yard"
 )
 
 // Addresses of the console's pages and of the forms on them.
@@ -28,6 +30,24 @@ func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(
 // StoryURL is the place of a story on its project's page.
 func StoryURL(project, storyID string) string {
 	return ProjectURL(project) + "#" + elementID("story", storyID)
+}
+
+// AttentionURL is the place where something is mended that needs somebody.
+func AttentionURL(a yard.Attention) string {
+	switch a.Kind {
+	case yard.AttentionBot:
+		return BotConfigURL
+	case yard.AttentionSignIn:
+		return SignInURL
+	case yard.AttentionAgentLost:
+		return AgentsURL
+	case yard.AttentionFeedGap:
+		return withQuery(EventsURL, "project", a.Project, "type", string(yard.FeedGap))
+	}
+	if a.Story != nil {
+		return StoryURL(a.Project, a.Story.StoryID)
+	}
+	return ProjectURL(a.Project)
 }
 
 // RemoveProjectURL is where the form that removes a project is sent.

@@ -1,0 +1,52 @@
+package handlers
+
+import (
+	"net/http"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+// attentionJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
+type attentionJSON struct {
+	Kind      yard.AttentionKind `json:"kind"`
+	Project   *string            `json:"project"`
+	Agent     *string            `json:"agent"`
+	StoryID   *string            `json:"story_id"`
+	StoryName *string            `json:"story_name"`
+	Stage     *string            `json:"stage"`
+	Text      string             `json:"text"`
+	SinceMS   *int64             `json:"since_ms"`
+	Link      string             `json:"link"` // the console's page where it is mended
+}
+
+func (g *gateway) attention(w http.ResponseWriter, r *http.Request) error {
+	_, pipelines := g.Service.Pipelines(r.Context(), freshPipeline)
+	list, err := g.Service.Attention(r.Context(), pipelines)
+	if err != nil {
+		return err
+	}
+	items := make([]attentionJSON, len(list))
+	for i, a := range list {
+		items[i] = attentionJSON{
+			Kind: a.Kind, Project: unlessZero(a.Project), Agent: unlessZero(a.Agent), Stage: unlessZero(a.Stage),
+			Text: a.Text(), SinceMS: unlessZero(a.SinceMS), Link: views.AttentionURL(a),
+		}
+		if a.Story != nil {
+			items[i].StoryID, items[i].StoryName = &a.Story.StoryID, &a.Story.StoryName
+		}
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Items []attentionJSON `json:"items"`
+	}{items})
+	return nil
+}
+
+// unlessZero is nil for a zero value, which the API shows as null.
+func unlessZero[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

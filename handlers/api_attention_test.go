@@ -1,0 +1,104 @@
+package handlers_test
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/store"
+	"switchyard/internal/upstream"
+	"switchyard/internal/yard"
+)
+
+// failedBot is a bot in trouble.
+type failedBot struct{ fakeBot }
+
+func (*failedBot) Status() yard.BotStatus {
+	return yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotFailed, Detail: "wrong password", SinceMS: 7}
+}
+
+func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	now := time.Now()
+	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
+	// An agent that fell silent while the gateway was away.
+	if err := db.AddToken(t.Context(), yard.JoinToken{Hash: "h", ExpiresAtMS: hours(-1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Redeem("h", yard.AgentRecord{ID: "a1", Label: "builder", State: yard.AgentIdle, JoinedAtMS: hours(30)}); err != nil {
+		t.Fatal(err)
+	}
+	credentials := filepath.Join(t.TempDir(), "credentials.json")
+	if err := os.WriteFile(credentials, []byte(`{"oauth":{"access_token":"a","refresh_token":"","expires_at":5}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	client := upstream.NewClient(time.Second)
+	defer client.Close()
+	svc, err := service.New(t.Context(), service.Options{
+		Store: db, Log: log, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
+	defer server.Close()
+	s := apiSite{t, svc, server.URL, db}
+	s.add("a/b", upstreamServer(t, says(strings.ReplaceAll(`{"stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
+		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
+		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))
+	s.add("gone", "http://127.0.0.1:1")
+	s.record("gone", yard.NewFeedGap(3, hours(1)))
+	s.record("gone", yard.NewFeedGap(4, hours(2)))
+	s.record("removed", yard.NewFeedGap(5, hours(1)))
+
+	type item struct {
+		Kind, Text, Link      string
+		Project, Agent, Stage *string
+		StoryID               *string `json:"story_id"`
+		SinceMS               *int64  `json:"since_ms"`
+	}
+	var answer struct{ Items []item }
+	got := s.send("GET", "/api/gateway/attention", "")
+	got.decode(t, &answer)
+	want := []struct{ kind, text, link string }{
+		{"unreachable", "project gone is unreachable: connection refused", "/projects/gone"},
+		{"blocked", "story 1_pay of a/b is blocked: API key", "/projects/a%2Fb#story-1_pay"},
+		{"merge_failure", "merge failed of story 3_login of a/b: conflict", "/projects/a%2Fb#story-3_login"},
+		{"bot", "the chat bot has failed: wrong password", "/bot-config"},
+		{"sign_in", "the sign-in has expired", "/oauth/authorize"},
+		{"agent_lost", "agent builder is lost", "/agents"},
+		{"stuck", "story 2_slow of a/b has been in Current for more than a day", "/projects/a%2Fb#story-2_slow"},
+		{"feed_gap", "events of gone are missing: 7 were dropped before they could be read", "/events?project=gone&type=feed_gap"},
+	}
+	if len(answer.Items) != len(want) {
+		t.Fatalf("%d items: %s", len(answer.Items), got.body)
+	}
+	for i, w := range want {
+		if a := answer.Items[i]; a.Kind != w.kind || a.Text != w.text || a.Link != w.link {
+			t.Errorf("item %d:\n got %s, %s, %s\nwant %v", i, a.Kind, a.Text, a.Link, w)
+		}
+	}
+	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS != nil || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
+		t.Errorf("%s", got.body)
+	}
+}
+
+func TestNothingNeedsSomebody(t *testing.T) {
+	s, _ := wholeGateway(t, "")
+	s.add("alpha", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[]}]}`)))
+	if got := s.send("GET", "/api/gateway/attention", ""); got.status != 200 || got.body != `{"items":[]}` {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,353 @@
+package handlers_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/go-chi/chi/v5"
+
+	"switchyard/handlers"
+	"switchyard/internal/config"
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/signintest"
+	"switchyard/internal/store"
+	"switchyard/internal/upstream"
+	"switchyard/internal/yard"
+)
+
+// wholeGateway is a gateway with every part, over real sockets.
+func wholeGateway(t *testing.T, adminToken yard.Secret) (apiSite, handlers.Gateway) {
+	t.Helper()
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	client := upstream.NewClient(time.Second)
+	provider := signintest.New(t)
+	dir := t.TempDir()
+	svc, err := service.New(t.Context(), service.Options{
+		Store: db, Log: log, Projects: client,
+		AgentTimeout: time.Minute, JoinTokenTTL: time.Hour,
+		BotFile: config.BotFile{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
+		Provider: signin.New(signin.Config{
+			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
+		}, log),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := handlers.Gateway{Service: svc, Log: log, AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), TeamChat: silentTeam{}}
+	server := httptest.NewServer(g.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		client.Close()
+		db.Close()
+	})
+	return apiSite{t, svc, server.URL, db}, g
+}
+
+// silentTeam refuses what comes from Slack, as a bot without a signing secret does.
+type silentTeam struct{}
+
+func (silentTeam) TeamEvents(w http.ResponseWriter, _ *http.Request)   { w.WriteHeader(401) }
+func (silentTeam) TeamCommands(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
+
+// eachRoute calls visit for every route of the gateway.
+func eachRoute(t *testing.T, g handlers.Gateway, visit func(method, pattern string)) {
+	t.Helper()
+	err := chi.Walk(handlers.Routes(g), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		visit(method, pattern)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// address is a path for a route's pattern.
+func address(pattern string) string {
+	return strings.NewReplacer("{name}", "alpha", "{id}", "none", "{hash}", "none", "*", "none").Replace(pattern)
+}
+
+// openDoors are the routes that need no administrator; all others do, those added later too.
+var openDoors = map[string]bool{
+	"GET /healthz": true, "GET /readyz": true, "GET /static/*": true, "GET /login": true, "POST /gateway/agents": true,
+	"GET /callback": true, "HEAD /callback": true, "GET /oauth/callback": true, "HEAD /oauth/callback": true,
+}
+
+// ownSecrets are the routes that ask for secrets of their own.
+var ownSecrets = map[string]bool{
+	"POST /login": true, "POST /gateway/agents/{id}/heartbeat": true, "DELETE /gateway/agents/{id}": true,
+	"POST /bot/team/events": true, "POST /bot/team/commands": true,
+}
+
+func TestEveryRouteIsGuarded(t *testing.T) {
+	s, g := wholeGateway(t, "correct-horse")
+	s.add("alpha", "http://127.0.0.1:1")
+	eachRoute(t, g, func(method, pattern string) {
+		send := func(host string, headers ...string) int {
+			request, err := http.NewRequest(method, s.url+address(pattern), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if request.Host = host; host == "" {
+				request.Host = strings.TrimPrefix(s.url, "http://")
+			}
+			for i := 0; i < len(headers); i += 2 {
+				request.Header.Set(headers[i], headers[i+1])
+			}
+			response, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			return response.StatusCode
+		}
+		if status := send("evil.test"); status != 403 {
+			t.Errorf("%s %s under a foreign host: %d", method, pattern, status)
+		}
+		if method != "GET" && method != "HEAD" {
+			for _, site := range []string{"cross-site", "same-site"} {
+				if status := send("", "Sec-Fetch-Site", site); status != 403 {
+					t.Errorf("%s %s from another site: %d", method, pattern, status)
+				}
+			}
+			if status := send("", "Origin", "http://evil.test"); status != 403 {
+				t.Errorf("%s %s from another origin: %d", method, pattern, status)
+			}
+		}
+		status := send("")
+		if refused := status == 401 || status == 303; refused == openDoors[method+" "+pattern] && !ownSecrets[method+" "+pattern] {
+			t.Errorf("%s %s without the admin token: %d", method, pattern, status)
+		}
+	})
+	if len(s.Registry().Projects) != 1 {
+		t.Error("a refused request changed something")
+	}
+}
+
+func loadOpenAPI(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(handlers.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestOpenAPIHasEveryRoute(t *testing.T) {
+	_, g := wholeGateway(t, "")
+	documented := map[string]bool{}
+	for path, item := range loadOpenAPI(t).Paths.Map() {
+		for method := range item.Operations() {
+			documented[method+" "+path] = true
+		}
+	}
+	eachRoute(t, g, func(method, pattern string) {
+		described := false
+		for _, below := range []string{"/api/", "/gateway/", "/oauth/"} {
+			described = described || strings.HasPrefix(pattern, below)
+		}
+		route := method + " " + pattern
+		if described && method != "HEAD" && !documented[route] {
+			t.Errorf("%s is not in openapi.json", route)
+		}
+		delete(documented, route)
+	})
+	for route := range documented {
+		t.Errorf("openapi.json has %s, which is no route", route)
+	}
+}
+
+// exchange is a request whose answer is held against the document, and the status that it must have.
+type exchange struct {
+	method, pattern string // the path as the document has it
+	path            string
+	body            string
+	headers         []string
+	status          int
+}
+
+func TestAnswersAreAsOpenAPISays(t *testing.T) {
+	doc := loadOpenAPI(t)
+	for _, media := range []string{"text/html", "text/event-stream"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
+	}
+	s, _ := wholeGateway(t, "")
+	alpha := upstreamServer(t, says(boardText))
+	checked := map[string]bool{}
+	check := func(e exchange) string {
+		t.Helper()
+		if e.path == "" {
+			e.path = e.pattern
+		}
+		request, err := http.NewRequest(e.method, s.url+e.path, strings.NewReader(e.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.body != "" {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		for i := 0; i < len(e.headers); i += 2 {
+			request.Header.Set(e.headers[i], e.headers[i+1])
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		data := ""
+		if response.Header.Get("Content-Type") != "text/event-stream" { // which never ends
+			all, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = string(all)
+		}
+		name := e.method + " " + e.path
+		if response.StatusCode != e.status {
+			t.Errorf("%s: status %d, want %d: %s", name, response.StatusCode, e.status, data)
+			return data
+		}
+		item := doc.Paths.Value(e.pattern)
+		if item == nil || item.GetOperation(e.method) == nil {
+			t.Errorf("%s is not in the document", name)
+			return data
+		}
+		operation := item.GetOperation(e.method)
+		checked[operation.OperationID] = checked[operation.OperationID] || e.status < 400
+		options := &openapi3filter.Options{IncludeResponseStatus: true}
+		input := &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: &openapi3filter.RequestValidationInput{
+				Request: request,
+				Route:   &routers.Route{Spec: doc, Path: e.pattern, PathItem: item, Method: e.method, Operation: operation},
+			},
+			Status: response.StatusCode, Header: response.Header, Options: options,
+		}
+		input.SetBodyBytes([]byte(data))
+		if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return data
+	}
+	get := func(pattern, query string, status int) {
+		t.Helper()
+		check(exchange{method: "GET", pattern: pattern, path: pattern + query, status: status})
+	}
+	post := func(pattern, body string, status int) string {
+		t.Helper()
+		return check(exchange{method: "POST", pattern: pattern, body: body, status: status})
+	}
+
+	get("/gateway/mode", "", 200)
+	get("/api/openapi.json", "", 200)
+	get("/api/gateway", "", 200)
+	post("/api/gateway/projects", `{"name":"alpha","url":"`+alpha+`"}`, 200)
+	post("/api/gateway/projects", `{"name":"gone","url":"http://127.0.0.1:1"}`, 200)
+	post("/api/gateway/projects", `{"name":"gone","url":"http://127.0.0.1:1"}`, 409)
+	post("/api/gateway/projects", `{"name":""}`, 400)
+	check(exchange{method: "POST", pattern: "/api/gateway/projects", body: "{}", headers: []string{"Content-Type", "text/plain"}, status: 415})
+	post("/api/gateway/projects", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`, 413)
+	post("/api/gateway/switch", `{"project":"alpha"}`, 200)
+	post("/api/gateway/switch", `{"project":"nowhere"}`, 400)
+	post("/api/gateway/switch", strings.Repeat(" ", 1<<20)+"{}", 413)
+	check(exchange{method: "POST", pattern: "/api/gateway/switch", body: "{}", headers: []string{"Content-Type", "text/plain"}, status: 415})
+	check(exchange{method: "POST", pattern: "/api/gateway/switch", body: "{}", headers: []string{"Sec-Fetch-Site", "cross-site"}, status: 403})
+	get("/api/gateway", "", 200)
+	named := func(method, name, body string, status int) {
+		t.Helper()
+		check(exchange{method: method, pattern: "/api/gateway/projects/{name}", path: "/api/gateway/projects/" + name, body: body, status: status})
+	}
+	named("PUT", "alpha", `{"url":"`+alpha+`"}`, 200)
+	named("PUT", "alpha", `{"url":7}`, 400)
+	named("PUT", "nowhere", `{"url":"`+alpha+`"}`, 404)
+	get("/api/gateway/pipeline", "", 200)
+	s.record("alpha", yard.NewFeedGap(3, 1_700_000_000_000))
+	get("/api/gateway/attention", "", 200)
+	get("/api/gateway/events", "", 200)
+	get("/api/gateway/events", "?before=&limit=1", 200)
+	get("/api/gateway/events", "?after=x", 400)
+	get("/api/gateway/events/stream", "", 200)
+	get("/api/gateway/events/stream", "?after=-1", 400)
+
+	token := field(t, post("/gateway/tokens", "", 200), "token")
+	joined := post("/gateway/agents", `{"token":"`+token+`","label":"builder"}`, 201)
+	post("/gateway/agents", `{"token":"`+token+`"}`, 401)
+	post("/gateway/agents", `{"token":7}`, 400)
+	get("/gateway/agents", "", 200)
+	var agent struct {
+		Agent  struct{ ID string }
+		Secret string
+	}
+	reply{body: joined}.decode(t, &agent)
+	bearer := []string{"Authorization", "Bearer " + agent.Secret}
+	of := func(method, call, body string, headers []string, status int) {
+		t.Helper()
+		check(exchange{method: method, pattern: "/gateway/agents/{id}" + call, path: "/gateway/agents/" + agent.Agent.ID + call, body: body, headers: headers, status: status})
+	}
+	of("POST", "/heartbeat", `{"state":"running"}`, bearer, 200)
+	of("POST", "/heartbeat", `{"state":"asleep"}`, bearer, 400)
+	of("POST", "/heartbeat", `{}`, nil, 401)
+	of("POST", "/assign", `{"project":"alpha"}`, nil, 200)
+	of("POST", "/assign", `{"project":"nowhere"}`, nil, 400)
+	of("DELETE", "", "", bearer, 204)
+	of("DELETE", "", "", nil, 404)
+	of("POST", "/assign", `{}`, nil, 404)
+
+	get("/api/gateway/bot-config", "", 200)
+	post("/api/gateway/bot-config", `{"transport":"matrix","homeserver":"https://m.example"}`, 200)
+	post("/api/gateway/bot-config", `{"transport":"pigeon"}`, 400)
+	get("/api/gateway/bot-config", "", 200)
+	get("/api/gateway/bot", "", 200)
+	post("/api/gateway/bot/test", "", 200)
+
+	get("/oauth/authorize", "", 307)
+	get("/oauth/callback", "?code=a&state=b", 400)
+	get("/oauth/status", "", 200)
+	post("/oauth/sign-out", "", 200)
+	checked["callback"] = true // its success needs a provider's cooperation, which the sign-in's own tests have
+
+	named("DELETE", "alpha", "", 204)
+	named("DELETE", "alpha", "", 404)
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if !checked[operation.OperationID] {
+				t.Errorf("no good answer of %s %s was checked", method, path)
+			}
+		}
+	}
+}
+
+// record stores one record of a project.
+func (s apiSite) record(project string, record yard.Record) {
+	s.Helper()
+	read := yard.FeedRead{Cursor: yard.FeedCursor{Project: project}, ReceivedAtMS: time.Now().UnixMilli(), Records: []yard.Record{record}}
+	if err := s.RecordFeed(s.Context(), read); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// field is a string in a JSON object.
+func field(t *testing.T, text, name string) string {
+	t.Helper()
+	var fields map[string]any
+	reply{body: text}.decode(t, &fields)
+	value, _ := fields[name].(string)
+	return value
+}
