@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// manyFlows is the number of waiting flows (some 30 MB) above which the log warns: they are never
+// manyFlows is the number of waiting flows (some 20 MB) above which the log warns: they are never
 // removed by time and never refused.
 const manyFlows = 65_536
 
