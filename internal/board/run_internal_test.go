@@ -315,8 +315,8 @@ func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
 	}
 }
 
-// BenchmarkRescan is a look at 10,000 items of which none changed.
-func BenchmarkRescan(b *testing.B) {
+// BenchmarkRescan10000 is a look at 10,000 items of which none changed.
+func BenchmarkRescan10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -326,8 +326,8 @@ func BenchmarkRescan(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is the first look at 10,000 items, which reads each.
-func BenchmarkOpen(b *testing.B) {
+// BenchmarkOpen10000 is the first look at 10,000 items, which reads each.
+func BenchmarkOpen10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	for b.Loop() {
 		if _, err := Open(Options{Dir: board.scanner.dir, Log: board.log}); err != nil {

@@ -1,6 +1,7 @@
 package feed_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -39,5 +40,26 @@ func BenchmarkAfter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		snapshot.After(since)
+	}
+}
+
+// BenchmarkWaiters is an event that 1,000 waiting readers get, each what is new to it.
+func BenchmarkWaiters(b *testing.B) {
+	const waiters = 1000
+	ring := full()
+	var waiting, served sync.WaitGroup
+	for b.Loop() {
+		waiting.Add(waiters)
+		for range waiters {
+			served.Go(func() {
+				snapshot := ring.Snapshot()
+				waiting.Done()
+				<-snapshot.Replaced()
+				ring.Snapshot().After(0)
+			})
+		}
+		waiting.Wait()
+		ring.Record(move(7))
+		served.Wait()
 	}
 }
