@@ -101,8 +101,9 @@ func heartbeatFields(b body) (service.Heartbeat, error) {
 func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
 	id, secret := pathParam(r, "id"), agentSecret(r)
 	if err := g.Service.CheckAgentSecret(id, secret); err != nil {
+		_, known := g.Service.Agent(id)
 		asAgent := service.IsAgentSecret(secret) && proofOf(r) != tokenGiven
-		if asAgent && g.Service.HasAgent(id) || !asAgent && !isAdministrator(r) {
+		if asAgent && known || !asAgent && !isAdministrator(r) {
 			return err
 		}
 	}

@@ -56,6 +56,17 @@ func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" 
 // RestoreProjectURL is where the form that takes a removal back is sent.
 const RestoreProjectURL = "/restore-project"
 
+// Addresses of the forms that belong to an agent.
+func AssignAgentURL(id string) string { return AgentsURL + "/" + url.PathEscape(id) + "/assign" }
+func LabelAgentURL(id string) string  { return AgentsURL + "/" + url.PathEscape(id) + "/label" }
+func RemoveAgentURL(id string) string { return AgentsURL + "/" + url.PathEscape(id) + "/remove" }
+
+// TokenURL is where the page says what became of a join token. A hash is hexadecimal.
+func TokenURL(hash string) string { return AgentsURL + "/tokens/" + url.PathEscape(hash) }
+
+// RevokeTokenURL is where the form that revokes a join token is sent.
+func RevokeTokenURL(hash string) string { return TokenURL(hash) + "/revoke" }
+
 // withQuery appends the parameters that are not empty, in the given order: key, value, key, value, …
 func withQuery(path string, pairs ...string) string {
 	separator := "?"

@@ -102,7 +102,7 @@ func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.A
 	}
 	m := s.fleet.begin(id, b)
 	defer s.fleet.end(m)
-	known, over := s.fleet.known(m, b.Assigned), b.Wait <= 0
+	known, over := s.fleet.knownPlace(m, b.Assigned), b.Wait <= 0
 	for {
 		registryChanged := s.RegistryChanged()
 		agent, changed, ok := s.fleet.look(m, s.Registry())
@@ -128,8 +128,8 @@ func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.A
 	}
 }
 
-// HasAgent reports whether the agent has an identity.
-func (s *Service) HasAgent(id string) bool { return s.fleet.find(id) != nil }
+// Agent returns the agent of that id, false when there is none.
+func (s *Service) Agent(id string) (yard.KnownAgent, bool) { return s.fleet.known(id, s.Registry()) }
 
 // Agents returns the agents that are alive, ordered by label, then id.
 func (s *Service) Agents() []yard.Agent {

@@ -130,8 +130,8 @@ func (f *fleet) seeOpen() {
 	}
 }
 
-// known returns the place as an agent knows it that says it is assigned to project. Its url is "" where nobody told.
-func (f *fleet) known(m *member, project string) place {
+// knownPlace returns the place as an agent knows it that says it is assigned to project. Its url is "" where nobody told.
+func (f *fleet) knownPlace(m *member, project string) place {
 	if m != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -182,13 +182,30 @@ func (f *fleet) list(registry *yard.Registry) []yard.KnownAgent {
 	f.mu.Lock()
 	agents := make([]yard.KnownAgent, 0, len(f.byID))
 	for _, m := range f.byID {
-		agents = append(agents, yard.KnownAgent{Agent: m.view(registry), Presence: f.presence(m), StateSinceMS: m.record.StateSinceMS})
+		agents = append(agents, f.describe(m, registry))
 	}
 	f.mu.Unlock()
 	slices.SortFunc(agents, func(a, b yard.KnownAgent) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
 	return agents
+}
+
+// known returns the agent of that id, false when there is none.
+func (f *fleet) known(id string, registry *yard.Registry) (yard.KnownAgent, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.byID[id]
+	if m == nil {
+		return yard.KnownAgent{}, false
+	}
+	return f.describe(m, registry), true
+}
+
+func (f *fleet) describe(m *member, registry *yard.Registry) yard.KnownAgent {
+	return yard.KnownAgent{
+		Agent: m.view(registry), Presence: f.presence(m), Connected: m.open > 0, StateSinceMS: m.record.StateSinceMS,
+	}
 }
 
 func (f *fleet) presence(m *member) yard.AgentPresence {

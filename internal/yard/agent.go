@@ -50,6 +50,7 @@ const (
 type KnownAgent struct {
 	Agent
 	Presence     AgentPresence
+	Connected    bool  // a heartbeat of it is being held right now
 	StateSinceMS int64 // when it first said its present state
 }
 

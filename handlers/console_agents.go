@@ -1,0 +1,176 @@
+package handlers
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"switchyard/internal/yard"
+	"switchyard/views"
+)
+
+func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
+	return c.showAgents(w, r, views.AgentsProps{}, 0)
+}
+
+// showAgents shows the page, or its table to whom asks for that; p says what is to stand there besides the agents.
+func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.AgentsProps, status int) error {
+	var err error
+	if p.Tokens, err = c.service.UnusedTokens(r.Context()); err != nil {
+		return err
+	}
+	p.Agents = c.service.AllAgents()
+	p.Projects = c.service.Registry().Projects
+	p.Now = time.Now()
+	p.Version = agentsVersion(p)
+	v := view{
+		frame:   views.Frame{Title: "Agents", Page: views.PageAgents},
+		version: p.Version,
+		page:    views.Agents(p),
+		part:    views.AgentsPart(p),
+		status:  status,
+	}
+	if p.Join != nil || p.Said.Text != "" {
+		v.version = "" // this is for one reader, once
+	}
+	return c.render(w, r, v)
+}
+
+// agentsVersion is that of the table. An agent with an open heartbeat is seen now, whenever that is.
+func agentsVersion(p views.AgentsProps) string {
+	var v version
+	for _, a := range p.Agents {
+		v.text(a.ID, a.Label, a.Version, string(a.State), a.Detail, string(a.Presence))
+		v.text(assignedTo(a.Agent))
+		v.flag(a.Connected)
+		v.number(a.StateSinceMS)
+		if !a.Connected {
+			v.number(a.LastSeenMS)
+		}
+	}
+	v.number(int64(len(p.Agents)))
+	for _, project := range p.Projects {
+		v.text(project.Name)
+	}
+	v.number(int64(len(p.Projects)))
+	for _, t := range p.Tokens {
+		v.text(t.Hash)
+	}
+	return v.String()
+}
+
+// assignedTo is the name of the agent's project, "" for none.
+func assignedTo(a yard.Agent) string {
+	if a.AssignedProject == nil {
+		return ""
+	}
+	return *a.AssignedProject
+}
+
+// addAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
+func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
+	secret, token, err := c.service.CreateToken(r.Context())
+	if err != nil {
+		return err
+	}
+	address := addressOf(r)
+	join := c.joinProps(token)
+	join.Command = "switchyard agent --gateway " + address.String() + " --token " + secret.Reveal()
+	join.Local = isLoopback(address.Hostname())
+	return c.showAgents(w, r, views.AgentsProps{Join: &join}, 0)
+}
+
+// joinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
+func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
+	token, err := c.service.Token(r.Context(), pathParam(r, "hash"))
+	if err != nil {
+		return err
+	}
+	join := c.joinProps(token)
+	if !wantsPart(r) {
+		return c.showAgents(w, r, views.AgentsProps{Join: &join}, 0)
+	}
+	return c.render(w, r, view{version: join.Version, part: views.JoinState(join)})
+}
+
+func (c *console) joinProps(token yard.JoinToken) views.JoinProps {
+	p := views.JoinProps{Token: token, Now: time.Now()}
+	p.Agent, _ = c.service.Agent(token.UsedBy)
+	var v version
+	v.text(token.Hash, p.Agent.Label)
+	v.flag(token.UsedAtMS > 0, yard.Millis(p.Now) >= token.ExpiresAtMS)
+	p.Version = v.String()
+	return p
+}
+
+func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	err := c.service.RevokeToken(r.Context(), pathParam(r, "hash"))
+	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
+}
+
+func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	id := pathParam(r, "id")
+	before, _ := c.service.Agent(id)
+	agent, err := c.service.AssignAgent(r.Context(), id, unlessZero(fields.Get("project")))
+	was, is := assignedTo(before.Agent), assignedTo(agent)
+	said := views.Notice{Text: agent.Label + " is unassigned."}
+	if is != "" {
+		said.Text = agent.Label + " is assigned to " + is + "."
+	}
+	if is != was {
+		said.Undo = views.Undo{URL: views.AssignAgentURL(id), Name: "project", Value: was}
+	}
+	return c.agentsSay(w, r, said, err)
+}
+
+func (c *console) labelAgent(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	agent, err := c.service.LabelAgent(r.Context(), pathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
+	return c.agentsSay(w, r, views.Notice{Text: "The agent is called " + agent.Label + "."}, err)
+}
+
+func (c *console) removeAgent(w http.ResponseWriter, r *http.Request) error {
+	agent, _ := c.service.Agent(pathParam(r, "id"))
+	err := c.service.RemoveAgent(r.Context(), pathParam(r, "id"))
+	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
+}
+
+// agentsSay answers a form of the table: with the table where scripts asked for it alone, else with the page. err is why
+// nothing was done, nil when done is true.
+func (c *console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
+	switch {
+	case err != nil:
+		c.logCause(r, err)
+		done = views.Notice{Text: sentence(yard.MessageOf(err)), Failed: true}
+	case !wantsPart(r):
+		return c.notices.redirect(w, r, views.AgentsURL, done)
+	}
+	return c.showAgents(w, r, views.AgentsProps{Said: done}, statuses[yard.CodeOf(err)])
+}
+
+// addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have
+// compared with the host that it came to. Proxies may have changed the scheme on the way here.
+func addressOf(r *http.Request) *url.URL {
+	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {
+		return &url.URL{Scheme: origin.Scheme, Host: origin.Host}
+	}
+	scheme := "http"
+	if cameByHTTPS(r) {
+		scheme = "https"
+	}
+	return &url.URL{Scheme: scheme, Host: r.Host}
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
+}

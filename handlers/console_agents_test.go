@@ -1,0 +1,213 @@
+package handlers_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/service"
+	"switchyard/internal/yard"
+)
+
+// join makes an agent.
+func (s *consoleSite) join(label string) yard.Agent {
+	s.Helper()
+	token, _, err := s.CreateToken(context.Background())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.redeem(token.Reveal(), label)
+}
+
+func (s *consoleSite) redeem(token, label string) yard.Agent {
+	s.Helper()
+	a, _, err := s.JoinAgent(context.Background(), yard.Secret(token), &label, "0.1.0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return a
+}
+
+// says is what an agent reports.
+func (s *consoleSite) says(a yard.Agent, state yard.AgentState, detail string) {
+	s.Helper()
+	if _, err := s.Heartbeat(context.Background(), a.ID, service.Heartbeat{State: &state, Detail: &detail}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *consoleSite) wantText(what string, text string, wants ...string) {
+	s.Helper()
+	for _, want := range wants {
+		no, negated := strings.CutPrefix(want, "!")
+		if strings.Contains(text, no) == negated {
+			s.Errorf("%s: want %q in\n%s", what, want, text)
+		}
+	}
+}
+
+var tokenPattern = regexp.MustCompile(`swj_[a-z2-7]{32}`)
+
+// TestAgentsPageWithoutScripts: every action is a plain form.
+func TestAgentsPageWithoutScripts(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	s.wantText("empty", s.get("/agents").body, "<h1>Agents</h1>", "No agent yet", "Add agent")
+
+	added := s.submit("/agents")
+	token := tokenPattern.FindString(added.body)
+	s.wantText("added", added.body, "switchyard agent --gateway "+s.url+" --token "+token, "leads to this machine only", "Waiting for the agent", "Unused join tokens")
+	if added.StatusCode != 200 || token == "" || added.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("adding: %d %v", added.StatusCode, added.Header)
+	}
+	state := regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(added.body)
+	for _, path := range []string{"/agents", state} {
+		s.wantText("shown once", s.get(path).body, "!"+token, "Unused join tokens")
+	}
+	builder := s.redeem(token, "builder-<2>")
+	s.wantText("joined", s.get(state).body, "builder-&lt;2&gt; joined", "!Waiting")
+	s.wantText("listed", s.get("/agents").body, "builder-&lt;2&gt;", ">idle<", "0.1.0", "!Unused join tokens")
+
+	for _, c := range []struct {
+		path, field, value, said string
+		holds                    []string
+	}{
+		{"/assign", "project", "alpha", "is assigned to alpha.", []string{`<option value="alpha" selected>`, "Undo"}},
+		{"/assign", "project", "", "is unassigned.", []string{`<option value="" selected>`, "Undo"}},
+		{"/label", "label", " builder-3 ", "The agent is called builder-3.", []string{"Remove builder-3?"}},
+		{"/remove", "", "", "builder-3 is removed.", []string{"No agent yet"}},
+	} {
+		answer := s.submit("/agents/"+builder.ID+c.path, c.field, c.value)
+		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
+			t.Errorf("%s: %d to %q", c.path, answer.StatusCode, answer.Header.Get("Location"))
+		}
+		s.wantText(c.path, s.get("/agents").body, append(c.holds, c.said)...)
+	}
+
+	other := s.join("other")
+	for _, c := range []struct {
+		path, field, value, said string
+		status                   int
+	}{
+		{"/assign", "project", "nowhere", "Project &#39;nowhere&#39; does not exist.", 400},
+		{"/label", "label", "", "Label: must not be empty.", 400},
+		{"/label", "label", strings.Repeat("x", 101), "Label: must be at most 100 characters.", 400},
+		{"gone/assign", "project", "alpha", "Agent not found.", 404},
+		{"gone/label", "label", "x", "Agent not found.", 404},
+		{"gone/remove", "", "", "Agent not found.", 404},
+	} {
+		answer := s.submit("/agents/"+other.ID+c.path, c.field, c.value)
+		if answer.StatusCode != c.status {
+			t.Errorf("%s: %d, want %d", c.path, answer.StatusCode, c.status)
+		}
+		s.wantText(c.path, answer.body, c.said, "<h1>Agents</h1>", `role="alert"`)
+	}
+
+	state = regexp.MustCompile(`/agents/tokens/[0-9a-f]{64}`).FindString(s.submit("/agents").body)
+	if answer := s.submit(state + "/revoke"); answer.StatusCode != 303 {
+		t.Errorf("revoking: %d", answer.StatusCode)
+	}
+	s.wantText("revoked", s.get("/agents").body, "The join token is revoked.", "!Unused join tokens")
+	if answer := s.submit(state + "/revoke"); answer.StatusCode != 404 {
+		t.Errorf("revoking again: %d", answer.StatusCode)
+	}
+}
+
+// TestAgentsPart: it is sent when something changed, and only then.
+func TestAgentsPart(t *testing.T) {
+	s := newConsoleSite(t)
+	a := s.join("builder")
+	address := func(text string) string {
+		return strings.ReplaceAll(regexp.MustCompile(`/agents\?v=\w+`).FindString(text), "&amp;", "&")
+	}
+	at := address(s.get("/agents").body)
+	if answer := s.get(at, "HX-Request", "true"); answer.StatusCode != 204 {
+		t.Errorf("unchanged: %d %s", answer.StatusCode, answer.body)
+	}
+	s.says(a, yard.AgentFailed, "exit status 3\nno <space> left")
+	part := s.get(at, "HX-Request", "true")
+	s.wantText("changed", part.body, `<div id="agents"`, ">failed<", "exit status 3", "no &lt;space&gt; left", "!<h1>")
+	if address(part.body) == at {
+		t.Error("the part changed, its version did not")
+	}
+	s.says(a, yard.AgentStopped, "")
+	s.wantText("stopped", s.get("/agents").body, ">stopped<")
+}
+
+func TestJoiningAnAgentInTheBrowser(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	s.add("beta", board("1_backlog:"))
+	s.join("builder-1")
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/agents")
+	tab.Find("button", "Add agent").Click()
+	tab.WaitText("Waiting for the agent…")
+	command := browsertest.Eval[string](tab, `document.getElementById("join-command").innerText`)
+	token := tokenPattern.FindString(command)
+	if !strings.HasPrefix(command, "switchyard agent --gateway "+s.url+" --token ") || token == "" {
+		t.Fatalf("the command is %q", command)
+	}
+	screenshot(tab, "agents-waiting")
+	builder := s.redeem(token, "builder-2")
+	tab.WaitText("builder-2 joined")
+	tab.Wait(`document.querySelectorAll("#agents tbody tr").length === 2 && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling")`)
+
+	// A choice applies at once, and leaves the rest of the page as it is.
+	choose := `(select, value) => { select.value = value; select.dispatchEvent(new Event("change", {bubbles: true})) }`
+	row := `document.getElementById("agent-` + builder.ID + `")`
+	browsertest.Eval[any](tab, `(`+choose+`)(`+row+`.querySelector("select"), "beta")`)
+	tab.WaitText("builder-2 is assigned to beta.")
+	s.wantAssigned(builder, "beta")
+	tab.WaitText("builder-2 joined")
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("builder-2 is unassigned.")
+	s.wantAssigned(builder, "")
+	browsertest.Eval[any](tab, row+`.querySelector("select").value = "alpha"`)
+	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Assign").click()`)
+	tab.WaitText("builder-2 is assigned to alpha.")
+	s.wantAssigned(builder, "alpha")
+
+	s.says(builder, yard.AgentRunning, "compiling\nlinking")
+	tab.Wait(row + `.innerText.includes("running")`) // the table refreshes itself
+	screenshot(tab, "agents")
+	tab.Size(390, 844)
+	screenshot(tab, "agents-narrow")
+	tab.Size(1280, 800)
+
+	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Rename").click()`)
+	tab.Find("textbox", "Label").Type("painter")
+	tab.Find("button", "Save").Click()
+	tab.WaitText("The agent is called painter.")
+	if open := tab.All("dialog", "Rename painter"); len(open) > 0 {
+		t.Error("the dialog stays open")
+	}
+	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Remove").click()`)
+	tab.Find("dialog", "Remove painter?")
+	browsertest.Eval[any](tab, `document.querySelector(":popover-open form button:last-child").click()`)
+	tab.WaitText("painter is removed.")
+	tab.Wait(`document.querySelectorAll("#agents tbody tr").length === 1`)
+}
+
+func (s *consoleSite) wantAssigned(a yard.Agent, project string) {
+	s.Helper()
+	known, _ := s.Agent(a.ID)
+	got := ""
+	if known.AssignedProject != nil {
+		got = *known.AssignedProject
+	}
+	if got != project {
+		s.Errorf("%s is assigned to %q, want %q", a.Label, got, project)
+	}
+}
+
+// screenshot keeps a picture where SCREENSHOTS names a directory.
+func screenshot(tab *browsertest.Tab, name string) {
+	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
+		tab.Screenshot(filepath.Join(dir, name+".png"))
+	}
+}

@@ -1,0 +1,31 @@
+package views
+
+import (
+	"github.com/a-h/templ"
+
+	"switchyard/internal/yard"
+)
+
+// agentState is how an agent is, as a signal and in words.
+func agentState(a yard.KnownAgent) (Signal, string) {
+	switch {
+	case a.Presence == yard.AgentLost:
+		return SignalStop, "lost"
+	case a.State == yard.AgentRunning:
+		return SignalClear, "running"
+	case a.State == yard.AgentFailed:
+		return SignalCaution, "failed"
+	}
+	return SignalNone, string(a.State)
+}
+
+// waits reports whether the token can still be redeemed.
+func (p JoinProps) waits() bool {
+	return p.Token.UsedAtMS == 0 && p.Token.ExpiresAtMS > yard.Millis(p.Now)
+}
+
+// inAgents are the attributes of a plain form whose answer is the table alone: what else is on the page stays. A refresh
+// that is under way would show the table as it was before.
+func inAgents(url string) templ.Attributes {
+	return templ.Attributes{"hx-post": url, "hx-target": "#agents", "hx-swap": "morph", "hx-sync": "#agents:replace"}
+}
