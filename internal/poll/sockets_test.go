@@ -233,7 +233,6 @@ func TestServerThatComesBackOnItsAddressIsFollowedOn(t *testing.T) {
 func BenchmarkDelivery(b *testing.B) {
 	const projects = 1000
 	g := startRealGateway(b, time.Second)
-	defer g.stop()
 	var all []*server
 	for i := range projects {
 		s := newServer("i", 1)
@@ -243,6 +242,7 @@ func BenchmarkDelivery(b *testing.B) {
 		g.register(b, fmt.Sprint("p", i), web.URL)
 		all = append(all, s)
 	}
+	defer g.stop() // before the servers
 	_, after := g.next(b, "", 0, projects)
 	waitUntil(b, "every feed is long-polled", func() bool {
 		return !slices.ContainsFunc(all, func(s *server) bool { return len(s.requests()) < 2 })
