@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/bottest"
 	"switchyard/internal/yard"
 )
 
@@ -158,20 +159,20 @@ func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	everyStep(t, func(t *testing.T, e *executioner) {
-		h := newHomeserver(t)
-		h.http.Config.Handler = e.through(h)
-		p := newProcess(t, bot.Options{Operators: []string{operator}})
+		h := bottest.NewHomeserver(t)
+		h.HTTP.Config.Handler = e.through(h)
+		p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
 		e.store = p.db
 		p.options.State = e
-		p.gateway.configure(h.config(), nil)
-		h.create("!ops", "Operations", operator, false)
-		h.invite("!ops", operator)
+		p.gateway.configure(h.Config(), nil)
+		h.Create("!ops", "Operations", bottest.Operator, false)
+		h.Invite("!ops", bottest.Operator)
 		var bodies []string
-		ready := func() bool { return h.isMember("!ops") && len(p.rooms()) == 1 }
-		happen := func() { h.say("!ops", operator, "switch alpha") }
+		ready := func() bool { return h.IsMember("!ops") && len(p.rooms()) == 1 }
+		happen := func() { h.Say("!ops", bottest.Operator, "switch alpha") }
 		p.killed(e, ready, happen, func() string {
 			bodies = nil
-			for _, post := range h.posts("!ops") {
+			for _, post := range h.Posts("!ops") {
 				bodies = append(bodies, post.Body)
 			}
 			if len(bodies) >= 4 && p.settled(e) {
@@ -195,19 +196,19 @@ func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
 func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 	t.Parallel()
 	everyStep(t, func(t *testing.T, e *executioner) {
-		s := newWorkspace(t)
-		s.patient = true // a new process does not know when the dead one posted
-		s.channels["C2"] = "dev"
-		s.http.Config.Handler = e.through(s)
-		p := newProcess(t, bot.Options{TeamAPIURL: s.http.URL + "/api"})
+		s := bottest.NewWorkspace(t)
+		s.Patient = true // a new process does not know when the dead one posted
+		s.Channels["C2"] = "dev"
+		s.HTTP.Config.Handler = e.through(s)
+		p := newProcess(t, bot.Options{TeamAPIURL: s.HTTP.URL + "/api"})
 		e.store = p.db
 		p.options.State = e
-		p.gateway.configure(s.config(), nil)
+		p.gateway.configure(s.Config(), nil)
 		var texts []string
 		p.killed(e, func() bool { return true }, func() {}, func() string {
 			texts = nil
-			s.do(func() {
-				for _, post := range s.posts {
+			s.Do(func() {
+				for _, post := range s.Posts {
 					texts = append(texts, post.Channel+" "+post.Text)
 				}
 			})

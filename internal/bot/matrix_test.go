@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/bottest"
 	"switchyard/internal/yard"
 )
 
 // joined returns a bot that an operator has invited to the room !ops.
-func joined(t *testing.T) (*process, *homeserver) {
+func joined(t *testing.T) (*process, *bottest.Homeserver) {
 	t.Helper()
-	h := newHomeserver(t)
-	p := newProcess(t, bot.Options{Operators: []string{operator}})
-	p.gateway.configure(h.config(), nil)
+	h := bottest.NewHomeserver(t)
+	p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
+	p.gateway.configure(h.Config(), nil)
 	p.start()
 	p.waitState(yard.BotConnected, "in no room")
-	h.create("!ops", "Operations", operator, false)
-	h.invite("!ops", operator)
+	h.Create("!ops", "Operations", bottest.Operator, false)
+	h.Invite("!ops", bottest.Operator)
 	eventually(t, func() string {
 		if s := p.supervisor.Status(); !slices.Equal(s.Rooms, []string{"Operations"}) {
 			return fmt.Sprintf("status is %+v", s)
@@ -31,12 +32,12 @@ func joined(t *testing.T) (*process, *homeserver) {
 	return p, h
 }
 
-// waitPosts returns what the bot said in a room once it is n messages.
-func (h *homeserver) waitPosts(id string, n int) []post {
-	h.t.Helper()
-	var posts []post
-	eventually(h.t, func() string {
-		if posts = h.posts(id); len(posts) >= n {
+// roomPosts returns what the bot said in a room once it is n messages.
+func roomPosts(t *testing.T, h *bottest.Homeserver, id string, n int) []bottest.Post {
+	t.Helper()
+	var posts []bottest.Post
+	eventually(t, func() string {
+		if posts = h.Posts(id); len(posts) >= n {
 			return ""
 		}
 		return fmt.Sprintf("%s has %d posts, want %d: %+v", id, len(posts), n, posts)
@@ -48,25 +49,26 @@ func TestMatrixWholeCycle(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
 	p.gateway.happen("alpha", yard.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
-	got := h.waitPosts("!ops", 1)[0]
-	want := post{
-		botUser, "alpha 14_login <b>Log in</b> Current → QA",
-		"<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → QA", "m.text",
+	got := roomPosts(t, h, "!ops", 1)[0]
+	want := bottest.Post{
+		Sender: bottest.BotUser, Kind: "m.text",
+		Body: "alpha 14_login <b>Log in</b> Current → QA",
+		HTML: "<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → QA",
 	}
 	if got != want {
 		t.Errorf("posted %+v\n want %+v", got, want)
 	}
-	h.say("!ops", stranger, "!status")
-	if got := h.waitPosts("!ops", 2)[1]; got.Kind != "m.notice" || !strings.Contains(got.Body, "■ alpha blocked 12_pay Pay: waiting: <API> key") {
+	h.Say("!ops", bottest.Stranger, "!status")
+	if got := roomPosts(t, h, "!ops", 2)[1]; got.Kind != "m.notice" || !strings.Contains(got.Body, "■ alpha blocked 12_pay Pay: waiting: <API> key") {
 		t.Errorf("status: %+v", got)
 	}
 	if err := p.supervisor.SendTest(t.Context()); err != nil {
 		t.Errorf("test: %v", err)
 	}
-	if got := h.waitPosts("!ops", 3)[2]; !strings.Contains(got.Body, "test message") {
+	if got := roomPosts(t, h, "!ops", 3)[2]; !strings.Contains(got.Body, "test message") {
 		t.Errorf("test: %+v", got)
 	}
-	for _, canary := range []string{password, "canary-access-token"} {
+	for _, canary := range []string{bottest.Password, "canary-access-token"} {
 		if strings.Contains(p.logs.String(), canary) {
 			t.Errorf("the log holds %s:\n%s", canary, p.logs)
 		}
@@ -78,25 +80,25 @@ func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
 	p, h := joined(t)
 	p.kill()
 	p.gateway.move("alpha", 1)
-	h.say("!ops", stranger, "yard: help")
+	h.Say("!ops", bottest.Stranger, "yard: help")
 	p.start()
-	got := h.waitPosts("!ops", 2)
-	slices.SortFunc(got, func(a, b post) int { return strings.Compare(a.Kind, b.Kind) })
+	got := roomPosts(t, h, "!ops", 2)
+	slices.SortFunc(got, func(a, b bottest.Post) int { return strings.Compare(a.Kind, b.Kind) })
 	if !strings.Contains(got[0].Body, "what I understand") || !strings.Contains(got[1].Body, "Story 1") {
 		t.Errorf("posts %+v", got)
 	}
 	p.kill()
-	h.do(func() { clear(h.devices) }) // the homeserver forgets the session
+	h.Do(func() { clear(h.Devices) }) // the homeserver forgets the session
 	p.gateway.move("alpha", 2)
 	p.start()
-	if got := h.waitPosts("!ops", 3); !strings.Contains(got[2].Body, "Story 2") {
+	if got := roomPosts(t, h, "!ops", 3); !strings.Contains(got[2].Body, "Story 2") {
 		t.Errorf("posts %+v", got)
 	}
-	h.do(func() {
-		if h.logins != 2 || len(h.devices) != 1 {
-			t.Errorf("%d logins, devices %v; want 2 and the same device", h.logins, h.devices)
+	h.Do(func() {
+		if h.Logins != 2 || len(h.Devices) != 1 {
+			t.Errorf("%d logins, devices %v; want 2 and the same device", h.Logins, h.Devices)
 		}
-		for _, device := range h.devices {
+		for _, device := range h.Devices {
 			if device != "DEVICE1" {
 				t.Errorf("device %s", device)
 			}
@@ -107,9 +109,9 @@ func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
 func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.do(func() { clear(h.devices) })
+	h.Do(func() { clear(h.Devices) })
 	p.gateway.move("alpha", 1)
-	h.waitPosts("!ops", 1)
+	roomPosts(t, h, "!ops", 1)
 	if s := p.supervisor.Status(); s.State != yard.BotConnected {
 		t.Errorf("status %+v", s)
 	}
@@ -118,9 +120,9 @@ func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
 func TestMatrixObeysRateLimits(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.do(func() { h.limited = 5 })
+	h.Do(func() { h.Limited = 5 })
 	p.gateway.move("alpha", 1)
-	if got := h.waitPosts("!ops", 1); len(got) != 1 {
+	if got := roomPosts(t, h, "!ops", 1); len(got) != 1 {
 		t.Errorf("posts %+v", got)
 	}
 }
@@ -128,25 +130,25 @@ func TestMatrixObeysRateLimits(t *testing.T) {
 func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.create("!other", "Other", stranger, false)
-	h.invite("!other", stranger)
+	h.Create("!other", "Other", bottest.Stranger, false)
+	h.Invite("!other", bottest.Stranger)
 	eventually(t, func() string {
 		if strings.Contains(p.logs.String(), "invitation declined") {
 			return ""
 		}
 		return "the invitation was not declined"
 	})
-	h.create("!secret", "Secret", operator, true)
-	h.invite("!secret", operator)
-	if got := h.waitPosts("!secret", 1)[0]; got.Kind != "m.notice" || !strings.Contains(got.Body, "encrypted") {
+	h.Create("!secret", "Secret", bottest.Operator, true)
+	h.Invite("!secret", bottest.Operator)
+	if got := roomPosts(t, h, "!secret", 1)[0]; got.Kind != "m.notice" || !strings.Contains(got.Body, "encrypted") {
 		t.Errorf("notice %+v", got)
 	}
 	// A room may become encrypted later on.
-	h.event("!ops", operator, "m.room.encryption", map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
-	h.waitPosts("!ops", 1)
+	h.Event("!ops", bottest.Operator, "m.room.encryption", map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
+	roomPosts(t, h, "!ops", 1)
 	eventually(t, func() string {
 		for _, room := range []string{"!other", "!secret", "!ops"} {
-			if h.isMember(room) {
+			if h.IsMember(room) {
 				return "still a member of " + room
 			}
 		}
@@ -158,29 +160,29 @@ func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
 func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.create("!new", "", operator, false)
-	h.say("!new", operator, "!switch alpha") // before the bot is there
-	h.invite("!new", operator)
-	h.say("!new", operator, "so")
+	h.Create("!new", "", bottest.Operator, false)
+	h.Say("!new", bottest.Operator, "!switch alpha") // before the bot is there
+	h.Invite("!new", bottest.Operator)
+	h.Say("!new", bottest.Operator, "so")
 	eventually(t, func() string {
-		if h.isMember("!new") {
+		if h.IsMember("!new") {
 			return ""
 		}
 		return "not joined"
 	})
-	h.say("!new", operator, "!help")
-	if got := h.waitPosts("!new", 1); !strings.Contains(got[0].Body, "what I understand") {
+	h.Say("!new", bottest.Operator, "!help")
+	if got := roomPosts(t, h, "!new", 1); !strings.Contains(got[0].Body, "what I understand") {
 		t.Errorf("posts %+v", got)
 	}
-	h.say("!ops", operator, "good morning")
-	h.say("!ops", operator, "status of the release?")
-	h.event("!ops", operator, "m.room.message", map[string]any{"msgtype": "m.notice", "body": "!status"})
-	h.event("!ops", operator, "m.room.message", map[string]any{
+	h.Say("!ops", bottest.Operator, "good morning")
+	h.Say("!ops", bottest.Operator, "status of the release?")
+	h.Event("!ops", bottest.Operator, "m.room.message", map[string]any{"msgtype": "m.notice", "body": "!status"})
+	h.Event("!ops", bottest.Operator, "m.room.message", map[string]any{
 		"msgtype": "m.text", "body": "* !status", "m.relates_to": map[string]any{"rel_type": "m.replace"},
 	})
-	h.event("!ops", operator, "m.room.message", map[string]any{"msgtype": "m.text", "body": 7})
-	h.say("!ops", operator, "The Yard: dance")
-	if got := h.waitPosts("!ops", 1); !strings.Contains(got[0].Body, "I do not know dance") {
+	h.Event("!ops", bottest.Operator, "m.room.message", map[string]any{"msgtype": "m.text", "body": 7})
+	h.Say("!ops", bottest.Operator, "The Yard: dance")
+	if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "I do not know dance") {
 		t.Errorf("posts %+v", got)
 	}
 	if s := p.supervisor.Status(); s.State != yard.BotConnected {
@@ -191,17 +193,17 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.create("!two", "", operator, false)
-	h.invite("!two", operator)
+	h.Create("!two", "", bottest.Operator, false)
+	h.Invite("!two", bottest.Operator)
 	eventually(t, func() string {
 		if s := p.supervisor.Status(); len(s.Rooms) != 2 {
 			return fmt.Sprintf("status %+v", s)
 		}
 		return ""
 	})
-	h.do(func() { delete(h.room("!ops").members, botUser) }) // without a word
+	h.Expel("!ops") // without a word
 	p.gateway.move("alpha", 1)
-	h.waitPosts("!two", 1)
+	roomPosts(t, h, "!two", 1)
 	err := p.supervisor.SendTest(t.Context())
 	if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) != "not sent to Operations: the room refused the message" {
 		t.Errorf("test: %v", err)
@@ -210,7 +212,7 @@ func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
 
 func TestMatrixSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	h := newHomeserver(t)
+	h := bottest.NewHomeserver(t)
 	html := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(html.Close)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(502) }))
@@ -222,7 +224,7 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprintf(w, `{"m.homeserver":{"base_url":"%s/"}}`, h.http.URL)
+		fmt.Fprintf(w, `{"m.homeserver":{"base_url":"%s/"}}`, h.HTTP.URL)
 	}))
 	t.Cleanup(referring.Close)
 	p := newProcess(t, bot.Options{})
@@ -244,9 +246,9 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		{"password changed to a wrong one", func(c *yard.BotConfig) {
 			c.Homeserver, c.Password = &referring.URL, ptr(yard.Secret("canary-wrong"))
 		}, yard.BotFailed, "Check Bot username and Password"},
-		{"no password login", func(*yard.BotConfig) { h.do(func() { h.noProof = true }) }, yard.BotFailed, "refuses a login with a password"},
+		{"no password login", func(*yard.BotConfig) { h.Do(func() { h.NoProof = true }) }, yard.BotFailed, "refuses a login with a password"},
 	} {
-		config := h.config()
+		config := h.Config()
 		test.config(&config)
 		p.save(config)
 		p.waitState(test.state, test.detail)
@@ -268,13 +270,13 @@ func TestMatrixBeginsAnewWhereItsPositionIsUnknown(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
 	p.kill()
-	h.do(func() { h.forgets = true })
+	h.Do(func() { h.Forgets = true })
 	p.start()
 	eventually(t, func() string {
 		if p.supervisor.Status().State == yard.BotConnected {
-			h.say("!ops", operator, "!help")
+			h.Say("!ops", bottest.Operator, "!help")
 		}
-		if len(h.posts("!ops")) > 0 {
+		if len(h.Posts("!ops")) > 0 {
 			return ""
 		}
 		return fmt.Sprintf("status %+v", p.supervisor.Status())

@@ -1,7 +1,10 @@
 package bot_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,8 +12,54 @@ import (
 	"time"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/bottest"
 	"switchyard/internal/yard"
 )
+
+// teamPosts returns what the bot posted once it is n messages.
+func teamPosts(t *testing.T, s *bottest.Workspace, n int) []bottest.ChannelPost {
+	t.Helper()
+	var posts []bottest.ChannelPost
+	eventually(t, func() string {
+		s.Do(func() { posts = slices.Clone(s.Posts) })
+		if len(posts) >= n {
+			return ""
+		}
+		return fmt.Sprintf("%d posts, want %d: %+v", len(posts), n, posts)
+	})
+	return posts
+}
+
+// call calls the bot as Slack does.
+func call(p *process, path, body string, header http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	r.Header = header
+	w := httptest.NewRecorder()
+	if path == "/bot/team/events" {
+		p.supervisor.TeamEvents(w, r)
+	} else {
+		p.supervisor.TeamCommands(w, r)
+	}
+	return w
+}
+
+func mentioned(id, user, text string) string {
+	b, _ := json.Marshal(map[string]any{"type": "event_callback", "event_id": id, "event": map[string]any{
+		"type": "app_mention", "user": user, "text": text, "channel": "C1",
+	}})
+	return string(b)
+}
+
+// team returns a bot in the channel #ops.
+func team(t *testing.T) (*process, *bottest.Workspace) {
+	t.Helper()
+	s := bottest.NewWorkspace(t)
+	p := newProcess(t, bot.Options{Operators: []string{bottest.TeamOperator}, TeamAPIURL: s.HTTP.URL + "/api"})
+	p.gateway.configure(s.Config(), nil)
+	p.start()
+	p.waitState(yard.BotConnected, "")
+	return p, s
+}
 
 func TestTeamWholeCycle(t *testing.T) {
 	t.Parallel()
@@ -18,25 +67,25 @@ func TestTeamWholeCycle(t *testing.T) {
 	if rooms := p.supervisor.Status().Rooms; !slices.Equal(rooms, []string{"#ops"}) {
 		t.Errorf("rooms %v", rooms)
 	}
-	s.do(func() { s.channels["C2"] = "dev" }) // invited meanwhile
+	s.Do(func() { s.Channels["C2"] = "dev" }) // invited meanwhile
 	p.gateway.happen("alpha", yard.StoryBlocked, `"story_id":"12_pay","story_name":"<!channel> *Pay* a_b _x_","reason":"R&D"`)
-	got := s.waitPosts(2)
+	got := teamPosts(t, s, 2)
 	want := "■ *alpha* *blocked* `12_pay` &lt;!channel&gt; ∗Pay∗ a_b ˍxˍ: R&amp;D"
-	if got[0] != (channelPost{"C1", want, ""}) || got[1] != (channelPost{"C2", want, ""}) {
+	if got[0] != (bottest.ChannelPost{Channel: "C1", Text: want}) || got[1] != (bottest.ChannelPost{Channel: "C2", Text: want}) {
 		t.Errorf("posted %+v\nwant %s", got, want)
 	}
-	body := mentioned("Ev1", teamOperator, "<@UBOT> switch “beta two”")
-	if w := call(p, "/bot/team/events", body, signature(signingSecret, time.Now(), body)); w.Code != 200 {
+	body := mentioned("Ev1", bottest.TeamOperator, "<@UBOT> switch “beta two”")
+	if w := call(p, "/bot/team/events", body, bottest.Signature(bottest.SigningSecret, time.Now(), body)); w.Code != 200 {
 		t.Errorf("event = %d %s", w.Code, w.Body)
 	}
-	if got := s.waitPosts(3)[2]; got.Text != "The active project is now *beta two*." || got.Channel != "C1" {
+	if got := teamPosts(t, s, 3)[2]; got.Text != "The active project is now *beta two*." || got.Channel != "C1" {
 		t.Errorf("reply %+v", got)
 	}
 	if err := p.supervisor.SendTest(t.Context()); err != nil {
 		t.Errorf("test: %v", err)
 	}
-	s.waitPosts(5)
-	for _, canary := range []string{botToken, signingSecret} {
+	teamPosts(t, s, 5)
+	for _, canary := range []string{bottest.BotToken, bottest.SigningSecret} {
 		if strings.Contains(p.logs.String(), canary) {
 			t.Errorf("the log holds %s:\n%s", canary, p.logs)
 		}
@@ -46,9 +95,9 @@ func TestTeamWholeCycle(t *testing.T) {
 func TestTeamObeysRetryAfterAndSurvivesFailures(t *testing.T) {
 	t.Parallel()
 	p, s := team(t)
-	s.do(func() { s.limited, s.failing = 1, 1 })
+	s.Do(func() { s.Limited, s.Failing = 1, 1 })
 	p.gateway.move("alpha", 1)
-	if got := s.waitPosts(1); !strings.Contains(got[0].Text, "Story 1") {
+	if got := teamPosts(t, s, 1); !strings.Contains(got[0].Text, "Story 1") {
 		t.Errorf("posts %+v", got)
 	}
 }
@@ -58,23 +107,23 @@ func TestTeamActsOnceOnEachEvent(t *testing.T) {
 	p, s := team(t)
 	send := func(id string) {
 		t.Helper()
-		body := mentioned(id, teamOperator, "<@UBOT|yard>: help")
-		if w := call(p, "/bot/team/events", body, signature(signingSecret, time.Now(), body)); w.Code != 200 {
+		body := mentioned(id, bottest.TeamOperator, "<@UBOT|yard>: help")
+		if w := call(p, "/bot/team/events", body, bottest.Signature(bottest.SigningSecret, time.Now(), body)); w.Code != 200 {
 			t.Errorf("event = %d %s", w.Code, w.Body)
 		}
 	}
 	send("Ev1")
-	s.waitPosts(1)
+	teamPosts(t, s, 1)
 	send("Ev1")
 	p.kill()
-	s.do(func() { clear(s.last) }) // the pace is kept within one process
+	s.Do(func() { clear(s.Last) }) // the pace is kept within one process
 	p.start()
 	p.waitState(yard.BotConnected, "")
 	send("Ev1")
 	send("Ev2")
-	s.waitPosts(2)
+	teamPosts(t, s, 2)
 	send("Ev3")
-	if got := s.waitPosts(3); len(got) != 3 {
+	if got := teamPosts(t, s, 3); len(got) != 3 {
 		t.Errorf("posts %+v", got)
 	}
 }
@@ -85,7 +134,7 @@ func TestTeamCommand(t *testing.T) {
 	ask := func(user, text string) string {
 		t.Helper()
 		body := url.Values{"command": {"/yard"}, "user_id": {user}, "text": {text}, "channel_id": {"C1"}}.Encode()
-		w := call(p, "/bot/team/commands", body, signature(signingSecret, time.Now(), body))
+		w := call(p, "/bot/team/commands", body, bottest.Signature(bottest.SigningSecret, time.Now(), body))
 		if w.Code != 200 {
 			t.Errorf("%s = %d %s", text, w.Code, w.Body)
 		}
@@ -97,15 +146,15 @@ func TestTeamCommand(t *testing.T) {
 	if got := p.gateway.Registry().Active; got != "" {
 		t.Errorf("active is %q", got)
 	}
-	if got := ask(teamOperator, "switch alpha"); got != `{"response_type":"in_channel","text":"The active project is now *alpha*."}` {
+	if got := ask(bottest.TeamOperator, "switch alpha"); got != `{"response_type":"in_channel","text":"The active project is now *alpha*."}` {
 		t.Errorf("operator: %s", got)
 	}
 	// The same call again, as whoever recorded it would send it, does nothing.
 	if err := p.gateway.Switch(t.Context(), "beta two"); err != nil {
 		t.Fatal(err)
 	}
-	body := url.Values{"user_id": {teamOperator}, "text": {"switch alpha"}, "trigger_id": {"1"}}.Encode()
-	header := signature(signingSecret, time.Now(), body)
+	body := url.Values{"user_id": {bottest.TeamOperator}, "text": {"switch alpha"}, "trigger_id": {"1"}}.Encode()
+	header := bottest.Signature(bottest.SigningSecret, time.Now(), body)
 	call(p, "/bot/team/commands", body, header.Clone())
 	if err := p.gateway.Switch(t.Context(), "beta two"); err != nil {
 		t.Fatal(err)
@@ -126,17 +175,17 @@ func TestTeamChecksSignatures(t *testing.T) {
 		body   string
 		status int
 	}{
-		{"right", signature(signingSecret, now, body), body, 200},
-		{"almost old", signature(signingSecret, now.Add(-4*time.Minute), body), body, 200},
-		{"wrong secret", signature("other", now, body), body, 401},
-		{"empty secret", signature("", now, body), body, 401},
-		{"old", signature(signingSecret, now.Add(-6*time.Minute), body), body, 401},
-		{"from the future", signature(signingSecret, now.Add(6*time.Minute), body), body, 401},
-		{"altered body", signature(signingSecret, now, body), body + " ", 401},
+		{"right", bottest.Signature(bottest.SigningSecret, now, body), body, 200},
+		{"almost old", bottest.Signature(bottest.SigningSecret, now.Add(-4*time.Minute), body), body, 200},
+		{"wrong secret", bottest.Signature("other", now, body), body, 401},
+		{"empty secret", bottest.Signature("", now, body), body, 401},
+		{"old", bottest.Signature(bottest.SigningSecret, now.Add(-6*time.Minute), body), body, 401},
+		{"from the future", bottest.Signature(bottest.SigningSecret, now.Add(6*time.Minute), body), body, 401},
+		{"altered body", bottest.Signature(bottest.SigningSecret, now, body), body + " ", 401},
 		{"none", http.Header{}, body, 401},
 		{"malformed", http.Header{"X-Slack-Signature": {"v0=zz"}, "X-Slack-Request-Timestamp": {"now"}}, body, 401},
-		{"no JSON", signature(signingSecret, now, "x"), "x", 400},
-		{"too large", signature(signingSecret, now, body), strings.Repeat("x", 2<<20), 413},
+		{"no JSON", bottest.Signature(bottest.SigningSecret, now, "x"), "x", 400},
+		{"too large", bottest.Signature(bottest.SigningSecret, now, body), strings.Repeat("x", 2<<20), 413},
 	} {
 		w := call(p, "/bot/team/events", test.body, test.header)
 		if w.Code != test.status {
@@ -146,39 +195,39 @@ func TestTeamChecksSignatures(t *testing.T) {
 			t.Errorf("%s: challenge %s", test.name, w.Body)
 		}
 	}
-	p.save(yard.BotConfig{Transport: yard.BotTeam, TeamBotToken: s.config().TeamBotToken})
-	if w := call(p, "/bot/team/events", body, signature("", now, body)); w.Code != 404 {
+	p.save(yard.BotConfig{Transport: yard.BotTeam, TeamBotToken: s.Config().TeamBotToken})
+	if w := call(p, "/bot/team/events", body, bottest.Signature("", now, body)); w.Code != 404 {
 		t.Errorf("without a secret: %d", w.Code)
 	}
-	h := newHomeserver(t)
-	p.save(h.config())
-	if w := call(p, "/bot/team/commands", body, signature(signingSecret, now, body)); w.Code != 404 {
+	h := bottest.NewHomeserver(t)
+	p.save(h.Config())
+	if w := call(p, "/bot/team/commands", body, bottest.Signature(bottest.SigningSecret, now, body)); w.Code != 404 {
 		t.Errorf("with matrix: %d", w.Code)
 	}
 }
 
 func TestTeamSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := newWorkspace(t)
-	p := newProcess(t, bot.Options{TeamAPIURL: s.http.URL + "/api/"})
+	s := bottest.NewWorkspace(t)
+	p := newProcess(t, bot.Options{TeamAPIURL: s.HTTP.URL + "/api/"})
 	p.start()
 	p.save(yard.BotConfig{Transport: yard.BotTeam})
 	p.waitState(yard.BotOff, "fill in Bot token, Signing secret")
-	config := s.config()
+	config := s.Config()
 	config.TeamBotToken = ptr(yard.Secret("xoxb-canary-wrong"))
 	p.save(config)
 	p.waitState(yard.BotFailed, "Slack refuses the bot token (invalid_auth)")
-	s.do(func() { s.scope = "groups:read" })
-	p.save(s.config())
+	s.Do(func() { s.Scope = "groups:read" })
+	p.save(s.Config())
 	p.waitState(yard.BotFailed, "lacks the scope groups:read")
-	s.do(func() { s.scope = ""; clear(s.channels) })
-	p.save(s.config())
+	s.Do(func() { s.Scope = ""; clear(s.Channels) })
+	p.save(s.Config())
 	p.waitState(yard.BotConnected, "/invite")
-	s.do(func() { s.failing = 1000 })
-	p.save(s.config())
+	s.Do(func() { s.Failing = 1000 })
+	p.save(s.Config())
 	p.waitState(yard.BotFailed, "status 502")
-	s.http.Close()
-	p.save(s.config())
+	s.HTTP.Close()
+	p.save(s.Config())
 	p.waitState(yard.BotFailed, "No answer from 127.0.0.1")
 	if strings.Contains(p.logs.String(), "canary") {
 		t.Errorf("the log holds a secret:\n%s", p.logs)

@@ -1,4 +1,6 @@
-package bot_test
+// Package bottest is what the chat bot is tested against: a Matrix homeserver and Slack's API, both for one bot. They check
+// what a client may do.
+package bottest
 
 import (
 	"encoding/json"
@@ -15,42 +17,42 @@ import (
 	"switchyard/internal/yard"
 )
 
+// Who is on the homeserver, and the bot's password there.
 const (
-	botUser  = "@yard:hs.test"
-	operator = "@op:hs.test"
-	stranger = "@stranger:hs.test"
-	password = "canary-password"
+	BotUser  = "@yard:hs.test"
+	Operator = "@op:hs.test"
+	Stranger = "@stranger:hs.test"
+	Password = "canary-password"
 )
 
-// homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the
-// specification forbids, and reports what no client may do.
-type homeserver struct {
-	t    *testing.T
-	http *httptest.Server
+// Homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the
+// specification forbids, and reports what no client may do. Its exported fields but HTTP are for Do.
+type Homeserver struct {
+	HTTP    *httptest.Server
+	Devices map[string]string // access token → device
+	Logins  int
+	Limited int  // so many of the next calls are refused for being too many
+	NoProof bool // no password login
+	Forgets bool // positions of syncs, once
 
-	mu       sync.Mutex
-	password string
-	devices  map[string]string // access token → device
-	tokens   int
-	rooms    map[string]*matrixRoomFake
-	updates  []update
-	changed  chan struct{}
-	sent     map[string]string // device, room and transaction → event
-	limited  int               // so many of the next calls are refused for being too many
-	logins   int
-	noProof  bool // no password login
-	forgets  bool // positions of syncs, once
+	t       testing.TB
+	mu      sync.Mutex
+	tokens  int
+	rooms   map[string]*room
+	updates []update
+	changed chan struct{}
+	sent    map[string]string // device, room and transaction → event
 }
 
-type matrixRoomFake struct {
+type room struct {
 	name      string
 	encrypted bool
 	members   map[string]bool
-	posts     []post
+	posts     []Post
 }
 
-// post is a message event in a room.
-type post struct {
+// Post is a message event in a room.
+type Post struct {
 	Sender, Body, HTML, Kind string
 }
 
@@ -60,40 +62,42 @@ type update struct {
 	event            map[string]any
 }
 
-func newHomeserver(t *testing.T) *homeserver {
-	h := &homeserver{
-		t: t, password: password, devices: map[string]string{}, rooms: map[string]*matrixRoomFake{},
+// NewHomeserver starts a homeserver that ends with the test.
+func NewHomeserver(t testing.TB) *Homeserver {
+	h := &Homeserver{
+		t: t, Devices: map[string]string{}, rooms: map[string]*room{},
 		changed: make(chan struct{}), sent: map[string]string{},
 	}
-	h.http = httptest.NewServer(h)
+	h.HTTP = httptest.NewServer(h)
 	t.Cleanup(func() {
-		h.http.CloseClientConnections()
-		h.http.Close()
+		h.HTTP.CloseClientConnections()
+		h.HTTP.Close()
 	})
 	return h
 }
 
-func (h *homeserver) config() yard.BotConfig {
+// Config is a bot's configuration that is right here.
+func (h *Homeserver) Config() yard.BotConfig {
 	return yard.BotConfig{
-		Transport: yard.BotMatrix, Homeserver: &h.http.URL, Username: ptr("yard"), Password: ptr(yard.Secret(password)),
+		Transport: yard.BotMatrix, Homeserver: &h.HTTP.URL, Username: pointer("yard"), Password: pointer(yard.Secret(Password)),
 	}
 }
 
-func (h *homeserver) room(id string) *matrixRoomFake {
+func (h *Homeserver) room(id string) *room {
 	if h.rooms[id] == nil {
-		h.rooms[id] = &matrixRoomFake{members: map[string]bool{}}
+		h.rooms[id] = &room{members: map[string]bool{}}
 	}
 	return h.rooms[id]
 }
 
-func (h *homeserver) tell(u update) {
+func (h *Homeserver) tell(u update) {
 	h.updates = append(h.updates, u)
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// create makes a room of user's.
-func (h *homeserver) create(id, name, user string, encrypted bool) {
+// Create makes a room of user's.
+func (h *Homeserver) Create(id, name, user string, encrypted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	room := h.room(id)
@@ -101,33 +105,34 @@ func (h *homeserver) create(id, name, user string, encrypted bool) {
 	room.members[user] = true
 }
 
-// invite invites the bot to a room.
-func (h *homeserver) invite(id, user string) {
+// Invite invites the bot to a room.
+func (h *Homeserver) Invite(id, user string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tell(update{room: id, membership: "invite", event: map[string]any{
-		"type": "m.room.member", "sender": user, "state_key": botUser, "content": map[string]any{"membership": "invite"},
+		"type": "m.room.member", "sender": user, "state_key": BotUser, "content": map[string]any{"membership": "invite"},
 	}})
 }
 
-// say posts a message of user's.
-func (h *homeserver) say(id, user, text string) {
-	h.event(id, user, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
+// Say posts a message of user's.
+func (h *Homeserver) Say(id, user, text string) {
+	h.Event(id, user, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
 }
 
-func (h *homeserver) event(id, user, kind string, content map[string]any) {
+// Event adds an event of user's to a room.
+func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.append(id, user, kind, content)
 }
 
-func (h *homeserver) append(id, user, kind string, content map[string]any) string {
+func (h *Homeserver) append(id, user, kind string, content map[string]any) string {
 	event := fmt.Sprintf("$e%d", len(h.updates))
 	if kind == "m.room.message" {
 		body, _ := content["body"].(string)
 		formatted, _ := content["formatted_body"].(string)
 		sort, _ := content["msgtype"].(string)
-		h.room(id).posts = append(h.room(id).posts, post{user, body, formatted, sort})
+		h.room(id).posts = append(h.room(id).posts, Post{user, body, formatted, sort})
 	}
 	h.tell(update{room: id, event: map[string]any{
 		"type": kind, "event_id": event, "sender": user, "content": content, "unsigned": map[string]any{"age": 1},
@@ -135,26 +140,35 @@ func (h *homeserver) append(id, user, kind string, content map[string]any) strin
 	return event
 }
 
-// posts returns what the bot has said in a room.
-func (h *homeserver) posts(id string) []post {
+// Posts returns what the bot has said in a room.
+func (h *Homeserver) Posts(id string) []Post {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var posts []post
+	var posts []Post
 	for _, p := range h.room(id).posts {
-		if p.Sender == botUser {
+		if p.Sender == BotUser {
 			posts = append(posts, p)
 		}
 	}
 	return posts
 }
 
-func (h *homeserver) isMember(id string) bool {
+// Expel removes the bot from a room without telling it.
+func (h *Homeserver) Expel(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.room(id).members[botUser]
+	delete(h.room(id).members, BotUser)
 }
 
-func (h *homeserver) do(f func()) {
+// IsMember reports whether the bot is in a room.
+func (h *Homeserver) IsMember(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.room(id).members[BotUser]
+}
+
+// Do calls f while no call is under way.
+func (h *Homeserver) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
@@ -171,7 +185,7 @@ func reply(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (h *homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.RawQuery, "access_token") {
 		h.t.Errorf("access token in the address: %s", r.URL)
 	}
@@ -193,8 +207,8 @@ func (h *homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.mu.Lock()
-	if h.limited > 0 && !strings.HasPrefix(path, "/v3/sync") {
-		h.limited--
+	if h.Limited > 0 && !strings.HasPrefix(path, "/v3/sync") {
+		h.Limited--
 		h.mu.Unlock()
 		w.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(w, `{"errcode":"M_LIMIT_EXCEEDED","error":"slow down","retry_after_ms":20}`)
@@ -206,7 +220,7 @@ func (h *homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	device, known := h.devices[token]
+	device, known := h.Devices[token]
 	h.mu.Unlock()
 	switch {
 	case !found:
@@ -214,7 +228,7 @@ func (h *homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		refuse(w, 401, "M_UNKNOWN_TOKEN")
 	case path == "/v3/account/whoami" && r.Method == http.MethodGet:
-		reply(w, map[string]any{"user_id": botUser, "device_id": device})
+		reply(w, map[string]any{"user_id": BotUser, "device_id": device})
 	case path == "/v3/joined_rooms" && r.Method == http.MethodGet:
 		h.joinedRooms(w)
 	case path == "/v3/sync" && r.Method == http.MethodGet:
@@ -229,50 +243,50 @@ func (h *homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *homeserver) login(w http.ResponseWriter, body map[string]any) {
+func (h *Homeserver) login(w http.ResponseWriter, body map[string]any) {
 	identifier, _ := body["identifier"].(map[string]any)
 	if body["type"] != "m.login.password" || identifier["type"] != "m.id.user" {
 		h.t.Errorf("login %v", body["type"])
 		refuse(w, 400, "M_UNKNOWN")
 		return
 	}
-	if h.noProof {
+	if h.NoProof {
 		refuse(w, 400, "M_UNKNOWN")
 		return
 	}
-	if user := identifier["user"]; user != "yard" && user != botUser || body["password"] != h.password {
+	if user := identifier["user"]; user != "yard" && user != BotUser || body["password"] != Password {
 		refuse(w, 403, "M_FORBIDDEN")
 		return
 	}
-	h.logins++
+	h.Logins++
 	h.tokens++
 	device, _ := body["device_id"].(string)
 	if device == "" {
 		device = fmt.Sprintf("DEVICE%d", h.tokens)
 	}
-	for token, d := range h.devices {
+	for token, d := range h.Devices {
 		if d == device { // a device has one token
-			delete(h.devices, token)
+			delete(h.Devices, token)
 		}
 	}
 	token := fmt.Sprintf("canary-access-token-%d", h.tokens)
-	h.devices[token] = device
-	reply(w, map[string]any{"user_id": botUser, "device_id": device, "access_token": token})
+	h.Devices[token] = device
+	reply(w, map[string]any{"user_id": BotUser, "device_id": device, "access_token": token})
 }
 
-func (h *homeserver) joinedRooms(w http.ResponseWriter) {
+func (h *Homeserver) joinedRooms(w http.ResponseWriter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	rooms := []string{}
 	for id, room := range h.rooms {
-		if room.members[botUser] {
+		if room.members[BotUser] {
 			rooms = append(rooms, id)
 		}
 	}
 	reply(w, map[string]any{"joined_rooms": rooms})
 }
 
-func (h *homeserver) sync(w http.ResponseWriter, r *http.Request) {
+func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if filter := query.Get("filter"); !json.Valid([]byte(filter)) {
 		h.t.Errorf("filter %q", filter)
@@ -289,9 +303,9 @@ func (h *homeserver) sync(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.mu.Lock()
-	forgets := h.forgets && since > 0
+	forgets := h.Forgets && since > 0
 	if forgets {
-		h.forgets = false
+		h.Forgets = false
 	}
 	h.mu.Unlock()
 	if forgets {
@@ -319,19 +333,19 @@ func (h *homeserver) sync(w http.ResponseWriter, r *http.Request) {
 }
 
 // since is the answer to a sync: the last word on each room's membership, and the events of the joined ones.
-func (h *homeserver) since(since int) map[string]any {
+func (h *Homeserver) since(since int) map[string]any {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, u := range h.updates[since:] {
-		if u.membership != "" || h.room(u.room).members[botUser] {
+		if u.membership != "" || h.room(u.room).members[BotUser] {
 			delete(invite, u.room)
 		}
 		switch {
 		case u.membership == "leave":
 			delete(join, u.room)
 			leave[u.room] = map[string]any{}
-		case u.membership == "invite" && !h.room(u.room).members[botUser]:
+		case u.membership == "invite" && !h.room(u.room).members[BotUser]:
 			invite[u.room] = map[string]any{"invite_state": map[string]any{"events": []any{u.event}}}
-		case u.membership == "" && h.room(u.room).members[botUser]:
+		case u.membership == "" && h.room(u.room).members[BotUser]:
 			delete(leave, u.room)
 			events := []any{}
 			if known, ok := join[u.room].(map[string]any); ok {
@@ -346,7 +360,7 @@ func (h *homeserver) since(since int) map[string]any {
 	}
 }
 
-func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string, device string, body map[string]any) {
+func (h *Homeserver) inRoom(w http.ResponseWriter, method string, parts []string, device string, body map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id, _ := url.PathUnescape(parts[0])
@@ -364,16 +378,16 @@ func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string
 			refuse(w, 403, "M_FORBIDDEN")
 			return
 		}
-		room.members[botUser] = true
+		room.members[BotUser] = true
 		h.tell(update{room: id, event: map[string]any{
-			"type": "m.room.member", "event_id": "$j" + id, "sender": botUser, "state_key": botUser, "content": map[string]any{"membership": "join"},
+			"type": "m.room.member", "event_id": "$j" + id, "sender": BotUser, "state_key": BotUser, "content": map[string]any{"membership": "join"},
 		}})
 		reply(w, map[string]any{"room_id": id})
 	case method == http.MethodPost && rest == "leave":
-		delete(room.members, botUser)
+		delete(room.members, BotUser)
 		h.tell(update{room: id, membership: "leave"})
 		reply(w, map[string]any{})
-	case !room.members[botUser]:
+	case !room.members[BotUser]:
 		refuse(w, 403, "M_FORBIDDEN")
 	case method == http.MethodGet && rest == "state/m.room.encryption" && room.encrypted:
 		reply(w, map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
@@ -384,7 +398,7 @@ func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string
 	case method == http.MethodPut && len(parts) == 4 && parts[1] == "send" && parts[2] == "m.room.message" && parts[3] != "":
 		key := device + " " + id + " " + parts[3]
 		if h.sent[key] == "" {
-			h.sent[key] = h.append(id, botUser, parts[2], body)
+			h.sent[key] = h.append(id, BotUser, parts[2], body)
 		}
 		reply(w, map[string]any{"event_id": h.sent[key]})
 	default:
@@ -392,3 +406,5 @@ func (h *homeserver) inRoom(w http.ResponseWriter, method string, parts []string
 		refuse(w, 404, "M_UNRECOGNIZED")
 	}
 }
+
+func pointer[T any](value T) *T { return &value }
