@@ -54,9 +54,10 @@ func (db *DB) ForgetTokens(ctx context.Context, beforeMS int64) error {
 	return translate(err)
 }
 
-// changeOne executes a statement and returns NotFound when it changed no row.
+// changeOne executes a statement and returns NotFound when it changed no row. The end of ctx does not interrupt it: then
+// nobody would know whether it was stored.
 func (db *DB) changeOne(ctx context.Context, statement string, args ...any) error {
-	result, err := db.write.ExecContext(ctx, statement, args...)
+	result, err := db.write.ExecContext(context.WithoutCancel(ctx), statement, args...)
 	if err != nil {
 		return translate(err)
 	}
