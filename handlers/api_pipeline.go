@@ -18,7 +18,11 @@ func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
-	out := bufio.NewWriterSize(w, 64<<10) // its errors mean that the client is gone
+	size := 64
+	for _, p := range pipelines {
+		size += 256 + len(p.Raw)
+	}
+	out := bufio.NewWriterSize(w, min(size, 64<<10)) // its errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
 	_, _ = out.Write(encodeJSON(unlessZero(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)

@@ -1,4 +1,11 @@
 package upstream
 
+import "switchyard/internal/yard"
+
 // DecodeFeed lets the fuzz target reach the decoder without a socket.
 var DecodeFeed = decodeFeed
+
+// ParsePipeline does likewise.
+func ParsePipeline(body []byte) (*yard.PipelineAnswer, error) {
+	return parsePipeline(answer{body: body}, nil)
+}

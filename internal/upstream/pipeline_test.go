@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/upstream"
 	"switchyard/internal/yard"
@@ -289,6 +291,28 @@ func TestMemoryIsBounded(t *testing.T) {
 	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 300 { // reading all at once would take 480 MiB and the garbage of as much again
 		t.Errorf("the heap grew by %d MiB", grown)
 	}
+}
+
+func FuzzPipeline(f *testing.F) {
+	for _, seed := range []string{
+		board, `{"stages":[]}`, `{"stages":null}`, `{"Stages":[],"stages":[{"name":"a","items":[{"story_id":"\ud800"}]}]}`, `{"x":[],"stages":[]}`,
+		`[[`, `{"stages":[{"name":"a","items":[{"story_id":"b","since_ms":1e400}]}]}`, "{\"stages\":[{\"name\":\"\xff\",\"items\":[]}]}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		answer, err := upstream.ParsePipeline(body)
+		if err != nil {
+			if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) == "" {
+				t.Errorf("%q: %v", body, err)
+			}
+			return
+		}
+		// What is kept goes into the gateway's own answers as it is.
+		if !json.Valid(answer.Raw) || !utf8.Valid(answer.Raw) || answer.Raw[0] != '[' || answer.Stages == nil {
+			t.Errorf("%q was taken: %q", body, answer.Raw)
+		}
+	})
 }
 
 func BenchmarkPipeline(b *testing.B) {
