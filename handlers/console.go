@@ -30,7 +30,7 @@ func newConsole(s *service.Service, a *access, errors errorWriter) *console {
 // page adapts h, writing its errors as pages.
 func (c *console) page(h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil && r.Context().Err() == nil {
+		if err := h(w, r); err != nil {
 			c.fail(w, r, err)
 		}
 	}
@@ -38,6 +38,10 @@ func (c *console) page(h handlerFunc) http.HandlerFunc {
 
 // fail shows an error as a page. A part that asked stays as it is; where its subject is gone, its page is loaded anew.
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if ended(r, err) {
+		c.write(w, r, plainForm, err)
+		return
+	}
 	c.logCause(r, err)
 	status, message := statuses[yard.CodeOf(err)], yard.MessageOf(err)
 	if wantsPart(r) {

@@ -7,10 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 
 	"switchyard/internal/yard"
 )
@@ -32,11 +34,18 @@ func (e errorWriter) api(form errorForm, h handlerFunc) http.HandlerFunc {
 }
 
 func (e errorWriter) write(w http.ResponseWriter, r *http.Request, form errorForm, err error) {
-	if r.Context().Err() != nil {
-		return // nobody is there to read it
+	if ended(r, err) {
+		form(w, http.StatusServiceUnavailable, "the request ended before its answer")
+		return
 	}
 	e.logCause(r, err)
 	form(w, statuses[yard.CodeOf(err)], yard.MessageOf(err))
+}
+
+// ended reports whether the request failed because its client gave it up: no failure of ours, and most likely nobody
+// reads the answer.
+func ended(r *http.Request, err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
 // logCause logs what the answer to a failed request does not say, under the request's id.
@@ -52,6 +61,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(len(body))) // without it a long body would go out in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone
 }

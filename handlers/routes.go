@@ -43,7 +43,7 @@ func (g Gateway) Handler() http.Handler {
 	a := newAccess(g)
 	c := newConsole(g.Service, a, h.errorWriter)
 	guarded := guard(g.AllowHosts, navigationOnly(a.check(h.routes(c), c.page(c.logInFirst))))
-	return observe(g.Metrics, g.Log, identify(g.Log, pageHeaders(guarded)))
+	return observe(g.Metrics, g.Log, identify(g.Log, limitBodyTime(pageHeaders(guarded))))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
