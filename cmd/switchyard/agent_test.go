@@ -308,6 +308,41 @@ func TestAgentCommandLine(t *testing.T) {
 	}
 }
 
+// TestUpRunsAnAgentAlong: it joins by itself, works, says that it stops, and is the same one the next time.
+func TestUpRunsAnAgentAlong(t *testing.T) {
+	s := &site{t: t, dir: t.TempDir()}
+	up := func() {
+		t.Helper()
+		s.process = start(t, switchyard(t, s.dir, "up", "--listen", "localhost:0", "--data", "DIR/data", "--agent", "local", "--", "sh", "-c", builder, "DIR/work"))
+	}
+	up()
+	agent := s.wait("joined", func(a yard.Agent) bool { return a.Label == "local" })
+	s.assign(agent.ID, sampleName)
+	first := s.job(1)
+	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took > 9*time.Second || first.runs() {
+		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, first.runs(), &s.stderr)
+	}
+	if strings.Contains(s.stderr.String(), "could not be told") {
+		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
+	}
+	up()
+	if second := s.job(2); second.agent != agent.ID || second.project != sampleName {
+		t.Errorf("the next time it is %+v", second)
+	}
+	if status, _ := s.do(t, "DELETE", "/gateway/agents/"+agent.ID, ""); status != 204 {
+		t.Errorf("removing: %d", status)
+	}
+	eventually(t, "the agent ends", func() bool { return strings.Contains(s.stderr.String(), "the agent ended") })
+	if agents := s.agents(); len(agents) != 0 {
+		t.Errorf("a removed agent is back: %+v", agents)
+	}
+	for _, args := range [][]string{{"up", "--", "make"}, {"up", "--agent", "", "--", "make"}} {
+		if status, says := refused(t, switchyard(t, s.dir, args...)); status != 2 || !strings.Contains(says, "--agent") {
+			t.Errorf("%v: status %d, %s", args, status, says)
+		}
+	}
+}
+
 // TestAgentAsksForItsToken: on standard input, where no flag and no variable gives it.
 func TestAgentAsksForItsToken(t *testing.T) {
 	s := newSite(t)

@@ -8,25 +8,40 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/internal/agentrun"
 	"switchyard/internal/config"
+	"switchyard/internal/supervise"
+	"switchyard/internal/yard"
 )
 
 func upCommand() *cobra.Command {
+	var agent string
 	cmd := &cobra.Command{
-		Use:   "up [DIR…]",
+		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
 			"under the directory's name (for …/.huskies/work and …/work that of the repository above). Without DIR and with no project\n" +
-			"registered, a sample board is served.",
+			"registered, a sample board is served. With --agent a build agent runs along, which runs CMD where it is assigned.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
 				return asUsage(err)
 			}
-			boards, err := boardsOf(args)
+			dirs, command := args, []string(nil)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				dirs, command = args[:dash], args[dash:]
+			}
+			switch err := yard.CheckAgentLabel(agent); {
+			case !cmd.Flags().Changed("agent") && len(command) > 0:
+				return usagef("a command needs --agent LABEL, the agent that runs it")
+			case cmd.Flags().Changed("agent") && err != nil:
+				return usagef("--agent: %s", yard.MessageOf(err))
+			}
+			boards, err := boardsOf(dirs)
 			if err != nil {
 				return err
 			}
@@ -35,14 +50,50 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			err = g.addBoards(cmd.Context(), boards, cmd.OutOrStdout())
-			if err == nil {
+			if err == nil && agent != "" {
+				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
+			} else if err == nil {
 				err = g.run(cmd.Context(), cmd.OutOrStdout())
 			}
 			return errors.Join(err, g.close())
 		},
 	}
 	config.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&agent, "agent", "", "run a build agent along, called `LABEL`")
 	return cmd
+}
+
+// runWithAgent serves with a build agent of this process, which joins by itself. The gateway outlives it, so that it can
+// say that it stops.
+func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	options := agentrun.Options{
+		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
+		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
+		Token: func(ctx context.Context) (yard.Secret, error) {
+			token, _, err := g.service.CreateToken(ctx)
+			return token, err
+		},
+		Rejoin:  true,
+		Command: command, Environment: os.Environ(), Output: out, Log: g.log,
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		supervise.Run(ctx, g.log, "agent", func(ctx context.Context) error {
+			if err := agentrun.Run(ctx, options); err != nil { // removed on the console, say: it stays so
+				g.log.Error("the agent ended", "agent", label, "error", err)
+			}
+			return nil
+		})
+		<-ctx.Done()
+		stop()
+	})
+	err := g.run(serving, out)
+	cancel()
+	ended.Wait()
+	return err
 }
 
 // workBoard is a work directory that is served as a project.

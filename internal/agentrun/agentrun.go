@@ -25,7 +25,7 @@ type Options struct {
 	Version   string
 	// Token gives a join token. It is called only where one is needed.
 	Token func(context.Context) (yard.Secret, error)
-	// Rejoin lets the agent join anew, once, when the gateway does not know the identity of the state file any more.
+	// Rejoin lets the agent join anew when it starts and the gateway does not know the identity of the state file any more.
 	Rejoin bool
 	// Command and its arguments; empty for an agent that only is there.
 	Command     []string
@@ -54,7 +54,7 @@ type agent struct {
 	client *client
 	file   *stateFile
 	runner *runner
-	joined bool // by this run, so that its identity is not an old one
+	known  bool // the gateway has accepted the identity in this run
 }
 
 // Run runs an agent until ctx ends; then its command is stopped and the gateway is told. It returns an error where the
@@ -141,7 +141,7 @@ func (a *agent) join(ctx context.Context) error {
 	if err := a.file.update(func(s *state) { s.identity = who }); err != nil {
 		return errors.Join(err, a.client.leave(ctx, who)) // the token is spent, but no dead agent stays behind
 	}
-	a.joined = true
+	a.known = true
 	a.Log.InfoContext(ctx, "joined", "agent", who.Label, "id", who.ID, "gateway", who.Gateway)
 	return nil
 }
@@ -178,7 +178,7 @@ func (a *agent) beat(ctx context.Context) error {
 			wait = lookWait
 			continue
 		case isRefusal(err, http.StatusUnauthorized):
-			if !a.Rejoin || a.joined {
+			if !a.Rejoin || a.known {
 				return fmt.Errorf("the gateway does not know this agent any more, its identity is gone: remove %s and join with a new token", a.file.path)
 			}
 			a.Log.WarnContext(ctx, "the gateway does not know this agent any more, joining anew")
@@ -195,6 +195,7 @@ func (a *agent) beat(ctx context.Context) error {
 			supervise.Sleep(ctx, pause)
 			continue
 		}
+		a.known = true
 		if away {
 			a.Log.InfoContext(ctx, "the gateway is back")
 		}
