@@ -356,6 +356,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 	go func() { defer close(p.ended); _ = p.Wait() }()
 	host, _ := os.Hostname()
 	s.wait("joined", func(a yard.Agent) bool { return a.Label == host })
+	eventually(t, "the identity is kept", func() bool { _, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); return err == nil })
 	if info, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the state file: %v, %v", info, err)
 	}
