@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go (a browser; a C compiler for the race detector) where that is missing and
-# can be installed; says what to install where it cannot.
+# Installs what the tests need beyond Go (axe-core; a browser; a C compiler for the race detector) where that is missing
+# and can be installed; says what to install where it cannot.
 set -euo pipefail
+
+pages=$(dirname "$0")/../browsertest
+if ! cmp -s "$pages/package-lock.json" "$pages/node_modules/installed"; then
+  npm ci --prefix "$pages" --silent --no-audit --no-fund
+  cp "$pages/package-lock.json" "$pages/node_modules/installed"
+fi
 
 missing=()
 browser=

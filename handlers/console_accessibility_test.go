@@ -1,0 +1,124 @@
+package handlers_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/browsertest"
+	"switchyard/internal/config"
+	"switchyard/internal/service"
+	"switchyard/internal/signin"
+	"switchyard/internal/signintest"
+	"switchyard/internal/store"
+	"switchyard/internal/yard"
+)
+
+// newWholeSite is a gateway with everything set up, something in every state, and an admin token.
+func newWholeSite(t testing.TB) *consoleSite {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	provider := signintest.New(t)
+	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
+	s.Service, err = service.New(t.Context(), service.Options{
+		Store: db, Log: log, Projects: s.boards, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
+		BotFile: config.BotFile{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
+		Provider: signin.New(signin.Config{
+			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
+			ClientID: signintest.ClientID, Product: signintest.Product,
+		}, log),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewServer(handlers.Gateway{Service: s.Service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
+	_, port, _ := net.SplitHostPort(s.server.Listener.Addr().String())
+	s.url = "http://localhost:" + port
+	t.Cleanup(func() {
+		s.server.Close()
+		db.Close()
+	})
+
+	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
+	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))
+	s.add("gamma", nil)
+	if err := s.Switch(t.Context(), "alpha"); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for i, story := range []string{"1_story_first", "2_story_second", "3_story_third"} {
+		began := now.Add(-time.Duration(i+2) * 26 * time.Hour)
+		s.move("alpha", story, "1_backlog", "2_current", began)
+		s.move("alpha", story, "2_current", "3_qa", began.Add(3*time.Hour))
+		s.move("alpha", story, "3_qa", "5_done", began.Add(20*time.Hour))
+	}
+	ms := now.UnixMilli()
+	s.record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"12_story_pay","story_name":"Pay","reason":"waiting for a key","timestamp_ms":%d}`, ms))
+	s.record("beta", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict in go.mod","timestamp_ms":%d}`, ms))
+	s.record("beta", fmt.Sprintf(`{"type":"feed_gap","missed":3,"timestamp_ms":%d}`, ms))
+	s.says(s.join("builder-1"), yard.AgentRunning, "14_story_login")
+	s.join("builder-2")
+	return s
+}
+
+// TestEveryPageIsAccessible looks at every page as people with poor sight, a keyboard or a screen reader meet it: light
+// and dark, on a phone, on a desk and on a wall.
+func TestEveryPageIsAccessible(t *testing.T) {
+	s := newWholeSite(t)
+	tab := browsertest.Open(t)
+	inspect := func() {
+		t.Helper()
+		for _, scheme := range []string{"light", "dark"} {
+			tab.Media("prefers-color-scheme", scheme)
+			for _, width := range []int64{360, 1280, 2560} {
+				tab.Size(width, 900)
+				tab.Accessible()
+				if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {
+					t.Errorf("%s is %d px wide on %d px", browsertest.Eval[string](tab, "location.pathname"), wide, width)
+				}
+			}
+		}
+	}
+	look := func(path string) {
+		t.Helper()
+		tab.Goto(s.url + path)
+		inspect()
+	}
+	// refused looks at a page with an error status, which the browser notes.
+	refused := func(path string) {
+		t.Helper()
+		look(path)
+		for _, complaint := range tab.Complaints() {
+			if !strings.Contains(complaint, "the server responded with a status of 4") {
+				t.Errorf("%s: the browser's console: %s", path, complaint)
+			}
+		}
+	}
+
+	look("/login")
+	refused("/callback?error=access_denied")
+	tab.Goto(s.url + "/login")
+	tab.Find("textbox", "Admin token").Type(adminToken)
+	tab.Find("button", "Log in").Click()
+	tab.Find("heading", "Overview")
+	refused("/no-such-page")
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/agents", "/events", "/bot-config", "/sign-in"} {
+		look(path)
+	}
+	tab.Goto(s.url + "/oauth/authorize")
+	tab.Find("link", "Allow").Click()
+	tab.WaitText("Login successful")
+	inspect()
+}

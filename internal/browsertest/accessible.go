@@ -1,0 +1,46 @@
+package browsertest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// rules are what a page has to meet: WCAG 2.2, level AA, as far as a program can tell.
+const rules = `{
+	runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+	resultTypes: ['violations'],
+	rules: {'target-size': {enabled: true}},
+}`
+
+// Accessible fails the test for everything on the page, as it is now, that breaks the rules of accessibility that
+// axe-core can see.
+func (t *Tab) Accessible() {
+	t.Helper()
+	if !Eval[bool](t, "'axe' in window") {
+		// The page's content security policy does not apply to what comes through the debugging protocol.
+		Eval[bool](t, axe(t)+"; true")
+	}
+	violations := Eval[[]string](t, `Promise.all(document.getAnimations().map(a => a.finished.catch(() => 0)))
+		.then(() => axe.run(document, `+rules+`))
+		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
+	for _, violation := range violations {
+		t.Errorf("%s\n%s", t.where(), violation)
+	}
+}
+
+// where says what the page is and how it is shown.
+func (t *Tab) where() string {
+	return Eval[string](t, `location.pathname + ' ' + innerWidth + ' px' + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`)
+}
+
+// axe is the source of axe-core, which make test installs.
+func axe(t testing.TB) string {
+	_, here, _, _ := runtime.Caller(0)
+	source, err := os.ReadFile(filepath.Join(filepath.Dir(here), "node_modules/axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatalf("axe-core is missing (%v): run make test, which installs it", err)
+	}
+	return string(source)
+}
