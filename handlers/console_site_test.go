@@ -180,3 +180,9 @@ func (s *consoleSite) submit(path string, fields ...string) answer {
 	}
 	return s.do(http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 }
+
+func (b *boards) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked
+}

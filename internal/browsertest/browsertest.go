@@ -20,11 +20,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a page has to become as it should. It only passes whole where a test fails.
-const patience = 15 * time.Second
-
-// glance is how long one look at the page may take. While one page gives way to the next an answer may never come.
-const glance = time.Second
+const (
+	// patience is how long a page has to become as it should. It only passes whole where a test fails.
+	patience = 30 * time.Second
+	// answerTime is how long the browser has for one question of many: one asked between two pages may get no answer.
+	answerTime = 3 * time.Second
+)
 
 // Tab is a browser tab of a browser of its own. What cannot be done fails the test.
 type Tab struct {
@@ -154,10 +155,10 @@ func Eval[T any](t *Tab, expression string) T {
 func (t *Tab) Wait(expression string) {
 	t.Helper()
 	t.until(expression, func() bool {
-		ctx, cancel := context.WithTimeout(t.ctx, glance)
+		ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 		defer cancel()
 		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
-		return err == nil && holds // between two pages there is nothing to ask
+		return err == nil && holds
 	})
 }
 
@@ -176,7 +177,7 @@ func (t *Tab) until(what string, holds func() bool) {
 		select {
 		case <-again.C:
 		case <-deadline:
-			ctx, cancel := context.WithTimeout(t.ctx, glance)
+			ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 			defer cancel()
 			page, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
 			t.Fatalf("did not come about: %s\n%s", what, page)
@@ -200,8 +201,19 @@ func (t *Tab) All(role, name string) []Thing {
 	return things
 }
 
-func (t *Tab) query(role, name string) (things []Thing, err error) {
-	ctx, cancel := context.WithTimeout(t.ctx, glance)
+// Find waits for the first thing on the page that has this role and accessible name.
+func (t *Tab) Find(role, name string) Thing {
+	t.Helper()
+	var things []Thing
+	t.until(role+" "+name, func() bool {
+		things, _ = t.query(role, name)
+		return len(things) > 0
+	})
+	return things[0]
+}
+
+func (t *Tab) query(role, name string) ([]Thing, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 	defer cancel()
 	document, err := chromedp.Call(ctx, dom.GetDocument, dom.GetDocumentParams{})
 	if err != nil {
@@ -213,6 +225,7 @@ func (t *Tab) query(role, name string) (things []Thing, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var things []Thing
 	for _, node := range found.Nodes {
 		if node.Ignored {
 			continue
@@ -224,18 +237,6 @@ func (t *Tab) query(role, name string) (things []Thing, err error) {
 		things = append(things, Thing{t, resolved.Object.ObjectID})
 	}
 	return things, nil
-}
-
-// Find waits for the first thing on the page that has this role and accessible name.
-// After a form was sent without scripts, WaitText first: Chromium may not answer if it is asked for roles just then.
-func (t *Tab) Find(role, name string) Thing {
-	t.Helper()
-	var things []Thing
-	t.until(role+" "+name, func() bool {
-		things, _ = t.query(role, name) // between two pages there is nothing to ask
-		return len(things) > 0
-	})
-	return things[0]
 }
 
 // Call calls a JavaScript function with the thing as this, and returns what it returns as text.

@@ -43,6 +43,9 @@ func FindAttention(pipelines []ProjectPipeline, now time.Time) []Attention {
 	var found []Attention
 	stuck := Millis(now.Add(-StuckAfter))
 	for _, p := range pipelines {
+		if p.Error == NoAnswerYet {
+			continue // its answer is on the way, or will be known to fail
+		}
 		if !p.Reachable {
 			found = append(found, Attention{Kind: AttentionUnreachable, Project: p.Project, Reason: p.Error, SinceMS: p.LastSeenMS})
 			continue

@@ -49,6 +49,7 @@ func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 		{Project: "beta", Error: "connection refused", LastSeenMS: hours(1), Stages: []yard.Stage{
 			{Name: "1_a"}, {Name: "2_b", Items: []yard.Item{{StoryID: "unknown", Blocked: &reason}}}, {Name: "3_c"},
 		}},
+		{Project: "new", Error: yard.NoAnswerYet},
 	}
 	var got []string
 	for _, a := range yard.FindAttention(pipelines, now) {

@@ -1,0 +1,246 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"switchyard/internal/browsertest"
+)
+
+// refresh has the page ask for news at once, as it does when a tab is looked at again.
+func refresh(tab *browsertest.Tab) {
+	tab.Helper()
+	browsertest.Eval[bool](tab, `document.dispatchEvent(new Event('visibilitychange'))`)
+}
+
+func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Size(1280, 400)
+	tab.Goto(s.url + "/")
+	tab.Find("heading", "Overview")
+	if title := browsertest.Eval[string](tab, "document.title"); title != "(3) Overview · Switchyard" {
+		t.Errorf("title %q", title)
+	}
+
+	// What is being typed, where the page stands and what has the focus stay while the page changes.
+	browsertest.Eval[bool](tab, "window.mark = true")
+	tab.Find("searchbox", "Filter projects").Type("alp")
+	tab.Wait(`document.querySelectorAll('.grid-table tbody tr').length === 1`)
+	tab.Wait(`location.search === '?q=alp'`)
+	tab.Keys("ha")
+	browsertest.Eval[bool](tab, "scrollTo(0, 60), true")
+	s.boards.set("alpha", board("1_backlog:", "2_current: 14_story_login", "3_qa: 99_story_just_arrived", "5_done:"))
+	tab.WaitText("Just arrived")
+	tab.Wait(`document.title === '(2) Overview · Switchyard'`)
+	if got := browsertest.Eval[string](tab, `document.activeElement.id + ' ' + document.activeElement.value`); got != "filter alpha" {
+		t.Errorf("focus and text: %q", got)
+	}
+	if y := browsertest.Eval[float64](tab, "scrollY"); y != 60 {
+		t.Errorf("the page has scrolled to %v", y)
+	}
+	if !browsertest.Eval[bool](tab, "window.mark === true") {
+		t.Error("the page was loaded anew")
+	}
+}
+
+func TestBrowserActionsByMouse(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/")
+	tab.Find("button", "Make active").Click()
+	tab.WaitText("beta is the active project.")
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("alpha is the active project.")
+
+	tab.Find("link", "Projects").Click()
+	tab.Find("heading", "Projects")
+	tab.All("button", "Remove")[0].Click()
+	tab.Find("heading", "Remove alpha?")
+	tab.Find("button", "Cancel").Click()
+	tab.Wait(`!document.querySelector(':popover-open')`)
+	tab.All("button", "Remove")[0].Click()
+	tab.Find("heading", "Remove alpha?")
+	tab.Wait(`document.querySelector(':popover-open')`)
+	buttons := tab.All("button", "Remove")
+	buttons[1].Click()
+	tab.WaitText("alpha is removed.")
+	if _, found := s.Registry().Find("alpha"); found {
+		t.Error("alpha is still registered")
+	}
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("alpha is back.")
+	if r := s.Registry(); r.Active != "alpha" {
+		t.Errorf("active is %q", r.Active)
+	}
+}
+
+func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/projects")
+	tab.Find("textbox", "Name").Type("delta")
+	tab.Keys(kb.Tab + "nonsense" + kb.Enter)
+	tab.WaitText("Must begin with http:// or https://.")
+	if got := browsertest.Eval[string](tab, `document.querySelector('#name').value + ' ' + document.activeElement.id + ' ' + location.pathname`); got != "delta url /projects" {
+		t.Errorf("after the refusal: %q", got)
+	}
+	if len(tab.Complaints()) == 0 {
+		t.Error("the refusal has no error status") // the browser notes each of them
+	}
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3009")
+	tab.Keys(kb.Enter)
+	tab.WaitText("delta is added.")
+	tab.Find("link", "delta")
+	if got := browsertest.Eval[string](tab, `document.querySelector('#name').value + document.querySelector('#url').value`); got != "" {
+		t.Errorf("the form still holds %q", got)
+	}
+}
+
+func TestBrowserKeys(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/")
+	tab.Find("heading", "Overview")
+	tab.Keys("/")
+	tab.Wait(`document.activeElement.id === 'filter'`)
+	tab.Keys("gp" + kb.Escape)
+	tab.Wait(`document.activeElement.id !== 'filter'`)
+	for keys, heading := range map[string]string{"gp": "Projects", "ge": "Events", "go": "Overview"} {
+		tab.Keys(keys)
+		tab.Find("heading", heading)
+	}
+	tab.Keys("?")
+	tab.Wait(`document.querySelector('#keys:popover-open')`)
+	tab.Find("checkbox", "Use these keys").Click()
+	tab.Keys(kb.Escape)
+	tab.Wait(`!document.querySelector('#keys:popover-open')`)
+	browsertest.Eval[bool](tab, "document.activeElement.blur(), true")
+	tab.Keys("?")
+	if browsertest.Eval[bool](tab, `Boolean(document.querySelector('#keys:popover-open'))`) {
+		t.Error("the keys act though they are turned off")
+	}
+	// The first thing that Tab reaches leads past the navigation.
+	tab.Goto(s.url + "/")
+	tab.Keys(kb.Tab + kb.Enter)
+	tab.Wait(`location.hash === '#main' && document.activeElement.id === 'main'`)
+}
+
+func TestBrowserEventsComeWhileOneReads(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	now := time.Now()
+	for i := range 150 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now)
+	}
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/events")
+	tab.Find("link", "Load older").Click()
+	tab.Wait(`document.querySelectorAll('li[id^=event-]').length === 150`)
+	if headings := browsertest.Eval[int](tab, `document.querySelectorAll('main h2').length`); headings != 1 {
+		t.Errorf("%d headings for one day", headings)
+	}
+
+	s.move("alpha", "900_story", "2_current", "3_qa", now)
+	tab.Wait(`document.querySelector('#event-151.fresh')`)
+	if n := browsertest.Eval[int](tab, `document.querySelectorAll('li[id^=event-]').length`); n != 151 {
+		t.Errorf("%d events", n)
+	}
+
+	tab.Find("button", "Pause").Click()
+	tab.WaitText("paused")
+	s.move("alpha", "901_story", "2_current", "3_qa", now)
+	refresh(tab)
+	tab.Find("button", "Pause").Click()
+	tab.WaitText("901_story"[:3])
+	tab.Find("searchbox", "Text").Type("900")
+	tab.Wait(`location.search.includes('q=900') && document.querySelectorAll('li[id^=event-]').length === 1`)
+	if got := browsertest.Eval[string](tab, `document.activeElement.value`); got != "900" {
+		t.Errorf("the filter holds %q", got)
+	}
+}
+
+func TestBrowserRestsWhileHidden(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/events")
+	tab.Find("heading", "Events")
+	browsertest.Eval[bool](tab, `Object.defineProperty(document, 'hidden', {value: true, configurable: true}), true`)
+	s.move("alpha", "77_story_hidden", "2_current", "3_qa", time.Now())
+	stopped := browsertest.Eval[bool](tab, `new Promise(resolve => {
+		document.addEventListener('htmx:beforeRequest', event => setTimeout(() => resolve(event.defaultPrevented)))
+	})`)
+	if !stopped {
+		t.Error("a hidden page has asked for news")
+	}
+	browsertest.Eval[bool](tab, `delete document.hidden, true`)
+	refresh(tab)
+	tab.WaitText("77")
+}
+
+func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
+	s := sampleSite(t)
+	var lost atomic.Bool
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		s.server.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	tab := browsertest.Open(t)
+	tab.Goto(front.URL + "/")
+	tab.Find("heading", "Overview")
+	lost.Store(true)
+	refresh(tab)
+	tab.WaitText("The gateway does not answer.")
+	lost.Store(false)
+	tab.Wait(`document.getElementById('lost').hidden`)
+	for _, complaint := range tab.Complaints() {
+		if !strings.Contains(complaint, "ERR_EMPTY_RESPONSE") && !strings.HasPrefix(complaint, "htmx:") {
+			t.Error(complaint)
+		}
+	}
+}
+
+func TestBrowserWithoutScripts(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Scripts(false)
+	tab.Goto(s.url + "/projects")
+	tab.Find("textbox", "Name").Type("delta")
+	tab.Keys(kb.Tab + "nonsense" + kb.Enter)
+	tab.Find("alert", "")
+	tab.Complaints() // the status of the refusal
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3009")
+	tab.Find("button", "Add project").Click()
+	tab.Find("link", "delta")
+	tab.Find("button", "Make active").Click()
+	tab.WaitText("beta is the active project.")
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("alpha is the active project.")
+	tab.All("button", "Remove")[0].Click()
+	tab.Find("heading", "Remove alpha?")
+	tab.All("button", "Remove")[1].Click()
+	tab.WaitText("alpha is removed.")
+	if _, found := s.Registry().Find("alpha"); found {
+		t.Error("alpha is still registered")
+	}
+	tab.Goto(s.url + "/")
+	tab.Find("searchbox", "Filter projects").Type("bet")
+	tab.Keys(kb.Enter)
+	tab.Wait(`location.search === '?q=bet'`)
+	tab.Wait(`document.querySelectorAll('.grid-table tbody tr').length === 1`)
+	tab.Find("button", "Dark").Click()
+	tab.Wait(`document.documentElement.dataset.theme === 'dark' && location.search === '?q=bet'`)
+	if dark := s.get("/"); strings.Contains(dark.body, "data-theme") {
+		t.Error("one reader's theme is another's")
+	}
+}

@@ -1,0 +1,110 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEventsAreFiltered(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	now := time.Now()
+	s.move("alpha", "1_story_one", "1_backlog", "2_current", now)
+	s.move("beta", "2_story_two", "1_backlog", "2_current", now)
+	s.record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"3_story_three","story_name":"Three","reason":"no key","timestamp_ms":%d}`, now.UnixMilli()))
+	for query, want := range map[string]string{
+		"":                           "Three|story two|story one",
+		"?project=alpha":             "Three|story one",
+		"?type=story_blocked":        "Three",
+		"?q=TWO":                     "story two",
+		"?project=alpha&q=one":       "story one",
+		"?project=beta&type=unknown": "",
+	} {
+		page := s.get("/events" + query).wantStatus(t, http.StatusOK)
+		var got []string
+		for _, name := range []string{"Three", "story two", "story one"} {
+			if strings.Contains(page.body, name) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+	for _, query := range []string{"?before=x", "?before=-1", "?from=0"} {
+		s.get("/events"+query).wantStatus(t, http.StatusBadRequest)
+	}
+}
+
+var (
+	eventID = regexp.MustCompile(`id="event-(\d+)"`)
+	older   = regexp.MustCompile(`hx-get="(/events\?before=[^"]*)"`)
+)
+
+func eventIDs(a answer) (ids []string) {
+	for _, match := range eventID.FindAllStringSubmatch(a.body, -1) {
+		ids = append(ids, match[1])
+	}
+	return ids
+}
+
+func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
+	s := newConsoleSite(t)
+	now := time.Now()
+	for i := range 250 {
+		s.move("alpha", fmt.Sprintf("%d_story", i), "1_backlog", "2_current", now.Add(time.Duration(i-250)*time.Second))
+	}
+	page := s.get("/events")
+	ids := eventIDs(page)
+	for {
+		match := older.FindStringSubmatch(page.body)
+		if match == nil {
+			break
+		}
+		page = s.get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").wantStatus(t, http.StatusOK)
+		page.wantNoText(t, "<html")
+		ids = append(ids, eventIDs(page)...)
+	}
+	if len(ids) != 250 {
+		t.Fatalf("%d events", len(ids))
+	}
+	for i, id := range ids {
+		if id != fmt.Sprint(250-i) {
+			t.Fatalf("event %s at place %d", id, i)
+		}
+	}
+	s.get("/events?before=51").wantText(t, "<html", "Back to the newest", `id="event-50"`)
+}
+
+func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
+	s := newConsoleSite(t)
+	now := time.Now()
+	step := 0
+	move := func(n int) {
+		for range n {
+			step++
+			s.move("alpha", fmt.Sprintf("%d_story", step), "1_backlog", "2_current", now.Add(time.Duration(step)*time.Millisecond))
+		}
+	}
+	move(150)
+	page := s.get("/events")
+	first := eventIDs(page)
+	if len(first) != 100 || first[99] != "51" {
+		t.Fatalf("the page shows %d events", len(first))
+	}
+	move(30)
+	part := s.get(page.partAddress(t), "HX-Request", "true")
+	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
+		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
+	}
+	part.wantNoText(t, "left out")
+	move(500)
+	part = s.get(page.partAddress(t), "HX-Request", "true").wantText(t, "left out here")
+	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
+		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
+	}
+}

@@ -1,0 +1,146 @@
+package handlers_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchyard/internal/yard"
+)
+
+// follow goes where a form's answer leads.
+func (s *consoleSite) follow(a answer) answer {
+	s.Helper()
+	a.wantStatus(s, http.StatusSeeOther)
+	return s.get(a.Header.Get("Location")).wantStatus(s, http.StatusOK)
+}
+
+func TestAddingAProject(t *testing.T) {
+	s := newConsoleSite(t)
+	added := s.submit("/projects", "name", "  alpha ", "url", " http://127.0.0.1:3001 ", "token", "secret-1")
+	s.follow(added).wantText(t, "alpha is added.", "alpha", "http://127.0.0.1:3001")
+	s.get("/projects").wantNoText(t, "is added", "secret-1")
+	project, _ := s.Registry().Find("alpha")
+	if project.Token.Reveal() != "secret-1" {
+		t.Errorf("token %q", project.Token.Reveal())
+	}
+}
+
+func TestARefusedProjectKeepsWhatWasTyped(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	for _, test := range []struct {
+		name, url string
+		status    int
+		field     string
+		message   string
+	}{
+		{"", "http://127.0.0.1:1", http.StatusBadRequest, "name", "Must not be empty."},
+		{"beta", "ftp://127.0.0.1", http.StatusBadRequest, "url", "Must begin with http:// or https://."},
+		{"alpha", "http://127.0.0.1:2", http.StatusConflict, "name", "Project &#39;alpha&#39; already exists."},
+	} {
+		a := s.submit("/projects", "name", test.name, "url", test.url, "token", "secret-1").wantStatus(t, test.status)
+		a.wantText(t, `value="`+test.name+`"`, `value="`+test.url+`"`)
+		a.wantText(t, `aria-invalid="true"`, `id="`+test.field+`-error"`, test.message)
+		a.wantNoText(t, "secret-1")
+		if a.Header.Get("ETag") != "" || a.Header.Get("HX-Replace-Url") != "false" {
+			t.Errorf("headers %v", a.Header)
+		}
+	}
+	if n := len(s.Registry().Projects); n != 1 {
+		t.Errorf("%d projects", n)
+	}
+}
+
+func TestSwitchingAndTakingItBack(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	s.add("beta", nil)
+	s.follow(s.submit("/switch", "project", "alpha", "next", "/projects")).wantText(t, "alpha is the active project.")
+	page := s.follow(s.submit("/switch", "project", "beta", "next", "/projects")).wantText(t, "beta is the active project.", "Undo")
+	if s.Registry().Active != "beta" {
+		t.Errorf("active is %q", s.Registry().Active)
+	}
+	s.follow(s.submitUndo(page))
+	if s.Registry().Active != "alpha" {
+		t.Errorf("active is %q", s.Registry().Active)
+	}
+	s.submit("/switch", "project", "none").wantStatus(t, http.StatusNotFound).wantText(t, "Not found</h1>")
+}
+
+// submitUndo sends the form that the page's notice holds.
+func (s *consoleSite) submitUndo(page answer) answer {
+	s.Helper()
+	_, notice, _ := strings.Cut(page.body, `id="notice"`)
+	notice, _, _ = strings.Cut(notice, "</form>")
+	action := regexp.MustCompile(`action="([^"]*)"`).FindStringSubmatch(notice)
+	var fields []string
+	for _, field := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(notice, -1) {
+		fields = append(fields, field[1], field[2])
+	}
+	if action == nil || len(fields) == 0 {
+		s.Fatalf("no undo on the page\n%s", page.body)
+	}
+	return s.submit(action[1], fields...)
+}
+
+func TestRemovingAndTakingItBack(t *testing.T) {
+	s := newConsoleSite(t)
+	token := yard.Secret("secret-1")
+	if _, err := s.AddProject(t.Context(), "a/b c", "http://127.0.0.1:3001", &token); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Switch(t.Context(), "a/b c"); err != nil {
+		t.Fatal(err)
+	}
+	s.get("/projects").wantText(t, `action="/projects/a%2Fb%20c/remove"`)
+	page := s.follow(s.submit("/projects/a%2Fb%20c/remove")).wantText(t, "a/b c is removed.", "Undo")
+	if r := s.Registry(); len(r.Projects) != 0 || r.Active != "" {
+		t.Errorf("left: %v", r)
+	}
+	page.wantNoText(t, "secret-1")
+	s.follow(s.submitUndo(page)).wantText(t, "a/b c is back.")
+	project, _ := s.Registry().Find("a/b c")
+	if project.Token != token || s.Registry().Active != "a/b c" {
+		t.Errorf("%v, active %q", project.Token.Reveal(), s.Registry().Active)
+	}
+	s.submitUndo(page).wantStatus(t, http.StatusNotFound).wantText(t, "cannot be taken back any more")
+	s.submit("/projects/none/remove").wantStatus(t, http.StatusNotFound)
+}
+
+func TestChangingAProject(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	token := func() string {
+		project, _ := s.Registry().Find("alpha")
+		return project.Token.Reveal()
+	}
+	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4001", "token", "secret-1")).
+		wantText(t, "The settings are saved.", `value="http://127.0.0.1:4001"`, "One is set and is not shown.")
+	if token() != "secret-1" {
+		t.Errorf("token %q", token())
+	}
+	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4002", "token", ""))
+	if token() != "secret-1" {
+		t.Errorf("an empty field changed the token to %q", token())
+	}
+	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4002", "forget_token", "yes"))
+	if token() != "" {
+		t.Errorf("token %q", token())
+	}
+	s.submit("/projects/alpha", "url", "nonsense").wantStatus(t, http.StatusBadRequest).
+		wantText(t, `value="nonsense"`, "Must begin with http:// or https://.")
+	s.submit("/projects/none", "url", "http://127.0.0.1:4002").wantStatus(t, http.StatusNotFound)
+}
+
+func TestOversizedAndForeignForms(t *testing.T) {
+	s := newConsoleSite(t)
+	s.submit("/projects", "name", strings.Repeat("x", 1<<20)).wantStatus(t, http.StatusRequestEntityTooLarge)
+	s.do(http.MethodPost, "/projects", strings.NewReader("name=%zz"), "Content-Type", "application/x-www-form-urlencoded").wantStatus(t, http.StatusBadRequest)
+	s.do(http.MethodPost, "/projects", strings.NewReader("name=x&url=http://x"), "Content-Type", "application/x-www-form-urlencoded",
+		"Sec-Fetch-Site", "cross-site").wantStatus(t, http.StatusForbidden)
+	if n := len(s.Registry().Projects); n != 0 {
+		t.Errorf("%d projects", n)
+	}
+}

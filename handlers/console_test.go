@@ -1,0 +1,286 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/yard"
+	"switchyard/static"
+)
+
+func (a answer) wantStatus(t testing.TB, status int) answer {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("%s %s: status %d, want %d\n%s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.body)
+	}
+	return a
+}
+
+// wantText checks that texts occur in the page in this order.
+func (a answer) wantText(t testing.TB, texts ...string) answer {
+	t.Helper()
+	rest := a.body
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Fatalf("%s: %q is not on the page, or not in its place\n%s", a.Request.URL, text, a.body)
+		}
+		rest = after
+	}
+	return a
+}
+
+func (a answer) wantNoText(t testing.TB, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(a.body, text) {
+			t.Errorf("%s: %q is on the page\n%s", a.Request.URL, text, a.body)
+		}
+	}
+}
+
+// partAddress returns where the page's part asks for news of itself.
+func (a answer) partAddress(t testing.TB) string {
+	t.Helper()
+	match := regexp.MustCompile(`data-live hx-get="([^"]*)"`).FindStringSubmatch(a.body)
+	if match == nil {
+		t.Fatalf("%s has no part that refreshes itself", a.Request.URL)
+	}
+	return strings.ReplaceAll(match[1], "&amp;", "&")
+}
+
+func sampleSite(t testing.TB) *consoleSite {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
+	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))
+	s.add("gamma", nil)
+	s.move("alpha", "14_story_login", "1_backlog", "2_current", time.Now().Add(-5*time.Minute))
+	if err := s.Switch(t.Context(), "alpha"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
+	s := sampleSite(t)
+	for path, want := range map[string][]string{
+		"/": {
+			"<title>(3) Overview · Switchyard</title>", ">Overview</h1>", "Unreachable", "gamma", "connection refused",
+			"Blocked", "waiting for a key", "Merge failed", "conflict in go.mod", "Login", "Backlog → Current",
+		},
+		"/projects": {">Projects</h1>", "alpha", "active", "1 blocked", "5 min ago", "beta", "gamma", "unreachable", "Add project</button>"},
+		"/projects/alpha": {
+			">alpha</h1>", "Backlog", "Export", "Current", "Login", "Search", "QA", "Pay", "Blocked: waiting for a key", "First",
+			"Backlog → Current", `value="http://127.0.0.1:3001"`, "Save</button>",
+		},
+		"/events": {">Events</h1>", "Today", "5 min ago", "alpha", "Backlog → Current"},
+	} {
+		page := s.get(path).wantStatus(t, http.StatusOK).wantText(t, want...)
+		if n := strings.Count(page.body, "<h1"); n != 1 {
+			t.Errorf("%s has %d h1", path, n)
+		}
+		for header, want := range map[string]string{
+			"Content-Type":  "text/html; charset=utf-8",
+			"Cache-Control": "private, no-cache",
+			"Vary":          "HX-Request, Accept-Encoding, Cookie",
+		} {
+			if got := page.Header.Get(header); got != want {
+				t.Errorf("%s: %s: %q, want %q", path, header, got, want)
+			}
+		}
+		if inline := regexp.MustCompile(`<style|<script(?: [^>]*)?>[^<]|\son[a-z]+=|\sstyle=|javascript:`).FindString(page.body); inline != "" {
+			t.Errorf("%s holds %q, which the content security policy forbids", path, inline)
+		}
+	}
+}
+
+func TestAnEmptyGatewaySaysHowToBegin(t *testing.T) {
+	s := newConsoleSite(t)
+	for _, path := range []string{"/", "/projects"} {
+		s.get(path).wantStatus(t, http.StatusOK).wantText(t, "switchyard project --name")
+	}
+	s.get("/events").wantText(t, "Nothing has moved yet")
+}
+
+func TestUnchangedPagesAndPartsAreNotSentAgain(t *testing.T) {
+	s := sampleSite(t)
+	for _, path := range []string{"/", "/?q=al&show=busy", "/projects", "/projects/alpha", "/events"} {
+		page := s.get(path)
+		tag := page.Header.Get("ETag")
+		if again := s.get(path, "If-None-Match", tag); again.StatusCode != http.StatusNotModified && again.Header.Get("ETag") == tag {
+			t.Errorf("%s: %d for the same page, want 304", path, again.StatusCode)
+		}
+		address := page.partAddress(t)
+		if part := s.get(address, "HX-Request", "true"); part.StatusCode != http.StatusNoContent {
+			t.Errorf("%s: %d for the same part, want 204", address, part.StatusCode)
+		}
+	}
+}
+
+func TestAPartIsSentWhenItHasChanged(t *testing.T) {
+	s := sampleSite(t)
+	addresses := map[string]string{}
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/events"} {
+		addresses[path] = s.get(path).partAddress(t)
+	}
+	s.move("alpha", "9_story_search", "2_current", "3_qa", time.Now())
+	for path, address := range addresses {
+		part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
+		part.wantNoText(t, "<html", "<h1")
+		if part.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be cached in the page's place", path)
+		}
+		if next := part.partAddress(t); next == address {
+			t.Errorf("%s: the new part has the old version", path)
+		}
+	}
+	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9", "story search", "Current → QA", "Backlog → Current")
+}
+
+func TestOnlyHtmxGetsAPart(t *testing.T) {
+	s := sampleSite(t)
+	for _, headers := range [][]string{
+		{},
+		{"HX-Request", "true", "HX-Boosted", "true"},
+		{"HX-Request", "true", "HX-History-Restore-Request", "true"},
+	} {
+		s.get("/", headers...).wantText(t, "<html", "<h1")
+	}
+}
+
+func TestManyReadersShareTheirFetches(t *testing.T) {
+	s := sampleSite(t)
+	address := s.get("/").partAddress(t)
+	asked := s.boards.count()
+	for range 10 {
+		s.get(address, "HX-Request", "true")
+		s.get("/projects")
+	}
+	if now := s.boards.count(); now > asked+3 { // the unreachable one may be asked again
+		t.Errorf("20 requests asked the project servers %d times", now-asked)
+	}
+}
+
+func TestPagesAreCompressedForWhoTakesIt(t *testing.T) {
+	s := sampleSite(t)
+	for offer, want := range map[string]string{"gzip": "gzip", "br, gzip;q=0.5": "gzip", "br": "", "gzip;q=0": ""} {
+		page := s.get("/", "Accept-Encoding", offer)
+		if got := page.Header.Get("Content-Encoding"); got != want {
+			t.Errorf("Accept-Encoding %q: Content-Encoding %q, want %q", offer, got, want)
+		}
+	}
+}
+
+func TestFilesAreCachedForAYearUnderTheirHash(t *testing.T) {
+	s := newConsoleSite(t)
+	page := s.get("/")
+	files := regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(page.body, -1)
+	if len(files) < 6 {
+		t.Fatalf("the page names %d files", len(files))
+	}
+	for _, file := range files {
+		got := s.get(file[1]).wantStatus(t, http.StatusOK)
+		if cache := got.Header.Get("Cache-Control"); cache != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: Cache-Control: %s", file[1], cache)
+		}
+	}
+	s.get("/static/app.0123456789ab.css").wantStatus(t, http.StatusNotFound)
+	s.get("/static/app.css").wantStatus(t, http.StatusNotFound)
+}
+
+func TestTheFirstPageIsLight(t *testing.T) {
+	s := sampleSite(t)
+	page := s.get("/", "Accept-Encoding", "gzip")
+	total := len(page.body)
+	for _, file := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(s.get("/").body, -1) {
+		total += len(s.get(file[1], "Accept-Encoding", "gzip").body)
+	}
+	if total > 45_000 {
+		t.Errorf("the first page with all its files is %d bytes on the wire", total)
+	}
+	t.Logf("%d bytes on the wire", total)
+}
+
+func TestAddressesThatLeadNowhere(t *testing.T) {
+	s := newConsoleSite(t)
+	for path, contentType := range map[string]string{
+		"/nowhere":                "text/html; charset=utf-8",
+		"/projects/none":          "text/html; charset=utf-8",
+		"/api/nowhere":            "text/plain; charset=utf-8",
+		"/gateway/nowhere":        "text/plain; charset=utf-8",
+		"/api/gateway/projects/x": "text/plain; charset=utf-8",
+	} {
+		page := s.get(path)
+		if path == "/api/gateway/projects/x" {
+			page.wantStatus(t, http.StatusMethodNotAllowed)
+		} else {
+			page.wantStatus(t, http.StatusNotFound)
+		}
+		if got := page.Header.Get("Content-Type"); got != contentType {
+			t.Errorf("%s: %s, want %s", path, got, contentType)
+		}
+	}
+	s.get("/nowhere").wantText(t, "Not found</h1>", "Back to Overview")
+}
+
+func TestAPartWhoseProjectIsGoneLoadsItsPageAnew(t *testing.T) {
+	s := sampleSite(t)
+	address := s.get("/projects/beta").partAddress(t)
+	if err := s.RemoveProject(t.Context(), "beta"); err != nil {
+		t.Fatal(err)
+	}
+	part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNotFound)
+	if part.Header.Get("HX-Refresh") != "true" || part.Header.Get("HX-Reswap") != "none" {
+		t.Errorf("headers %v", part.Header)
+	}
+}
+
+func TestMarkupInNamesIsText(t *testing.T) {
+	s := newConsoleSite(t)
+	evil := `<script>alert(1)</script>"'&`
+	s.add(evil, []yard.Stage{{Name: "1_a"}, {Name: "2_<b>x</b>", Items: []yard.Item{{StoryID: evil, StoryName: evil, Blocked: &evil, MergeFailure: &evil}}}, {Name: "5_done"}})
+	s.record(evil, fmt.Sprintf(`{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":%q,"timestamp_ms":1}`, evil, evil, evil))
+	s.record(evil, fmt.Sprintf(`{"type":%q,"timestamp_ms":2}`, evil))
+	for _, path := range []string{
+		"/", "/projects", "/projects/%3Cscript%3Ealert%281%29%3C%2Fscript%3E%22%27&", "/events", "/events?q=%3Cscript%3Ealert(1)", "/?q=%3Cscript%3Ealert(1)",
+	} {
+		s.get(path).wantStatus(t, http.StatusOK).wantNoText(t, "<script>alert", "<b>x</b>")
+	}
+}
+
+func TestTheThemeIsKept(t *testing.T) {
+	s := newConsoleSite(t)
+	s.get("/").wantNoText(t, "data-theme=")
+	for _, theme := range []string{"dark", "light"} {
+		a := s.submit("/theme", "theme", theme, "next", "/events?q=x").wantStatus(t, http.StatusSeeOther)
+		if a.Header.Get("Location") != "/events?q=x" {
+			t.Errorf("leads to %q", a.Header.Get("Location"))
+		}
+		s.get("/").wantText(t, `data-theme="`+theme+`"`)
+	}
+	s.submit("/theme", "theme", "system", "next", "/")
+	s.get("/").wantNoText(t, "data-theme=")
+	s.submit("/theme", "theme", "pink").wantStatus(t, http.StatusBadRequest)
+}
+
+func TestFormsDoNotLeadAway(t *testing.T) {
+	s := newConsoleSite(t)
+	for _, next := range []string{"https://evil.test/", "//evil.test", `/\evil.test`, "javascript:alert(1)", "evil", "", "/\t/evil.test"} {
+		a := s.submit("/theme", "theme", "dark", "next", next).wantStatus(t, http.StatusSeeOther)
+		if got := a.Header.Get("Location"); got != "/" {
+			t.Errorf("next %q leads to %q", next, got)
+		}
+	}
+}
+
+func TestEveryFileOfTheConsoleIsUsed(t *testing.T) {
+	s := newConsoleSite(t)
+	page := s.get("/")
+	for _, name := range []string{"app.css", "icon.svg", "live.js", "times.js", "keys.js", "copy.js", "vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js"} {
+		page.wantText(t, static.Path(name))
+	}
+}

@@ -1,0 +1,131 @@
+package views_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/yard"
+	"switchyard/static"
+	"switchyard/views"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// now is the moment at which everything in these tests is looked at.
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func minutesAgo(n int) int64 { return yard.Millis(now.Add(-time.Duration(n) * time.Minute)) }
+
+func text(s string) *string { return &s }
+
+var alpha = yard.ProjectPipeline{
+	Project: "alpha", URL: "http://127.0.0.1:3001", Reachable: true, FetchedAtMS: minutesAgo(0), LastSeenMS: minutesAgo(0),
+	Stages: []yard.Stage{
+		{Name: "1_backlog", Items: []yard.Item{{StoryID: "20_story_idea", StoryName: "An idea", SinceMS: minutesAgo(9000)}}},
+		{Name: "2_current", Items: []yard.Item{
+			{StoryID: "14_story_login", StoryName: "Log in with a passkey or with a token", SinceMS: minutesAgo(14)},
+			{StoryID: "15", StoryName: "15", SinceMS: minutesAgo(1)},
+			{StoryID: "16_story_c", StoryName: "C", SinceMS: minutesAgo(2)},
+			{StoryID: "12_story_pay", StoryName: "Pay", SinceMS: minutesAgo(120), Blocked: text("waiting: API key")},
+		}},
+		{Name: "3_qa"},
+		{Name: "5_done", Items: []yard.Item{{StoryID: "1_story_a", StoryName: "A", SinceMS: minutesAgo(3)}}},
+	},
+}
+
+var (
+	stale = yard.ProjectPipeline{
+		Project: "be ta/2", URL: "http://127.0.0.1:3002", Reachable: true, Stale: true, FetchedAtMS: minutesAgo(1), LastSeenMS: minutesAgo(1),
+		Stages: []yard.Stage{{Name: "1_todo"}, {Name: "2_current", Items: []yard.Item{
+			{StoryID: "7_story_cache", StoryName: "Cache", SinceMS: minutesAgo(2000), MergeFailure: text("conflict in go.mod")},
+		}}, {Name: "3_done"}},
+	}
+	lost    = yard.ProjectPipeline{Project: "gamma", URL: "http://127.0.0.1:3003", Error: "connection refused", LastSeenMS: minutesAgo(3)}
+	unheard = yard.ProjectPipeline{Project: "new", URL: "http://127.0.0.1:3004", Error: yard.NoAnswerYet}
+)
+
+func event(t *testing.T, id int64, record string) yard.Event {
+	r, err := yard.ParseRecord([]byte(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return yard.Event{ID: id, Project: "alpha", ReceivedAtMS: r.TimestampMS, Record: r}
+}
+
+func events(t *testing.T) []yard.Event {
+	return []yard.Event{
+		event(t, 5, `{"type":"feed_gap","missed":3,"timestamp_ms":1795261500000}`),
+		event(t, 4, `{"type":"something_new","timestamp_ms":1795261400000}`),
+		event(t, 3, `{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict","timestamp_ms":1795261300000}`),
+		event(t, 2, `{"type":"story_blocked","story_id":"12_story_pay","story_name":"Pay","reason":"waiting: API key","timestamp_ms":1795174900000}`),
+		event(t, 1, `{"type":"stage_transition","story_id":"12_story_pay","story_name":"Pay","from_stage":"1_backlog","to_stage":"4_code_review","timestamp_ms":1794000000000}`),
+	}
+}
+
+func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
+	pipelines := []yard.ProjectPipeline{alpha, stale, lost, unheard}
+	for name, component := range map[string]templ.Component{
+		"layout": views.Layout(views.Frame{
+			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
+			Projects: []yard.Project{{Name: "alpha", Token: "secret"}, {Name: "beta"}},
+			SignIn:   yard.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42))},
+			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
+		}),
+		"overview": views.OverviewPart(views.OverviewProps{
+			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: yard.FindAttention(pipelines, now), Events: events(t), Now: now,
+		}),
+		"overview_first": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now}),
+		"projects": views.ProjectsPart(views.ProjectsProps{Version: "v1", Active: "alpha", Now: now, Rows: []views.ProjectRow{
+			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
+		}}),
+		"project": views.ProjectPart(views.ProjectProps{
+			Version: "v1", Project: yard.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
+		}),
+		"events": views.Events(views.EventsProps{
+			Version: "v1", Filter: views.EventFilter{Text: "a b"}, Names: []string{"alpha"}, Events: events(t), From: 1, Older: 1, Now: now,
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := component.Render(context.Background(), &got); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, filepath.Join("testdata", name+".html"), readable(got.Bytes()))
+		})
+	}
+}
+
+// readable breaks the line before each element, so that differences can be seen, and leaves out the hashes of files.
+func readable(html []byte) []byte {
+	html = regexp.MustCompile(static.Prefix+`([a-z0-9.-]+)\.[0-9a-f]{12}\.`).ReplaceAll(html, []byte(static.Prefix+"$1.HASH."))
+	return append(regexp.MustCompile(`>\s*<`).ReplaceAll(html, []byte(">\n<")), '\n')
+}
+
+func compare(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; look at it, then run the test with -update\n%s", path, got)
+	}
+}
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // exact times are in the gateway's zone
+	os.Exit(m.Run())
+}
