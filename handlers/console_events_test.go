@@ -24,7 +24,7 @@ func TestEventsAreFiltered(t *testing.T) {
 		"?project=alpha&q=one":       "story one",
 		"?project=beta&type=unknown": "",
 	} {
-		page := s.get("/events" + query).wantStatus(t, http.StatusOK)
+		page := s.get("/events"+query).wantStatus(t, http.StatusOK)
 		var got []string
 		for _, name := range []string{"Three", "story two", "story one"} {
 			if strings.Contains(page.body, name) {

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -41,7 +39,7 @@ func Open(t testing.TB) *Tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(executable(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
+		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
 	tab := &Tab{TB: t, ctx: ctx}
@@ -154,11 +152,8 @@ func Eval[T any](t *Tab, expression string) T {
 // Wait waits until a JavaScript expression is true.
 func (t *Tab) Wait(expression string) {
 	t.Helper()
-	t.until(expression, func() bool {
-		ctx, cancel := context.WithTimeout(t.ctx, answerTime)
-		defer cancel()
-		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
-		return err == nil && holds
+	t.until(expression, func(ctx context.Context) (bool, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
 	})
 }
 
@@ -168,19 +163,26 @@ func (t *Tab) WaitText(text string) {
 	t.Wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
 }
 
-func (t *Tab) until(what string, holds func() bool) {
+// until asks again and again, since between two pages there is no answer.
+func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	deadline := time.After(patience)
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for !holds() {
+	for {
+		ctx, cancel := context.WithTimeout(t.ctx, answerTime)
+		ok, err := holds(ctx)
+		cancel()
+		if ok && err == nil {
+			return
+		}
 		select {
 		case <-again.C:
 		case <-deadline:
 			ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 			defer cancel()
-			page, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
-			t.Fatalf("did not come about: %s\n%s", what, page)
+			text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+			t.Fatalf("did not come about: %s (%v)\n%s", what, err, text)
 		}
 	}
 }
@@ -191,10 +193,13 @@ type Thing struct {
 	id  runtime.RemoteObjectID
 }
 
-// All returns everything on the page that has this role and accessible name and is shown to assistive technology.
+// All returns everything on the page that has this role and accessible name and is shown to assistive technology. An
+// empty name is any.
 func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
-	things, err := t.query(role, name)
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	things, err := t.query(ctx, role, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,36 +210,44 @@ func (t *Tab) All(role, name string) []Thing {
 func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
-	t.until(role+" "+name, func() bool {
-		things, _ = t.query(role, name)
-		return len(things) > 0
+	t.until(role+" "+name, func(ctx context.Context) (_ bool, err error) {
+		things, err = t.query(ctx, role, name)
+		return len(things) > 0, err
 	})
 	return things[0]
 }
 
-func (t *Tab) query(role, name string) ([]Thing, error) {
-	ctx, cancel := context.WithTimeout(t.ctx, answerTime)
-	defer cancel()
-	document, err := chromedp.Call(ctx, dom.GetDocument, dom.GetDocumentParams{})
+// candidates selects what may have a role: to ask every element of a large page takes seconds.
+func candidates(role string) string {
+	switch role {
+	case "button":
+		return "button, summary, input, [role]"
+	case "link":
+		return "a, [role]"
+	case "heading":
+		return "h1, h2, h3, [role]"
+	}
+	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
+}
+
+// query asks the page itself, with a feature that the browser is started with. The protocol's own way to ask blocks the
+// page for good when it meets the moment between two pages.
+func (t *Tab) query(ctx context.Context, role, name string) ([]Thing, error) {
+	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(
+		`[...document.querySelectorAll(%q)].filter(e => e.computedRole === %[2]q && (%[3]q === '' || e.computedName === %[3]q))`,
+		candidates(role), role, name)))
 	if err != nil {
 		return nil, err
 	}
-	found, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{
-		BackendNodeID: document.Root.BackendNodeID, Role: role, AccessibleName: name,
-	})
+	properties, err := chromedp.Call(ctx, runtime.GetProperties, runtime.GetPropertiesParams{ObjectID: list.ObjectID, OwnProperties: new(true)})
 	if err != nil {
 		return nil, err
 	}
 	var things []Thing
-	for _, node := range found.Nodes {
-		if node.Ignored {
-			continue
+	for _, property := range properties.Result {
+		if property.Value != nil && property.Value.Subtype == "node" {
+			things = append(things, Thing{t, property.Value.ObjectID})
 		}
-		resolved, err := chromedp.Call(ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node.BackendDOMNodeID})
-		if err != nil {
-			return nil, err
-		}
-		things = append(things, Thing{t, resolved.Object.ObjectID})
 	}
 	return things, nil
 }
