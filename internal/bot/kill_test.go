@@ -141,10 +141,13 @@ func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 	t.Helper()
 	count := &executioner{dead: make(chan struct{})}
 	life(t, count)
-	t.Logf("%d steps", count.steps)
+	count.mu.Lock()
+	steps := count.steps
+	count.mu.Unlock()
+	t.Logf("%d steps", steps)
 	var lives sync.WaitGroup
 	places := make(chan struct{}, 40)
-	for at := 1; at <= count.steps; at++ {
+	for at := 1; at <= steps; at++ {
 		for _, after := range []bool{false, true} {
 			lives.Go(func() {
 				places <- struct{}{}

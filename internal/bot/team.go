@@ -89,13 +89,15 @@ func (t *team) Refresh(ctx context.Context) error {
 	}
 	for {
 		var channels []slack.Channel
+		var next string
 		err := t.obeying(ctx, func() (err error) {
-			channels, parameters.Cursor, err = t.api.GetConversationsForUserContext(ctx, &parameters)
+			channels, next, err = t.api.GetConversationsForUserContext(ctx, &parameters)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		parameters.Cursor = next
 		for _, channel := range channels {
 			found[channel.ID] = Room{ID: channel.ID, Name: "#" + short(channel.Name, maxName)}
 		}

@@ -16,7 +16,6 @@ import (
 	_ "github.com/gorilla/securecookie"
 	_ "github.com/klauspost/compress/gzhttp"
 	_ "github.com/pelletier/go-toml/v2"
-	_ "github.com/slack-go/slack"
 	_ "github.com/spf13/cobra"
 	_ "github.com/yuin/goldmark"
 	_ "go.yaml.in/yaml/v3"
