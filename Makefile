@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run generate test bench check clean
+.PHONY: help build run generate test stress bench check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -27,9 +27,13 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
-test: ## everything, with the race detector; installs what is missing
+test: ## everything, with the race detector, and some seconds of fuzzing; installs what is missing
 	internal/tools/test-deps.sh
 	CGO_ENABLED=1 go test -race -timeout 15m ./...
+	internal/tools/fuzz.sh 3s
+
+stress: ## some minutes of kill -9 and disturbed connections: nothing may be lost or doubled
+	go test -tags stress -run . -count 1 -v -timeout 15m ./internal/stress
 
 bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...
@@ -38,8 +42,8 @@ bench: build ## the benchmarks, and the table of docs/performance.md
 check: ## formatting, generated files, vet, staticcheck, dead code, tidy
 	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
-	go vet ./...
-	$(TOOL) staticcheck ./...
+	go vet -tags stress ./...
+	$(TOOL) staticcheck -tags stress ./...
 	@test -z "$$($(TOOL) deadcode -test ./... | tee /dev/stderr)" || { echo 'dead code'; exit 1; }
 	go mod tidy -diff
 

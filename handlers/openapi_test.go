@@ -27,7 +27,7 @@ import (
 )
 
 // wholeGateway is a gateway with every part, over real sockets.
-func wholeGateway(t *testing.T, adminToken yard.Secret) (apiSite, handlers.Gateway) {
+func wholeGateway(t testing.TB, adminToken yard.Secret) (apiSite, handlers.Gateway) {
 	t.Helper()
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {

@@ -91,3 +91,33 @@ func TestBotFileIsTidied(t *testing.T) {
 		t.Error("an orphaned temporary file stayed")
 	}
 }
+
+// FuzzBotFile: whatever people write into the file, reading it ends with a configuration that is saved and read again as it
+// is, or with an error that names the file and is one line.
+func FuzzBotFile(f *testing.F) {
+	for _, text := range []string{
+		"", "transport = 'team'\nteam_bot_token = ''", "transport = 'matrix'\nhomeserver = \"https://a\"\npassword = '''\na\n'''", "transport = 7",
+		"transport = 'irc'", "[transport]", "password = \"\\u0000\\U0001F600\"", "username = 'a'\nusername = 'b'", "password = 'x", "\xff", "[[a]]\n[a.b]",
+	} {
+		f.Add(text)
+	}
+	file := config.BotFile{Path: filepath.Join(f.TempDir(), "bot.toml")}
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file.Path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := file.Load()
+		if err != nil {
+			if message := yard.MessageOf(err); !strings.HasPrefix(message, file.Path) || strings.Contains(message, "\n") {
+				t.Errorf("%q", message)
+			}
+			return
+		}
+		if err := file.Save(c); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := file.Load(); err != nil || !reflect.DeepEqual(again, c) {
+			t.Errorf("%+v becomes %+v, %v", c, again, err)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -316,4 +317,40 @@ func TestTheExampleFile(t *testing.T) {
 	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.Bot.Operators) == 0 {
 		t.Errorf("the example lacks something: %+v", got)
 	}
+}
+
+// FuzzLoad: whatever file and variables say, the outcome is a configuration that keeps its promises, or one line.
+func FuzzLoad(f *testing.F) {
+	for _, file := range []string{
+		"", "[gateway]\npoll_interval = '1ns'", "gateway.listen = ':'", "[[projects]]\nname = ' a '\nurl = 'http://a'", "[sign_in]\nproduct = 'a b'",
+		"bot.operators = ['@a:b', '']", "[gateway]\nallow_hosts = ['a,b', '*']", "gateway.data = '~'", "projects = 7",
+	} {
+		f.Add(file, "1m30s", "127.0.0.1:0")
+	}
+	for _, duration := range []string{"0", "-1s", "1e9h", "9223372036854775807ns", "1", "soon", " 1s", "\n"} {
+		f.Add("", duration, "localhost:3000")
+	}
+	for _, address := range []string{"[::1]:1", "::1", "0.0.0.0:1", "a:b:c", "localhost:http", "127.0.0.1:65536", "\x00:1"} {
+		f.Add("", "1s", address)
+	}
+	f.Fuzz(func(t *testing.T, file, duration, address string) {
+		c, err := load(t, file, []string{"SWITCHYARD_UPSTREAM_TIMEOUT=" + duration, "SWITCHYARD_LISTEN=" + address}, nil)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		if min(c.PollInterval, c.UpstreamTimeout, c.AgentTimeout, c.JoinTokenTTL) <= 0 {
+			t.Errorf("durations: %+v", c)
+		}
+		if _, _, err := net.SplitHostPort(c.Listen); err != nil || !filepath.IsAbs(c.Data) || !filepath.IsAbs(c.BotConfig) || !filepath.IsAbs(c.Credentials) {
+			t.Errorf("listen %q, paths: %+v", c.Listen, c)
+		}
+		for _, p := range c.Projects {
+			if again, err := yard.NewProject(p.Name, p.URL); err != nil || again != p {
+				t.Errorf("project %+v: %v", p, err)
+			}
+		}
+	})
 }

@@ -1,0 +1,123 @@
+//go:build stress
+
+package stress
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// build builds the program and returns its path.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "switchyard")
+	if out, err := exec.Command("go", "build", "-o", program, "switchyard/cmd/switchyard").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	return program
+}
+
+// server is a program that is killed and started again, always at one address.
+type server struct {
+	t       *testing.T
+	command []string
+	log     *os.File // what all its lives wrote to stderr
+	url     string
+	lives   []life
+	current *exec.Cmd
+}
+
+// life is the time in which a server surely served.
+type life struct{ began, ended time.Time }
+
+// forever is the end of a life that was not ended.
+var forever = time.Unix(1<<40, 0)
+
+// loopback returns an address that is free and stays so while nobody listens there: outgoing connections begin at 127.0.0.1.
+func loopback(t *testing.T, n int) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.77.0.%d:0", n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func newServer(t *testing.T, name, address string, command ...string) *server {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, command: append(command, "--listen", address), log: log, url: "http://" + address}
+	t.Cleanup(func() {
+		if s.current != nil {
+			s.kill()
+		}
+		text, err := os.ReadFile(log.Name())
+		if err != nil || strings.Contains(string(text), "panic") || strings.Contains(string(text), "level=ERROR") {
+			t.Errorf("%s: %v: %s", name, err, text)
+		}
+	})
+	return s
+}
+
+// start returns when the server serves.
+func (s *server) start() {
+	s.t.Helper()
+	s.current = exec.Command(s.command[0], s.command[1:]...)
+	s.current.Env = []string{"HOME=" + filepath.Dir(s.log.Name()), "PATH=" + os.Getenv("PATH")}
+	s.current.Stderr = s.log
+	stdout, err := s.current.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.current.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "Switchyard serves") {
+		s.t.Fatalf("%v did not start: %q, %v, see %s", s.command[1:], line, err, s.log.Name())
+	}
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	s.lives = append(s.lives, life{time.Now(), forever})
+}
+
+// kill is kill -9.
+func (s *server) kill() {
+	s.t.Helper()
+	s.lives[len(s.lives)-1].ended = time.Now()
+	if err := s.current.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = s.current.Wait() // killed
+	s.current = nil
+}
+
+// served reports whether the server lived from a time on for at least so long.
+func (s *server) served(from time.Time, duration time.Duration) bool {
+	for _, l := range s.lives {
+		if !from.Before(l.began) && from.Add(duration).Before(l.ended) {
+			return true
+		}
+	}
+	return false
+}
+
+// files is the number of files and sockets that the server has open.
+func (s *server) files() int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.current.Process.Pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(entries)
+}

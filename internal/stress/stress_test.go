@@ -1,0 +1,395 @@
+//go:build stress
+
+package stress
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	cycles = 100 // in each, the gateway and a project server are killed
+	// beat is the mean time from one kill to the next.
+	beat = 600 * time.Millisecond
+	// soon is within how long a move must reach a reader of the stream where nothing but kills of the gateway disturbs it. It
+	// is some hundred times what is usual, for machines that are busy with other things.
+	soon = 8 * time.Second
+	// late is within how long everything must have arrived after the last fault: a call that hangs is given up after 27 s, the
+	// longest pause after a failure is 30 s.
+	late = 75 * time.Second
+	// floodings is how often more moves are made at once than a feed holds, and flood how many.
+	floodings, flood = 3, 900
+)
+
+// project is a project server with its board. The gateway may reach it through a proxy.
+type project struct {
+	*server
+	name     string
+	board    *board
+	proxy    *proxy // nil where the gateway asks the server itself
+	killed   bool   // whether it is among those that are killed
+	floods   bool   // disturbed only while it is flooded
+	disturb  bool   // whether its proxy makes faults
+	baseline int    // files open at the beginning
+}
+
+// site is everything that runs.
+type site struct {
+	t        *testing.T
+	began    time.Time
+	gateway  *server
+	projects []*project
+
+	mu     sync.Mutex
+	stream []event
+}
+
+func newSite(t *testing.T) *site {
+	program, dir := build(t), t.TempDir()
+	s := &site{t: t, began: time.Now()}
+	s.gateway = newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(dir, "data"))
+	for _, kind := range []struct {
+		name  string
+		count int
+		project
+		stories int
+	}{
+		{"calm", 1, project{}, 500},
+		{"killed", 3, project{killed: true}, 500},
+		{"disturbed", 3, project{disturb: true}, 500},
+		{"both", 3, project{killed: true, disturb: true}, 500},
+		{"flooded", 1, project{floods: true}, 1000},
+	} {
+		for i := range kind.count {
+			n := len(s.projects) + 2
+			p := kind.project
+			p.name = fmt.Sprintf("%s-%d", kind.name, i+1)
+			work := filepath.Join(dir, p.name)
+			p.board = newBoard(t, work, kind.stories)
+			p.server = newServer(t, p.name, loopback(t, n), program, "project", "--name", p.name, "--work", work)
+			if p.disturb || p.floods {
+				p.proxy = newProxy(t, loopback(t, 100+n), p.url)
+			}
+			s.projects = append(s.projects, &p)
+		}
+	}
+	return s
+}
+
+// start starts everything and waits until each feed is followed.
+func (s *site) start() {
+	s.gateway.start()
+	for _, p := range s.projects {
+		p.start()
+		url := p.url
+		if p.proxy != nil {
+			url = "http://" + p.proxy.address
+		}
+		must(s.t, "POST", s.gateway.url+"/api/gateway/projects", map[string]string{"name": p.name, "url": url}, nil)
+		p.board.move(1)
+	}
+	s.awaitAll(late)
+	for _, p := range s.projects {
+		p.baseline = p.files()
+	}
+}
+
+func (s *site) log(format string, args ...any) {
+	s.t.Helper()
+	s.t.Logf("after %.0f s: %s", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func (s *site) sees(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream = append(s.stream, e)
+}
+
+// seen returns what a reader saw of the stream, by project.
+func (s *site) seen() map[string][]event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byProject := map[string][]event{}
+	for _, e := range s.stream {
+		byProject[e.Project] = append(byProject[e.Project], e)
+	}
+	return byProject
+}
+
+// awaitAll waits until all that the projects hold has reached the reader.
+func (s *site) awaitAll(limit time.Duration) {
+	s.t.Helper()
+	held := map[string][]event{}
+	for _, p := range s.projects {
+		last := p.board.last()
+		if !until(soon, func() bool { // until the last move was noticed
+			var feed []event
+			must(s.t, "GET", p.url+"/api/events", nil, &feed)
+			held[p.name] = feed
+			return slices.ContainsFunc(feed, func(e event) bool { return e.move() == last.name }) || !p.served(last.at, 0)
+		}) {
+			s.t.Fatalf("%s does not notice its last move", p.name)
+		}
+	}
+	var missing []string
+	if !until(limit, func() bool {
+		missing = nil
+		seen := s.seen()
+		for name, feed := range held {
+			for _, e := range feed {
+				if !slices.ContainsFunc(seen[name], func(other event) bool { return other.move() == e.move() && other.Timestamp == e.Timestamp }) {
+					missing = append(missing, name+": "+e.move())
+				}
+			}
+		}
+		return len(missing) == 0
+	}) {
+		s.t.Fatalf("%d events do not arrive: %v", len(missing), missing[:min(len(missing), 10)])
+	}
+}
+
+// makeFaults disturbs a project now and then until ctx ends.
+func (p *project) makeFaults(ctx context.Context) {
+	kinds := slices.Clone(faults)
+	for ctx.Err() == nil {
+		rand.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+		for _, kind := range kinds {
+			p.proxy.set(none)
+			pause(ctx, time.Second+rand.N(5*time.Second))
+			if ctx.Err() != nil {
+				return
+			}
+			p.proxy.set(kind)
+			pause(ctx, time.Second+rand.N(5*time.Second))
+		}
+	}
+	p.proxy.set(none)
+}
+
+// overflow makes more moves than a feed holds while the gateway cannot read it.
+func (p *project) overflow() {
+	p.proxy.set(refuse)
+	p.board.move(flood)
+	until(soon, func() bool {
+		var feed []event
+		_, err := call(p.t.Context(), "GET", p.url+"/api/events", "", nil, &feed)
+		return err == nil && feed[0].Timestamp > p.board.moves[len(p.board.moves)-flood].at.UnixMilli()
+	})
+	p.proxy.set(none)
+}
+
+func TestNothingIsLostOrDoubled(t *testing.T) {
+	s := newSite(t)
+	reading, stopReading := context.WithCancel(t.Context())
+	defer stopReading()
+	var readers, workers sync.WaitGroup
+	readers.Go(func() { follow(reading, t, s.gateway.url, s.sees) })
+	s.start()
+	s.log("everything runs")
+
+	working, stopWorking := context.WithCancel(t.Context())
+	defer stopWorking()
+	operator := &operator{t: t, gateway: s.gateway.url}
+	for _, p := range s.projects {
+		operator.projects = append(operator.projects, p.name)
+		workers.Go(func() { p.board.keepMoving(working) })
+	}
+	workers.Go(func() { operator.run(working) })
+
+	s.disturbed(s.killAll)
+	s.log("%d kills, %d switches, %d agents joined", 2*cycles, operator.switches, operator.joins)
+	s.awaitAll(late)
+
+	// A gateway that lives must not gather what faults leave behind.
+	baseline := s.usage()
+	s.log("all has arrived; the gateway holds %+v", baseline)
+	s.disturbed(s.useAndAbandon)
+	s.awaitAll(late)
+	stopWorking()
+	workers.Wait()
+	s.awaitAll(soon)
+	s.log("all has arrived again")
+	s.checkUsage(baseline)
+
+	stopReading()
+	readers.Wait()
+	s.check()
+	operator.check()
+}
+
+// disturbed does something while some projects are disturbed.
+func (s *site) disturbed(do func()) {
+	ctx, stop := context.WithCancel(s.t.Context())
+	defer stop()
+	var disturbers sync.WaitGroup
+	for _, p := range s.projects {
+		if p.disturb {
+			disturbers.Go(func() { p.makeFaults(ctx) })
+		}
+	}
+	do()
+	stop()
+	disturbers.Wait()
+}
+
+// killAll kills the gateway and the project servers in turn, amid all that happens.
+func (s *site) killAll() {
+	var victims []*project
+	for _, p := range s.projects {
+		if p.killed {
+			victims = append(victims, p)
+		}
+	}
+	var floods sync.WaitGroup
+	defer floods.Wait()
+	for i := range cycles {
+		s.gateway.kill()
+		s.gateway.start()
+		time.Sleep(beat/2 + rand.N(beat))
+		victim := victims[i%len(victims)]
+		victim.kill()
+		victim.start()
+		time.Sleep(beat/2 + rand.N(beat))
+		if i%(cycles/floodings) == cycles/floodings/2 {
+			floods.Go(s.projects[len(s.projects)-1].overflow)
+		}
+	}
+}
+
+// usage is what a gateway holds.
+type usage struct {
+	goroutines, files int
+	heap              float64 // MiB
+}
+
+// usage measures after some requests, which leave connections for the next ones and give the collector occasion to run.
+func (s *site) usage() usage {
+	s.t.Helper()
+	for range 20 {
+		must(s.t, "GET", s.gateway.url+"/api/gateway/events?limit=1000", nil, nil)
+		must(s.t, "GET", s.gateway.url+"/api/gateway/pipeline", nil, nil)
+	}
+	return usage{
+		int(metric(s.t, s.gateway.url, "go_goroutines")), s.gateway.files(),
+		metric(s.t, s.gateway.url, "go_memstats_heap_inuse_bytes") / (1 << 20),
+	}
+}
+
+// useAndAbandon asks the gateway for pipelines for a while, and leaves streams and waiting requests open without reading them.
+func (s *site) useAndAbandon() {
+	ctx, stop := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i := range 100 {
+		path := []string{"/api/gateway/events/stream?after=0", "/api/gateway/events?wait=60s&after=1000000"}[i%2]
+		all.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, "GET", s.gateway.url+path, nil)
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			if response, err := http.DefaultClient.Do(request); err == nil {
+				<-ctx.Done()
+				response.Body.Close()
+			}
+		})
+	}
+	for range 10 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = call(ctx, "GET", s.gateway.url+"/api/gateway/pipeline", "", nil, nil)
+				pause(ctx, 100*time.Millisecond)
+			}
+		})
+	}
+}
+
+// checkUsage holds that the gateway is back at what it held, and that project servers are. What is left of faults ends with
+// the longest call. A connection more or less is chance, and so is how much garbage there is.
+func (s *site) checkUsage(baseline usage) {
+	client.CloseIdleConnections()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	var now usage
+	if !until(late, func() bool {
+		now = s.usage()
+		return now.goroutines <= baseline.goroutines+8 && now.files <= baseline.files+8 && now.heap <= baseline.heap+12
+	}) {
+		s.t.Errorf("the gateway holds %+v, before the faults %+v", now, baseline)
+	}
+	peak := metric(s.t, s.gateway.url, "process_resident_memory_peak_bytes") / (1 << 20)
+	s.log("the gateway holds %+v, and held at most %.0f MiB", now, peak)
+	if peak > 200 {
+		s.t.Errorf("the gateway took %.0f MiB", peak)
+	}
+	for _, p := range s.projects {
+		if files := p.files(); files > p.baseline+5 {
+			s.t.Errorf("%s has %d files open, at the beginning %d", p.name, files, p.baseline)
+		}
+	}
+}
+
+// check holds what a reader saw against what was done.
+func (s *site) check() {
+	stored := wholeStream(s.t, s.gateway.url)
+	if !slices.EqualFunc(stored, s.stream, func(a, b event) bool { a.seen, b.seen = time.Time{}, time.Time{}; return a == b }) {
+		s.t.Errorf("the stream has %d events, a reader saw %d or other ones", len(stored), len(s.stream))
+	}
+	seen := s.seen()
+	for _, p := range s.projects {
+		p.check(seen[p.name])
+	}
+}
+
+func (p *project) check(events []event) {
+	arrived := map[string]time.Time{}
+	missed := 0
+	var last int64
+	for _, e := range events {
+		if e.Type == "feed_gap" {
+			missed += e.Missed
+			continue
+		}
+		if !arrived[e.move()].IsZero() {
+			p.t.Errorf("%s: twice: %s", p.name, e.move())
+		}
+		if e.Timestamp <= last {
+			p.t.Errorf("%s: out of order: %s", p.name, e.move())
+		}
+		arrived[e.move()], last = e.seen, e.Timestamp
+	}
+	var delays []time.Duration
+	lost := 0
+	for _, m := range p.board.moves {
+		delay := arrived[m.name].Sub(m.at)
+		switch {
+		case arrived[m.name].IsZero():
+			if p.served(m.at, soon) {
+				lost++
+			}
+		case p.served(m.at, soon):
+			delays = append(delays, delay)
+		}
+	}
+	slices.Sort(delays)
+	p.t.Logf("%s: %d moves, %d arrived, %d fell out of the feed; delay %v in the middle, %v at most",
+		p.name, len(p.board.moves), len(arrived), missed, delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
+	undisturbed := p.proxy == nil
+	switch {
+	case undisturbed && (lost > 0 || delays[len(delays)-1] > soon):
+		p.t.Errorf("%s: %d moves lost, the slowest took %v", p.name, lost, delays[len(delays)-1])
+	case !p.killed && len(arrived)+missed != len(p.board.moves):
+		p.t.Errorf("%s: %d moves, but %d arrived and %d fell out of the feed", p.name, len(p.board.moves), len(arrived), missed)
+	case !p.floods && missed > 0:
+		p.t.Errorf("%s: a gap of %d", p.name, missed)
+	case p.floods && missed == 0:
+		p.t.Errorf("%s: no gap, though more happened than a feed holds", p.name)
+	}
+}

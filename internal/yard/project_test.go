@@ -1,0 +1,42 @@
+package yard_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"switchyard/internal/yard"
+)
+
+// FuzzNewProject holds that what is taken as a project can be called, shown and taken again, and that a refusal names its field.
+func FuzzNewProject(f *testing.F) {
+	for _, url := range []string{
+		"http://127.0.0.1:3001", " https://[::1]:1/a%2Fb/ ", "http://", "http://a:0", "http://a:65536", "http://u:p@a", "http://a?", "http://a#", "http:a",
+		"ftp://a", "http://a:", "http://\u2028", "http://[fe80::1%25lo]", "HTTP://A", "http://%zz", "//a",
+	} {
+		f.Add("alpha", url)
+	}
+	for _, name := range []string{"", " ", ".", "..", "\u00a0a\u3000", "a\x00b", "\xff", strings.Repeat("ä", 101), "a/b?c#d%"} {
+		f.Add(name, "http://localhost")
+	}
+	f.Fuzz(func(t *testing.T, name, address string) {
+		p, err := yard.NewProject(name, address)
+		if err != nil {
+			if message := yard.MessageOf(err); yard.CodeOf(err) != yard.Invalid || !strings.HasPrefix(message, "name: ") && !strings.HasPrefix(message, "url: ") {
+				t.Errorf("%q, %q: %v", name, address, err)
+			}
+			return
+		}
+		if again, err := yard.NewProject(p.Name, p.URL); err != nil || again != p {
+			t.Errorf("%+v becomes %+v, %v", p, again, err)
+		}
+		if utf8.RuneCountInString(p.Name) > yard.MaxProjectName || strings.TrimSpace(p.Name) != p.Name || p.Name == "" {
+			t.Errorf("name %q", p.Name)
+		}
+		u, err := url.Parse(p.Endpoint("/api/events"))
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !strings.HasSuffix(u.Path, "/api/events") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			t.Errorf("%q is called at %v, %v", p.URL, u, err)
+		}
+	})
+}
