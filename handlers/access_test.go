@@ -37,7 +37,7 @@ func newDoor(t *testing.T, token yard.Secret, key string) door {
 	t.Cleanup(func() { db.Close() })
 	buffer := &logBuffer{}
 	log := slog.New(slog.NewTextHandler(buffer, nil))
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log})
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Bot: &fakeBot{}})
 	if err != nil {
 		t.Fatal(err)
 	}

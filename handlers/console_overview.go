@@ -18,10 +18,14 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	attention, err := c.service.Attention(r.Context(), pipelines)
+	if err != nil {
+		return err
+	}
 	p := views.OverviewProps{
 		Active:    registry.Active,
 		Pipelines: pipelines,
-		Attention: yard.FindAttention(pipelines, now),
+		Attention: attention,
 		Events:    events,
 		Filter:    r.URL.Query().Get("q"),
 		Now:       now,
@@ -32,7 +36,9 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	var v version
 	v.text(p.Active)
 	v.pipelines(pipelines)
-	v.number(int64(len(p.Attention))) // time makes stories stuck
+	for _, a := range attention { // of stories the pipelines say the rest
+		v.text(string(a.Kind), a.Project, a.Agent, a.Reason)
+	}
 	v.events(events)
 	p.Version = v.String()
 	return c.render(w, r, view{

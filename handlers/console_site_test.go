@@ -40,7 +40,7 @@ func newConsoleSite(t testing.TB) *consoleSite {
 	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
 	log := slog.New(slog.DiscardHandler)
 	s.Service, err = service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: s.boards, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
+		Store: db, Log: log, Projects: s.boards, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToke
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	o := service.Options{Store: db, Log: log, Credentials: signin.NewFile(s.path)}
+	o := service.Options{Store: db, Log: log, Bot: &fakeBot{}, Credentials: signin.NewFile(s.path)}
 	if provider != nil {
 		o.Provider = signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,

@@ -108,8 +108,34 @@ func attentionWord(kind yard.AttentionKind) string {
 		return "Blocked"
 	case yard.AttentionMerge:
 		return "Merge failed"
+	case yard.AttentionBot:
+		return "Bot failed"
+	case yard.AttentionAgentLost:
+		return "Agent lost"
+	case yard.AttentionFeedGap:
+		return "Events lost"
+	case yard.AttentionSignIn:
+		return "Sign-in expired"
 	}
 	return "Stuck"
+}
+
+// attentionSubject is what leads to where something is mended, "" where the project does.
+func attentionSubject(a yard.Attention) string {
+	switch a.Kind {
+	case yard.AttentionBot:
+		return "Bot configuration"
+	case yard.AttentionAgentLost:
+		return a.Agent
+	case yard.AttentionFeedGap:
+		return "Show where"
+	case yard.AttentionSignIn:
+		return "Sign in again"
+	}
+	if a.Story != nil {
+		return storyTitle(*a.Story)
+	}
+	return ""
 }
 
 // storyTitle is a story's number and name.

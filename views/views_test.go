@@ -82,6 +82,12 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"overview": views.OverviewPart(views.OverviewProps{
 			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: yard.FindAttention(pipelines, now), Events: events(t), Now: now,
 		}),
+		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []yard.Attention{
+			{Kind: yard.AttentionBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
+			{Kind: yard.AttentionSignIn, SinceMS: minutesAgo(9)},
+			{Kind: yard.AttentionAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
+			{Kind: yard.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
+		}}),
 		"overview_first": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now}),
 		"projects": views.ProjectsPart(views.ProjectsProps{Version: "v1", Active: "alpha", Now: now, Rows: []views.ProjectRow{
 			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},

@@ -39,7 +39,7 @@ func (s *Service) Attention(ctx context.Context, pipelines []yard.ProjectPipelin
 func lostAgent(agent yard.KnownAgent) yard.Attention {
 	a := yard.Attention{Kind: yard.AttentionAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
 	if agent.AssignedProject != nil {
-		a.Project, a.Reason = *agent.AssignedProject, "was assigned to "+*agent.AssignedProject
+		a.Project = *agent.AssignedProject
 	}
 	return a
 }

@@ -102,6 +102,9 @@ func (a Attention) Text() string {
 		text = "the chat bot has failed"
 	case AttentionAgentLost:
 		text = "agent " + a.Agent + " is lost"
+		if a.Project != "" {
+			text += ", assigned to " + a.Project
+		}
 	case AttentionFeedGap:
 		text = "events of " + a.Project + " are missing"
 	case AttentionSignIn:
