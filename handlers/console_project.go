@@ -24,11 +24,16 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	if err != nil {
 		return err
 	}
+	charts, err := c.service.Charts(r.Context(), pipelines[i:i+1])
+	if err != nil {
+		return err
+	}
 	p := views.ProjectProps{
 		Project:  registry.Projects[i],
 		Active:   registry.Active == name,
 		Pipeline: pipelines[i],
 		Events:   events,
+		Charts:   charts[0],
 		Form:     views.ProjectForm{URL: registry.Projects[i].URL, Error: fault},
 		Now:      time.Now(),
 	}
@@ -40,6 +45,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	v.flag(p.Project.Token != "", p.Active)
 	v.pipelines(pipelines[i : i+1])
 	v.events(events)
+	v.charts(charts[0])
 	p.Version = v.String()
 	return c.render(w, r, view{
 		frame:   views.Frame{Title: name, Page: views.PageProjects},

@@ -73,6 +73,20 @@ func (v *version) events(events []yard.Event) {
 	}
 }
 
+func (v *version) charts(c yard.Charts) {
+	v.days(c.Days)
+	for _, s := range c.Stages {
+		v.text(s.Stage)
+		v.number(int64(s.Median), int64(s.Stays))
+	}
+}
+
+func (v *version) days(days []yard.DayCount) {
+	for _, d := range days {
+		v.number(d.Day.Unix(), int64(d.Finished))
+	}
+}
+
 func (v *version) String() string {
 	v.start()
 	return strconv.FormatUint(v.hash.Sum64(), 36)

@@ -50,6 +50,7 @@ type Service struct {
 	stream       stream
 
 	lastEvents lastEvents
+	flows      flows
 
 	provider    SignInProvider
 	credentials CredentialsFile

@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"sort"
+	"sync"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// Bounds of what charts are drawn from. Reading that much once takes about half a second; from then on only what is new
+// is read. How long a story stood in a stage is known only when it came there in this time as well.
+const (
+	flowAge    = 2 * yard.ChartDays * 24 * time.Hour // since the gateway received it
+	flowEvents = 200_000                             // the newest
+)
+
+// flows are how the stories of every project went on, as far as somebody has asked.
+type flows struct {
+	mu        sync.Mutex
+	upTo      int64 // the id up to which events are taken in
+	day       time.Time
+	byProject map[string]*projectFlow
+}
+
+// projectFlow is one project's flow, and the charts that were last drawn from it.
+type projectFlow struct {
+	yard.Flow
+	charts yard.Charts
+	drawn  drawn
+}
+
+// drawn is what charts depend on, other than which moves there are.
+type drawn struct {
+	day   time.Time
+	moves int
+	first *yard.Stage // of an answer, which never changes
+}
+
+// Charts returns the charts of each of these projects, in their order; none where the stages are not known.
+func (s *Service) Charts(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Charts, error) {
+	f := &s.flows
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if err := s.follow(ctx, f, now); err != nil {
+		return nil, err
+	}
+	charts := make([]yard.Charts, len(pipelines))
+	for i, p := range pipelines {
+		if len(p.Stages) == 0 {
+			continue
+		}
+		flow := f.of(p.Project)
+		if key := (drawn{f.day, flow.Len(), &p.Stages[0]}); flow.drawn != key {
+			flow.charts, flow.drawn = flow.Flow.Charts(p.Stages, now), key
+		}
+		charts[i] = flow.charts
+	}
+	return charts, nil
+}
+
+func (f *flows) of(project string) *projectFlow {
+	flow := f.byProject[project]
+	if flow == nil {
+		flow = &projectFlow{}
+		f.byProject[project] = flow
+	}
+	return flow
+}
+
+// follow brings f up to the newest event. What it has taken in stays when ctx ends.
+func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
+	oldest := now.Add(-flowAge)
+	if f.byProject == nil {
+		first, err := s.firstSince(ctx, oldest)
+		if err != nil {
+			return err
+		}
+		f.byProject, f.upTo = map[string]*projectFlow{}, first
+	}
+	if day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()); !day.Equal(f.day) {
+		for _, flow := range f.byProject {
+			flow.Forget(now, oldest)
+		}
+		f.day = day
+	}
+	for last := s.LastEventID(); f.upTo < last; {
+		const page = 1000
+		events, err := s.Events(ctx, yard.EventQuery{After: f.upTo, Limit: page})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			f.of(e.Project).Add(e)
+			f.upTo = e.ID
+		}
+		if len(events) < page {
+			break
+		}
+	}
+	return nil
+}
+
+// firstSince returns an id after which all events came since then, and at most flowEvents of them.
+func (s *Service) firstSince(ctx context.Context, since time.Time) (int64, error) {
+	last := s.LastEventID()
+	first := max(0, last-flowEvents)
+	var failed error
+	steps := sort.Search(int(last-first), func(i int) bool {
+		events, err := s.Events(ctx, yard.EventQuery{After: first + int64(i), Limit: 1})
+		if err != nil {
+			failed = err
+		}
+		return len(events) == 0 || events[0].ReceivedAtMS >= since.UnixMilli()
+	})
+	return first + int64(steps), failed
+}

@@ -1,0 +1,178 @@
+package yard
+
+import (
+	"slices"
+	"time"
+)
+
+// ChartDays is how many days charts look back over, today included.
+const ChartDays = 14
+
+// Charts are how a project's stories went on in the last ChartDays days. They are shared: nobody may change them.
+type Charts struct {
+	Days   []DayCount  // ChartDays of them, today the last
+	Stages []StageTime // those in which stories are worked on, in their order
+}
+
+// DayCount is how many stories were finished on a day.
+type DayCount struct {
+	Day      time.Time // its beginning
+	Finished int
+}
+
+// StageTime is how long stories stood in a stage that they have left.
+type StageTime struct {
+	Stage  string // its name
+	Median time.Duration
+	Stays  int // how many the median is of; 0 leaves it 0
+}
+
+// AddDays adds what other counts for the same days, which may be none at all.
+func AddDays(sum, other []DayCount) []DayCount {
+	if sum == nil {
+		return slices.Clone(other)
+	}
+	for i := range other {
+		sum[i].Finished += other[i].Finished
+	}
+	return sum
+}
+
+// Finishes reports whether a story that moves from one stage to another one is finished by that: it leaves those in
+// which stories are worked on, as WorkStages has them, or what comes before them, for what comes after them.
+func Finishes(stages []Stage, from, to string) bool {
+	_, done := WorkStages(stages)
+	place := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
+	return place(from) < done && place(to) >= done && len(stages) > 0
+}
+
+// Flow follows the stories of one project from stage to stage. The zero value has seen nothing.
+type Flow struct {
+	names []string           // of stages; what follows holds places in it
+	where map[string]arrival // by story id
+	moves []move             // in the order of the stream
+}
+
+type arrival struct {
+	stage uint8
+	atMS  int64
+}
+
+// move is small, since there may be many.
+type move struct {
+	atMS     int64
+	stayedMS int64 // in from; less than 0 where that is not known
+	from, to uint8
+}
+
+// maxStageNames is how many stages a flow tells apart: far more than a pipeline has, and few enough for a feed that makes
+// them up.
+const maxStageNames = 100
+
+// Add takes in the project's next event. Any but stage transitions change nothing.
+func (f *Flow) Add(e Event) {
+	if e.Type != StageTransition {
+		return
+	}
+	d := e.Details()
+	m := move{atMS: e.TimestampMS, stayedMS: -1, from: f.place(d.FromStage), to: f.place(d.ToStage)}
+	if max(m.from, m.to) >= maxStageNames {
+		return
+	}
+	if came, known := f.where[d.StoryID]; known && came.stage == m.from {
+		m.stayedMS = m.atMS - came.atMS
+	}
+	if f.where == nil {
+		f.where = map[string]arrival{}
+	}
+	f.where[d.StoryID] = arrival{m.to, m.atMS}
+	f.moves = append(f.moves, m)
+}
+
+func (f *Flow) place(name string) uint8 {
+	i := slices.Index(f.names, name)
+	if i < 0 {
+		i = len(f.names)
+		if i < maxStageNames {
+			f.names = append(f.names, name)
+		}
+	}
+	return uint8(i)
+}
+
+// Len is how many moves the flow holds.
+func (f *Flow) Len() int { return len(f.moves) }
+
+// Forget drops what charts drawn at now or later do not need, and stories that have not moved since before known.
+func (f *Flow) Forget(now, known time.Time) {
+	from := chartStart(now).UnixMilli()
+	f.moves = slices.DeleteFunc(f.moves, func(m move) bool { return m.atMS < from })
+	for id, a := range f.where {
+		if a.atMS < known.UnixMilli() {
+			delete(f.where, id)
+		}
+	}
+}
+
+// chartStart is the beginning of the first day that charts drawn at now look at.
+func chartStart(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
+}
+
+// Charts counts over the last ChartDays days, in now's time zone. stages are the project's.
+func (f *Flow) Charts(stages []Stage, now time.Time) Charts {
+	start := chartStart(now)
+	days := make([]DayCount, ChartDays)
+	for i := range days {
+		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
+	}
+	finishes := make([][]bool, len(f.names)) // by from and to
+	for from := range f.names {
+		finishes[from] = make([]bool, len(f.names))
+		for to := range f.names {
+			finishes[from][to] = Finishes(stages, f.names[from], f.names[to])
+		}
+	}
+	stays := make([][]int64, len(f.names))
+	for _, m := range f.moves {
+		if m.atMS < start.UnixMilli() {
+			continue
+		}
+		if m.stayedMS >= 0 {
+			stays[m.from] = append(stays[m.from], m.stayedMS)
+		}
+		if finishes[m.from][m.to] {
+			after, _ := slices.BinarySearchFunc(days, m.atMS, func(d DayCount, ms int64) int {
+				if d.Day.UnixMilli() > ms {
+					return 1
+				}
+				return -1
+			})
+			days[after-1].Finished++
+		}
+	}
+	from, to := WorkStages(stages)
+	c := Charts{Days: days}
+	for _, stage := range stages[from:to] {
+		t := StageTime{Stage: stage.Name}
+		if i := slices.Index(f.names, stage.Name); i >= 0 {
+			t.Stays, t.Median = len(stays[i]), median(stays[i])
+		}
+		c.Stages = append(c.Stages, t)
+	}
+	return c
+}
+
+// median sorts values, milliseconds.
+func median(values []int64) time.Duration {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	middle := values[len(values)/2]
+	if len(values)%2 == 0 {
+		below := values[len(values)/2-1]
+		middle = below + (middle-below)/2
+	}
+	return time.Duration(middle) * time.Millisecond
+}

@@ -1,0 +1,106 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+const dayFormat = "Mon 2 Jan"
+
+// dayChart is a chart of a column a day, in pixels as they stand in the page's SVG.
+type dayChart struct {
+	bars                   []dayBar
+	total                  int
+	width, height, viewBox string
+	column, bar            string // widths
+	base, below            string // heights of the line under the columns, and of the text under that
+	first                  string // the first day
+	summary                string // for those who cannot see it
+}
+
+type dayBar struct {
+	left, x, middle string // of the column, of its bar
+	y, height       string // of the bar
+	above           string // where its label stands
+	label, words    string
+}
+
+// Measures of a chart of days: it fits on a phone without being made smaller, and its text stays 12 px.
+const (
+	columnWidth = 20
+	barWidth    = 14
+	barsTop     = 14
+	barsHeight  = 64
+	textHeight  = 16
+)
+
+func newDayChart(days []yard.DayCount) dayChart {
+	highest, best := 0, 0
+	c := dayChart{column: strconv.Itoa(columnWidth), bar: strconv.Itoa(barWidth)}
+	for i, d := range days {
+		c.total += d.Finished
+		if d.Finished > highest {
+			highest, best = d.Finished, i
+		}
+	}
+	if c.total == 0 {
+		return c
+	}
+	width, base := len(days)*columnWidth, barsTop+barsHeight
+	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base+textHeight)
+	c.viewBox = "0 0 " + c.width + " " + c.height
+	c.base, c.below = strconv.Itoa(base), strconv.Itoa(base+textHeight-3)
+	c.first = days[0].Day.Format("2 Jan")
+	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",
+		count(c.total, "story", "stories"), len(days), highest, days[best].Day.Format(dayFormat))
+	for i, d := range days {
+		left := i * columnWidth
+		height := 0
+		if d.Finished > 0 {
+			height = max(2, d.Finished*barsHeight/highest)
+		}
+		b := dayBar{
+			left: strconv.Itoa(left), x: strconv.Itoa(left + (columnWidth-barWidth)/2), middle: strconv.Itoa(left + columnWidth/2),
+			y: strconv.Itoa(base - height), height: strconv.Itoa(height), above: strconv.Itoa(base - height - 3),
+			words: d.Day.Format(dayFormat) + ": " + strconv.Itoa(d.Finished),
+		}
+		if d.Finished > 0 && (highest < 100 || i == best) { // three digits are wider than a column
+			b.label = strconv.Itoa(d.Finished)
+		}
+		c.bars = append(c.bars, b)
+	}
+	return c
+}
+
+// longestStay is the longest median.
+func longestStay(stages []yard.StageTime) time.Duration {
+	var longest time.Duration
+	for _, s := range stages {
+		longest = max(longest, s.Median)
+	}
+	return longest
+}
+
+// share is a part of the whole, as the width of a bar.
+func share(part, whole time.Duration) string {
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
+}
+
+// duration is a time span in words, as exact as one can make use of: "42 s", "14 min", "3.4 h", "12 d".
+func duration(d time.Duration) string {
+	unit, name := time.Hour, "h"
+	switch {
+	case d < time.Hour:
+		return age(d)
+	case d >= 24*time.Hour:
+		unit, name = 24*time.Hour, "d"
+	}
+	n := float64(d) / float64(unit)
+	if n >= 10 {
+		return fmt.Sprintf("%.0f %s", n, name)
+	}
+	return fmt.Sprintf("%.1f %s", n, name)
+}
