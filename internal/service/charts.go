@@ -2,24 +2,28 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"sort"
-	"sync"
 	"time"
 
 	"switchyard/internal/yard"
 )
 
-// Bounds of what charts are drawn from. Reading that much once takes about half a second; from then on only what is new
-// is read. How long a story stood in a stage is known only when it came there in this time as well.
+// Bounds of what charts are drawn from. How long a story stood in a stage is known only when it came there in this time
+// as well.
 const (
 	flowAge    = 2 * yard.ChartDays * 24 * time.Hour // since the gateway received it
 	flowEvents = 200_000                             // the newest
 )
 
+// chartPatience is how long a reader waits for charts. Reading the stored events for the first time takes about 10 µs
+// each; from then on only what is new is read.
+const chartPatience = 100 * time.Millisecond
+
 // flows are how the stories of every project went on, as far as somebody has asked.
 type flows struct {
-	mu        sync.Mutex
-	upTo      int64 // the id up to which events are taken in
+	turn      chan struct{} // holds one value while the rest is worked on
+	upTo      int64         // the id up to which events are taken in
 	day       time.Time
 	byProject map[string]*projectFlow
 }
@@ -38,16 +42,42 @@ type drawn struct {
 	first *yard.Stage // of an answer, which never changes
 }
 
-// Charts returns the charts of each of these projects, in their order; none where the stages are not known.
+// Charts returns the charts of each of these projects, in their order; empty ones where the stages are not known, and
+// for all when they take too long: then they are there a little later.
 func (s *Service) Charts(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Charts, error) {
+	type result struct {
+		charts []yard.Charts
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		charts, err := s.draw(context.WithoutCancel(ctx), pipelines)
+		done <- result{charts, err}
+	}()
+	late := time.NewTimer(chartPatience)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.charts, r.err
+	case <-late.C:
+		return make([]yard.Charts, len(pipelines)), nil
+	}
+}
+
+func (s *Service) draw(ctx context.Context, pipelines []yard.ProjectPipeline) (charts []yard.Charts, err error) {
+	defer func() {
+		if cause := recover(); cause != nil { // whoever waits reports it
+			err = fmt.Errorf("panic: %v", cause)
+		}
+	}()
 	f := &s.flows
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
 	now := time.Now()
 	if err := s.follow(ctx, f, now); err != nil {
 		return nil, err
 	}
-	charts := make([]yard.Charts, len(pipelines))
+	charts = make([]yard.Charts, len(pipelines))
 	for i, p := range pipelines {
 		if len(p.Stages) == 0 {
 			continue
@@ -70,7 +100,7 @@ func (f *flows) of(project string) *projectFlow {
 	return flow
 }
 
-// follow brings f up to the newest event. What it has taken in stays when ctx ends.
+// follow brings f up to the newest event. What it has taken in stays when it fails.
 func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
 	oldest := now.Add(-flowAge)
 	if f.byProject == nil {

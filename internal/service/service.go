@@ -67,6 +67,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		botFile:      o.BotFile,
 		bot:          o.Bot,
 		botSaves:     make(chan struct{}, 1),
+		flows:        flows{turn: make(chan struct{}, 1)},
 
 		provider:    o.Provider,
 		credentials: o.Credentials,

@@ -1,0 +1,209 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/service"
+	"switchyard/internal/yard"
+)
+
+// chartPipeline is a project with the usual stages.
+func chartPipeline(project string) yard.ProjectPipeline {
+	p := yard.ProjectPipeline{Project: project}
+	for _, name := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"} {
+		p.Stages = append(p.Stages, yard.Stage{Name: name})
+	}
+	return p
+}
+
+// went is a read with one move, made and received at that time.
+func went(t testing.TB, project, story, from, to string, at time.Time) yard.FeedRead {
+	t.Helper()
+	r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(
+		`{"type":"stage_transition","story_id":%q,"story_name":"A name of usual length","from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+		story, from, to, at.UnixMilli())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return yard.FeedRead{Cursor: yard.FeedCursor{Project: project, URL: "http://" + project}, Records: []yard.Record{r}, ReceivedAtMS: at.UnixMilli()}
+}
+
+// draw returns how many stories each project finished today, and the median of its second stage.
+func draw(t testing.TB, s *service.Service, projects ...string) (today []int, current []time.Duration) {
+	t.Helper()
+	var pipelines []yard.ProjectPipeline
+	for _, name := range projects {
+		pipelines = append(pipelines, chartPipeline(name))
+	}
+	charts, err := s.Charts(context.Background(), pipelines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range charts {
+		today = append(today, c.Days[len(c.Days)-1].Finished)
+		current = append(current, c.Stages[0].Median)
+	}
+	return today, current
+}
+
+func TestChartsFollowTheStream(t *testing.T) {
+	o := openStore(t, t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		record := func(s *service.Service, read yard.FeedRead) {
+			t.Helper()
+			if err := s.RecordFeed(context.Background(), read); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := streamOver(t, o)
+		record(before, went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-40*24*time.Hour))) // too long ago to be looked at
+		record(before, went(t, "alpha", "2", "1_backlog", "2_current", now.Add(-5*time.Hour)))
+		record(before, went(t, "beta", "2", "1_backlog", "2_current", now.Add(-time.Hour)))
+
+		s := streamOver(t, o) // the next process reads what the last one stored
+		record(s, went(t, "alpha", "1", "2_current", "5_done", now))
+		record(s, went(t, "alpha", "2", "2_current", "5_done", now))
+		today, current := draw(t, s, "alpha", "beta", "gamma")
+		if fmt.Sprint(today, current) != "[2 0 0] [5h0m0s 0s 0s]" {
+			t.Errorf("finished today %v, median %v", today, current)
+		}
+		if charts, err := s.Charts(context.Background(), []yard.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
+			t.Errorf("charts without known stages: %v, %v", charts, err)
+		}
+
+		// Only what is new is read from then on.
+		o.queries.Store(0)
+		record(s, went(t, "beta", "2", "2_current", "5_done", now.Add(time.Minute)))
+		today, current = draw(t, s, "alpha", "beta")
+		if fmt.Sprint(today, current) != "[2 1] [5h0m0s 1h1m0s]" || o.queries.Load() > 0 {
+			t.Errorf("finished today %v, median %v after %d queries", today, current, o.queries.Load())
+		}
+
+		// A new day begins without anything moving.
+		time.Sleep(24 * time.Hour)
+		today, current = draw(t, s, "alpha")
+		if fmt.Sprint(today, current) != "[0] [5h0m0s]" {
+			t.Errorf("a day later: finished today %v, median %v", today, current)
+		}
+		time.Sleep(yard.ChartDays * 24 * time.Hour)
+		if _, current = draw(t, s, "alpha"); current[0] != 0 {
+			t.Errorf("two weeks later: median %v", current)
+		}
+	})
+}
+
+// slowStore answers for events when it may.
+type slowStore struct {
+	*observedStore
+	may chan struct{}
+	err atomic.Pointer[error]
+}
+
+func (s *slowStore) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+	<-s.may
+	if err := s.err.Load(); err != nil {
+		return nil, *err
+	}
+	return s.observedStore.Events(ctx, q)
+}
+
+func TestChartsKeepNobodyWaiting(t *testing.T) {
+	o := openStore(t, t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		reads := []yard.FeedRead{
+			went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
+			went(t, "alpha", "1", "2_current", "5_done", now),
+		}
+		if _, _, err := o.AppendEvents(context.Background(), reads); err != nil {
+			t.Fatal(err)
+		}
+		slow := &slowStore{observedStore: o, may: make(chan struct{})}
+		s := streamOver(t, slow)
+		pipelines := []yard.ProjectPipeline{chartPipeline("alpha")}
+		for range 2 { // the second waits for the first one's work
+			began := time.Now()
+			charts, err := s.Charts(t.Context(), pipelines)
+			if waited := time.Since(began); err != nil || charts[0].Days != nil || waited > time.Second {
+				t.Errorf("charts after %v: %v, %v", waited, charts, err)
+			}
+		}
+		failure := errors.New("disk on fire")
+		slow.err.Store(&failure)
+		close(slow.may)
+		synctest.Wait()
+		if _, err := s.Charts(t.Context(), pipelines); !errors.Is(err, failure) {
+			t.Errorf("error %v", err)
+		}
+		slow.err.Store(nil)
+		if today, current := draw(t, s, "alpha"); today[0] != 1 || current[0] != time.Hour {
+			t.Errorf("finished today %v, median %v", today, current)
+		}
+	})
+}
+
+// BenchmarkCharts is over 100,000 events of 14 days in 200 projects: the first time, and for each event from then on.
+func BenchmarkCharts(b *testing.B) {
+	const events, projects = 100_000, 200
+	o := openStore(b, b.TempDir())
+	s := streamOver(b, o)
+	names := []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"}
+	begin := time.Now().Add(-yard.ChartDays * 24 * time.Hour)
+	step := yard.ChartDays * 24 * time.Hour / events
+	var reads []yard.FeedRead
+	for i := range events {
+		story, at := fmt.Sprintf("%d_story_of_some_length", i/(4*projects)), i/projects%4
+		reads = append(reads, went(b, fmt.Sprint("project-", i%projects), story, names[at], names[at+1], begin.Add(time.Duration(i)*step)))
+	}
+	for len(reads) > 0 {
+		n := min(1000, len(reads))
+		if _, _, err := o.AppendEvents(context.Background(), reads[:n]); err != nil {
+			b.Fatal(err)
+		}
+		reads = reads[n:]
+	}
+	var pipelines []yard.ProjectPipeline
+	for i := range projects {
+		pipelines = append(pipelines, chartPipeline(fmt.Sprint("project-", i)))
+	}
+	draw := func(b *testing.B, s *service.Service) {
+		for drawn := false; !drawn; {
+			charts, err := s.Charts(context.Background(), pipelines)
+			if err != nil {
+				b.Fatal(err)
+			}
+			drawn = charts[0].Days != nil
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			s = streamOver(b, o)
+			b.StartTimer()
+			draw(b, s)
+		}
+	})
+	b.Run("unchanged", func(b *testing.B) {
+		for b.Loop() {
+			draw(b, s)
+		}
+	})
+	b.Run("one event", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			if err := s.RecordFeed(context.Background(), went(b, "project-7", fmt.Sprint("new-", i), "1_backlog", "2_current", time.Now())); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			draw(b, s)
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package yard_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+// stages are a pipeline of these, empty.
+func stages(names string) []yard.Stage {
+	var list []yard.Stage
+	for _, name := range strings.Fields(names) {
+		list = append(list, yard.Stage{Name: name})
+	}
+	return list
+}
+
+const usual = "1_backlog 2_current 3_qa 4_merge 5_done 6_archived"
+
+func TestFinishes(t *testing.T) {
+	for _, c := range []struct {
+		stages, from, to string
+		want             bool
+	}{
+		{usual, "4_merge", "5_done", true},
+		{usual, "1_backlog", "5_done", true},
+		{usual, "3_qa", "6_archived", true},
+		{usual, "9_elsewhere", "5_done", true},
+		{usual, "3_qa", "4_merge", false},
+		{usual, "5_done", "6_archived", false},
+		{usual, "6_archived", "5_done", false},
+		{usual, "5_done", "2_current", false},
+		{usual, "2_current", "9_elsewhere", false},
+		{"1_new 2_doing 3_shipped", "2_doing", "3_shipped", true}, // without Done, the last stage
+		{"1_new 2_doing 3_shipped", "1_new", "2_doing", false},
+		{"", "4_merge", "5_done", false},
+	} {
+		if got := yard.Finishes(stages(c.stages), c.from, c.to); got != c.want {
+			t.Errorf("%s → %s in %q: %t", c.from, c.to, c.stages, got)
+		}
+	}
+}
+
+// flowOf follows moves: "story from to", each with the time at which it was.
+func flowOf(t *testing.T, moves ...any) *yard.Flow {
+	t.Helper()
+	var f yard.Flow
+	for i := 0; i < len(moves); i += 2 {
+		words := strings.Fields(moves[i].(string))
+		r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+			words[0], words[1], words[2], moves[i+1].(time.Time).UnixMilli())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Add(yard.Event{Project: "alpha", Record: r})
+	}
+	return &f
+}
+
+// finished is the count of each day that has one: "2026-11-21 2".
+func finished(c yard.Charts) string {
+	var list []string
+	for _, d := range c.Days {
+		if d.Finished > 0 {
+			list = append(list, fmt.Sprint(d.Day.Format(time.DateOnly), " ", d.Finished))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestChartsCountFinishedStoriesByDay(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Berlin") // summer time ended on 25 October 2026
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 10, 31, 15, 0, 0, 0, zone)
+	at := func(day, hour, minute int) time.Time { return time.Date(2026, 10, day, hour, minute, 0, 0, zone) }
+	f := flowOf(t,
+		"1 4_merge 5_done", at(17, 23, 59), // the day before the first
+		"2 4_merge 5_done", at(18, 0, 0),
+		"3 4_merge 5_done", at(25, 0, 30),
+		"4 4_merge 5_done", at(25, 23, 59), // a day of 25 hours
+		"5 4_merge 5_done", at(26, 0, 0),
+		"6 2_current 3_qa", at(31, 10, 0),
+		"5 5_done 6_archived", at(31, 11, 0),
+		"7 4_merge 5_done", at(31, 12, 0),
+		"8 4_merge 5_done", at(31, 16, 0), // by a clock that is fast
+	)
+	c := f.Charts(stages(usual), now)
+	if got, want := finished(c), "2026-10-18 1, 2026-10-25 2, 2026-10-26 1, 2026-10-31 2"; got != want {
+		t.Errorf("finished %s\nwant     %s", got, want)
+	}
+	if len(c.Days) != yard.ChartDays || !c.Days[13].Day.Equal(at(31, 0, 0)) {
+		t.Errorf("days %v", c.Days)
+	}
+	sum := yard.AddDays(yard.AddDays(yard.AddDays(nil, c.Days), nil), c.Days)
+	if got := sum[13].Finished; got != 4 || c.Days[13].Finished != 2 {
+		t.Errorf("twice the last day is %d, the day itself %d", got, c.Days[13].Finished)
+	}
+}
+
+func TestChartsMeasureTimeInStage(t *testing.T) {
+	now := time.Date(2026, 10, 31, 15, 0, 0, 0, time.UTC)
+	ago := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
+	f := flowOf(t,
+		"0 1_backlog 2_current", ago(20*24), "0 2_current 3_qa", ago(19*24), // left too long ago
+		"1 1_backlog 2_current", ago(20*24), "1 2_current 3_qa", ago(10), // came before the first day, left after it
+		"2 1_backlog 2_current", ago(50), "2 2_current 3_qa", ago(49),
+		"3 1_backlog 2_current", ago(40), "3 2_current 3_qa", ago(37), "3 3_qa 2_current", ago(35), "3 2_current 3_qa", ago(30),
+		"4 2_current 3_qa", ago(20), "4 3_qa 5_done", ago(16), // came to Current before anybody looked
+		"5 1_backlog 2_current", ago(9), "5 3_qa 4_merge", ago(8), // a move is missing
+		"6 1_backlog 2_current", ago(5), "6 2_current 3_qa", ago(6), // the clock was set back
+	)
+	c := f.Charts(stages(usual), now)
+	want := []yard.StageTime{
+		{Stage: "2_current", Median: 4 * time.Hour, Stays: 4}, // 1, 3, 5 and 470 hours
+		{Stage: "3_qa", Median: 3 * time.Hour, Stays: 2},      // 2 and 4
+		{Stage: "4_merge"},
+	}
+	if !slices.Equal(c.Stages, want) {
+		t.Errorf("%v, want %v", c.Stages, want)
+	}
+
+	// What is forgotten was not needed.
+	moves := f.Len()
+	f.Forget(now, ago(45))
+	if again := f.Charts(stages(usual), now); !slices.Equal(again.Stages, want) || f.Len() != moves-3 {
+		t.Errorf("with %d of %d moves: %v, want %v", f.Len(), moves, again.Stages, want)
+	}
+}
+
+func TestFlowBoundsWhatAFeedMakesUp(t *testing.T) {
+	now := time.Now()
+	var moves []any
+	for i := range 1000 {
+		moves = append(moves, fmt.Sprintf("story %d_a %d_b", i, i), now)
+	}
+	if n := flowOf(t, moves...).Len(); n > 100 {
+		t.Errorf("%d moves between made-up stages are kept", n)
+	}
+}
