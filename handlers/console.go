@@ -16,15 +16,17 @@ import (
 // was typed.
 type console struct {
 	errorWriter
-	service  *service.Service
-	access   *access
-	notices  notices
-	parts    sharedParts
-	removals removals
+	service   *service.Service
+	access    *access
+	notices   notices
+	snapshots snapshots
+	parts     sharedParts
+	fragments *views.Fragments
+	removals  removals
 }
 
 func newConsole(s *service.Service, a *access, errors errorWriter) *console {
-	return &console{errorWriter: errors, service: s, access: a, notices: newNotices()}
+	return &console{errorWriter: errors, service: s, access: a, notices: newNotices(), fragments: &views.Fragments{}}
 }
 
 // page adapts h, writing its errors as pages.

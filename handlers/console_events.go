@@ -25,8 +25,9 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 			Type:    yard.EventType(query.Get("type")),
 			Text:    query.Get("q"),
 		},
-		Day: query.Get("day"),
-		Now: time.Now(),
+		Day:       query.Get("day"),
+		Fragments: c.fragments,
+		Now:       time.Now(),
 	}
 	for name, id := range map[string]*int64{"before": &p.Before, "from": &p.From} {
 		text := query.Get(name)
@@ -48,9 +49,19 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 // newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
 func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	last, limit := c.service.LastEventID(), eventsPage
+	version := func() string {
+		var v version
+		v.number(last, p.From)
+		v.text(p.Now.Format(time.DateOnly)) // a heading says Today
+		return v.String()
+	}
 	if !wantsPart(r) {
 		p.From = 0
-	} else if p.From > 0 {
+	}
+	if p.From > 0 {
+		if unchanged(w, r, version()) {
+			return nil
+		}
 		limit = eventsGrowth
 	}
 	more, err := c.findEvents(r, &p, limit)
@@ -70,10 +81,7 @@ func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	default:
 		p.From = 1
 	}
-	var v version
-	v.number(last, p.From)
-	v.text(p.Now.Format(time.DateOnly)) // a heading says Today
-	p.Version = v.String()
+	p.Version = version()
 	return c.render(w, r, view{
 		frame:   views.Frame{Title: "Events", Page: views.PageEvents},
 		version: p.Version,

@@ -12,35 +12,34 @@ import (
 const latestEvents = 12
 
 func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
-	now := time.Now()
-	registry, pipelines := c.service.Pipelines(r.Context(), pageAge)
+	s, err := c.look(r)
+	if err != nil {
+		return err
+	}
+	var v version
+	v.number(int64(s.version), c.service.LastEventID())
+	if unchanged(w, r, v.String()) {
+		return nil
+	}
 	events, err := c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents})
 	if err != nil {
 		return err
 	}
-	attention, err := c.service.Attention(r.Context(), pipelines)
-	if err != nil {
-		return err
-	}
 	p := views.OverviewProps{
-		Active:    registry.Active,
-		Pipelines: pipelines,
-		Attention: attention,
-		Events:    events,
-		Filter:    r.URL.Query().Get("q"),
-		Now:       now,
+		Version:          v.String(),
+		Fragments:        c.fragments,
+		Active:           s.registry.Active,
+		Pipelines:        s.pipelines,
+		Changes:          s.changes,
+		Attention:        s.attention,
+		AttentionVersion: s.attentionVersion,
+		Events:           events,
+		Filter:           r.URL.Query().Get("q"),
+		Now:              time.Now(),
 	}
 	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {
 		p.Show = show
 	}
-	var v version
-	v.text(p.Active)
-	v.pipelines(pipelines)
-	for _, a := range attention { // of stories the pipelines say the rest
-		v.text(string(a.Kind), a.Project, a.Agent, a.Reason)
-	}
-	v.events(events)
-	p.Version = v.String()
 	return c.render(w, r, view{
 		frame:   views.Frame{Title: p.Title(), Page: views.PageOverview},
 		version: p.Version,

@@ -15,37 +15,47 @@ func (c *console) project(w http.ResponseWriter, r *http.Request) error {
 // showProject shows the page of a project: with the settings as they were sent when refused says why they were.
 func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
 	name := pathParam(r, "name")
-	registry, pipelines := c.service.Pipelines(r.Context(), pageAge)
-	i, found := registry.Index(name)
+	s, err := c.look(r)
+	if err != nil {
+		return err
+	}
+	i, found := s.registry.Index(name)
 	if !found {
 		return yard.Errorf(yard.NotFound, "There is no project %q here.", name)
 	}
-	events, err := c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents, Project: name})
-	if err != nil {
-		return err
-	}
-	charts, err := c.service.Charts(r.Context(), pipelines[i:i+1])
-	if err != nil {
-		return err
-	}
 	p := views.ProjectProps{
-		Project:  registry.Projects[i],
-		Active:   registry.Active == name,
-		Pipeline: pipelines[i],
-		Events:   events,
-		Charts:   charts[0],
-		Form:     views.ProjectForm{URL: registry.Projects[i].URL, Error: fault},
-		Now:      time.Now(),
+		Fragments: c.fragments,
+		Project:   s.registry.Projects[i],
+		Active:    s.registry.Active == name,
+		Pipeline:  s.pipelines[i],
+		Form:      views.ProjectForm{URL: s.registry.Projects[i].URL, Error: fault},
+		Now:       time.Now(),
 	}
 	if refused != nil {
 		p.Form.URL = r.PostForm.Get("url")
 	}
+	for _, agent := range c.service.Agents() {
+		if agent.AssignedProject != nil && *agent.AssignedProject == name {
+			p.Agents = append(p.Agents, agent)
+		}
+	}
+	p.Events, err = c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	if err != nil {
+		return err
+	}
+	charts, err := c.service.Charts(r.Context(), s.pipelines[i:i+1])
+	if err != nil {
+		return err
+	}
+	p.Charts = charts[0]
 	var v version
-	v.text(p.Project.URL)
+	v.number(int64(s.changes[i]))
 	v.flag(p.Project.Token != "", p.Active)
-	v.pipelines(pipelines[i : i+1])
-	v.events(events)
-	v.charts(charts[0])
+	for _, agent := range p.Agents {
+		v.text(agent.ID, agent.Label, string(agent.State), agent.Detail)
+	}
+	v.events(p.Events)
+	v.charts(p.Charts)
 	p.Version = v.String()
 	return c.render(w, r, view{
 		frame:   views.Frame{Title: name, Page: views.PageProjects},

@@ -14,20 +14,21 @@ func (c *console) projects(w http.ResponseWriter, r *http.Request) error {
 
 // showProjects shows the page: with the form as it was sent when refused says why it was.
 func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
-	registry, pipelines := c.service.Pipelines(r.Context(), pageAge)
-	stamps, err := c.service.LastEvents(r.Context(), registry.Projects)
+	s, err := c.look(r)
 	if err != nil {
 		return err
 	}
-	p := views.ProjectsProps{Active: registry.Active, Form: form, Now: time.Now()}
-	for i, pipeline := range pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, LastEventMS: stamps[i]})
+	stamps, err := c.service.LastEvents(r.Context(), s.registry.Projects)
+	if err != nil {
+		return err
 	}
 	var v version
-	v.text(p.Active)
-	v.pipelines(pipelines)
+	v.number(int64(s.version))
 	v.number(stamps...)
-	p.Version = v.String()
+	p := views.ProjectsProps{Version: v.String(), Fragments: c.fragments, Active: s.registry.Active, Form: form, Now: time.Now()}
+	for i, pipeline := range s.pipelines {
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Change: s.changes[i], LastEventMS: stamps[i]})
+	}
 	return c.render(w, r, view{
 		frame:   views.Frame{Title: "Projects", Page: views.PageProjects},
 		version: p.Version,

@@ -38,7 +38,7 @@ func newConsoleSite(t testing.TB) *consoleSite {
 		t.Fatal(err)
 	}
 	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	s.Service, err = service.New(t.Context(), service.Options{
 		Store: db, Log: log, Projects: s.boards, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
 	})

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/a-h/templ"
 	"github.com/klauspost/compress/gzip"
@@ -35,20 +34,34 @@ func wantsPart(r *http.Request) bool {
 // render writes the page, or its part to whom asks for that: 304 or 204 without rendering when the reader has it.
 // A handler that has set Cache-Control before keeps it.
 func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
-	w.Header().Add("Vary", "HX-Request, Accept-Encoding, Cookie")
+	if v.version != "" && v.part != nil && unchanged(w, r, v.version) {
+		return nil
+	}
+	w.Header().Add("Vary", varyOn)
 	if v.part != nil && wantsPart(r) {
 		return c.renderPart(w, r, v)
 	}
 	return c.renderPage(w, r, v)
 }
 
+// unchanged answers a part that is still as its reader has it, and reports whether it did. A handler that knows the version
+// early asks before it looks up what it will not need.
+func unchanged(w http.ResponseWriter, r *http.Request, version string) bool {
+	if !wantsPart(r) || r.URL.Query().Get("v") != version {
+		return false
+	}
+	w.Header().Add("Vary", varyOn)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// varyOn is what an answer of the console depends on besides its address.
+const varyOn = "HX-Request, Accept-Encoding, Cookie"
+
 func (c *console) renderPart(w http.ResponseWriter, r *http.Request, v view) error {
 	setDefault(w.Header(), "Cache-Control", "no-store")
 	query := r.URL.Query()
-	if v.version != "" && query.Get("v") == v.version {
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
 	query.Del("v")
 	body, err := c.parts.get(r.URL.Path+"?"+query.Encode(), v.version, func() (encoded, error) {
 		return encode(context.WithoutCancel(r.Context()), v.part)
@@ -191,6 +204,3 @@ func (s *sharedParts) get(address, version string, render func() (encoded, error
 	part.once.Do(func() { part.body, part.err = render() })
 	return part.body, part.err
 }
-
-// pageAge is how old a pipeline may be that a page shows: any number of tabs cost one round of fetches in this time.
-const pageAge = 2 * time.Second

@@ -50,22 +50,6 @@ func (v *version) flag(values ...bool) {
 	}
 }
 
-// pipelines adds what pages show of them: all but when an answer came, unless it is a stale one.
-func (v *version) pipelines(pipelines []yard.ProjectPipeline) {
-	for _, p := range pipelines {
-		v.text(p.Project, p.URL, p.Error)
-		v.flag(p.Reachable, p.Stale)
-		v.number(int64(len(p.Raw)))
-		_, _ = v.hash.Write(p.Raw)
-		if p.Stale {
-			v.number(p.FetchedAtMS)
-		}
-		if !p.Reachable {
-			v.number(p.LastSeenMS)
-		}
-	}
-}
-
 // events adds events, which never change.
 func (v *version) events(events []yard.Event) {
 	for _, e := range events {

@@ -21,6 +21,8 @@ const (
 // grid is the pipeline grid: every project's stages in common columns.
 type grid struct {
 	columns []string // names of stages, in their order
+	layout  string   // the columns as one text
+	compact bool     // there are so many rows that stories that are well are left out
 	rows    []gridRow
 	quiet   []gridRow // folded away: nothing in work, nothing wrong
 	hidden  int       // rows that the filter leaves out
@@ -34,16 +36,19 @@ type gridRow struct {
 	signal Signal
 	word   string
 	active bool
-	cells  []gridCell // one a column
+	change uint64
+}
+
+// state is what the row's looks depend on.
+func (g grid) state(row gridRow) fragmentState {
+	return fragmentState{change: int64(row.change), columns: g.layout, active: row.active, compact: g.compact}
 }
 
 // gridCell is one stage of one project. Without a stage there is only the track.
 type gridCell struct {
 	stage *yard.Stage
 	work  bool // its stories are shown, elsewhere they are counted
-	// compact leaves out stories that are well.
-	compact bool
-	ends    ends
+	ends  ends
 }
 
 // ends says where a project's track ends.
@@ -62,9 +67,13 @@ const foldFrom = 12
 
 func newGrid(p OverviewProps) grid {
 	g := grid{columns: columns(p.Pipelines)}
+	g.layout = strings.Join(g.columns, "\n")
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	for _, pipeline := range p.Pipelines {
+	for i, pipeline := range p.Pipelines {
 		row := gridRow{ProjectPipeline: pipeline, active: pipeline.Project == p.Active}
+		if p.Changes != nil {
+			row.change = p.Changes[i]
+		}
 		row.signal, row.word = projectState(pipeline)
 		busy, troubled := inWork(pipeline) > 0, row.signal == SignalStop || row.signal == SignalCaution
 		switch {
@@ -74,17 +83,10 @@ func newGrid(p OverviewProps) grid {
 		case !busy && !troubled && !row.active && wanted == "" && len(p.Pipelines) >= foldFrom:
 			g.quiet = append(g.quiet, row)
 		default:
-			row.cells = cells(pipeline, g.columns)
 			g.rows = append(g.rows, row)
 		}
 	}
-	if len(g.rows) >= compactFrom {
-		for _, row := range g.rows {
-			for i := range row.cells {
-				row.cells[i].compact = true
-			}
-		}
-	}
+	g.compact = len(g.rows) >= compactFrom
 	return g
 }
 
@@ -109,6 +111,7 @@ func columns(pipelines []yard.ProjectPipeline) []string {
 	return names
 }
 
+// cells are a project's stages in the columns of the grid.
 func cells(p yard.ProjectPipeline, columns []string) []gridCell {
 	row := make([]gridCell, len(columns))
 	from, to := yard.WorkStages(p.Stages)
@@ -138,12 +141,12 @@ func cells(p yard.ProjectPipeline, columns []string) []gridCell {
 const chips = 3
 
 // shown returns the stories that a cell shows, those in trouble first, and how many more there are.
-func (c gridCell) shown() (items []yard.Item, more int) {
+func (c gridCell) shown(compact bool) (items []yard.Item, more int) {
 	if !c.work {
 		return nil, 0
 	}
 	for _, wanted := range []Signal{SignalStop, SignalCaution, SignalNone} {
-		if wanted == SignalNone && c.compact {
+		if wanted == SignalNone && compact {
 			break
 		}
 		for _, item := range c.stage.Items {

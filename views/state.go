@@ -94,7 +94,8 @@ func eventState(e yard.Event) (Signal, string) {
 
 // attentionSignal is stop for what stands still, caution for the rest.
 func attentionSignal(kind yard.AttentionKind) Signal {
-	if kind == yard.AttentionUnreachable || kind == yard.AttentionBlocked {
+	switch kind {
+	case yard.AttentionUnreachable, yard.AttentionBlocked, yard.AttentionBot:
 		return SignalStop
 	}
 	return SignalCaution

@@ -230,12 +230,17 @@ func candidates(role string) string {
 	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
 }
 
+// find looks at the texts first: to compute a name takes milliseconds.
+const find = `((selector, role, name) => [...document.querySelectorAll(selector)].filter(e => {
+	const text = e.textContent.replace(/\s+/g, ' ').trim()
+	const named = e.matches('[aria-label], [aria-labelledby], input, select, textarea, table, form, section, nav')
+	return (text === '' || named || text.includes(name)) && e.computedRole === role && (name === '' || e.computedName === name)
+}))(%q, %q, %q)`
+
 // query asks the page itself, with a feature that the browser is started with. The protocol's own way to ask blocks the
 // page for good when it meets the moment between two pages.
 func (t *Tab) query(ctx context.Context, role, name string) ([]Thing, error) {
-	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(
-		`[...document.querySelectorAll(%q)].filter(e => e.computedRole === %[2]q && (%[3]q === '' || e.computedName === %[3]q))`,
-		candidates(role), role, name)))
+	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name)))
 	if err != nil {
 		return nil, err
 	}
