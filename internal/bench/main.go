@@ -48,6 +48,7 @@ func run(binary, write, only string) error {
 		{"gateway", measureGateway},
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
+		{"agents", measureAgents},
 		{"footprint", measureFootprint},
 		{"packages", measurePackages},
 	}

@@ -35,11 +35,11 @@ func (f *failingStore) SaveBeats(ctx context.Context, beats []yard.AgentBeat) er
 // yardMaster is a service with a database that outlives it.
 type yardMaster struct {
 	*service.Service
-	t     *testing.T
+	t     testing.TB
 	store *failingStore
 }
 
-func openYard(t *testing.T, dir string) *yardMaster {
+func openYard(t testing.TB, dir string) *yardMaster {
 	t.Helper()
 	db, err := store.Open(context.Background(), dir)
 	if err != nil {

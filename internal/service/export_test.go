@@ -1,5 +1,7 @@
 package service
 
+import "context"
+
 // QueuedReads returns how many reads wait to be stored.
 func QueuedReads(s *Service) int {
 	s.stream.mu.Lock()
@@ -15,3 +17,6 @@ func TailSize(s *Service) (events, bytes int) {
 	}
 	return len(t.events), bytes
 }
+
+// SaveBeats writes the heartbeats that wait for it.
+func SaveBeats(ctx context.Context, s *Service) error { return s.saveBeats(ctx) }

@@ -1,0 +1,60 @@
+package service_test
+
+import (
+	"sync"
+	"testing"
+
+	"switchyard/internal/service"
+	"switchyard/internal/yard"
+)
+
+// callers is how many redeem at once: what they wait for is the disk, which takes them together.
+const callers = 16
+
+// BenchmarkRedemption is one agent that joins, stored, among others that join at the same time.
+func BenchmarkRedemption(b *testing.B) {
+	y := openYard(b, b.TempDir())
+	defer y.store.Close()
+	tokens := make(chan yard.Secret, b.N)
+	for range b.N {
+		token, _, err := y.CreateToken(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		tokens <- token
+	}
+	close(tokens)
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for token := range tokens {
+				if _, _, err := y.JoinAgent(b.Context(), token, nil, ""); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkWriteBehind is what a second of heartbeats of 1,000 agents costs.
+func BenchmarkWriteBehind(b *testing.B) {
+	y := openYard(b, b.TempDir())
+	defer y.store.Close()
+	ids := make([]string, 1000)
+	for i := range ids {
+		ids[i] = y.join("builder").ID
+	}
+	running, detail := yard.AgentRunning, "compiling"
+	for b.Loop() {
+		b.StopTimer()
+		for _, id := range ids {
+			y.beat(id, service.Heartbeat{State: &running, Detail: &detail})
+		}
+		b.StartTimer()
+		if err := service.SaveBeats(b.Context(), y.Service); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
