@@ -71,14 +71,20 @@ func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	beat.Assigned = query.Get("assigned")
-	ctx, done := waiting(r)
-	defer done()
-	agent, err := g.Service.Heartbeat(ctx, id, beat)
-	if err != nil {
-		return err
+	answer := func(w http.ResponseWriter, r *http.Request) error {
+		ctx, done := waiting(r)
+		defer done()
+		agent, err := g.Service.Heartbeat(ctx, id, beat)
+		if err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusOK, agent)
+		return nil
 	}
-	writeJSON(w, http.StatusOK, agent)
-	return nil
+	if beat.Wait >= parkFrom && g.park(w, r, plainForm, answer) {
+		return nil
+	}
+	return answer(w, r)
 }
 
 func heartbeatFields(b body) (service.Heartbeat, error) {

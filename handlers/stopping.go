@@ -15,11 +15,17 @@ func WithStopping(ctx, stopping context.Context) context.Context {
 
 // waiting returns the context for waiting in r: it ends with the request, or when the server is about to stop.
 func waiting(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(r.Context())
-	stopping, ok := r.Context().Value(stoppingKey{}).(context.Context)
-	if !ok {
-		return ctx, cancel
+	stopping := stoppingOf(r)
+	if stopping == nil {
+		return r.Context(), func() {}
 	}
+	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(stopping, cancel)
 	return ctx, func() { stop(); cancel() }
+}
+
+// stoppingOf returns the context that ends when the server is about to stop, nil where nobody said.
+func stoppingOf(r *http.Request) context.Context {
+	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
+	return stopping
 }

@@ -1,0 +1,120 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/yard"
+)
+
+// heldBeat is a heartbeat that is held for so long, as it goes over the wire.
+func heldBeat(id, secret, wait string) string {
+	return fmt.Sprintf("POST /gateway/agents/%s/heartbeat?assigned=&wait=%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", id, wait, secret)
+}
+
+const healthRequest = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+func (g *agentGateway) dial() (net.Conn, *bufio.Reader) {
+	g.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(g.URL, "http://"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	return conn, bufio.NewReader(conn)
+}
+
+func (g *agentGateway) answer(from *bufio.Reader) (*http.Response, string) {
+	g.t.Helper()
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+// TestAHeldHeartbeatsConnectionGoesOn: the next request on it is answered, sent after the answer or ahead of it.
+func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	conn, from := g.dial()
+	for _, send := range [][]string{
+		{heldBeat(id, secret, "1s"), healthRequest},
+		{heldBeat(id, secret, "1s") + healthRequest, ""},
+		{heldBeat(id, secret, "1s"), heldBeat(id, secret, "1s")},
+	} {
+		io.WriteString(conn, send[0])
+		response, body := g.answer(from)
+		if response.StatusCode != 200 || !strings.HasPrefix(body, `{"id":"`+id) || response.Header.Get("Content-Type") != "application/json" ||
+			response.Header.Get("X-Request-Id") == "" || response.Header.Get("Date") == "" || response.Close {
+			t.Errorf("the held answer is %d %v %s", response.StatusCode, response.Header, body)
+		}
+		io.WriteString(conn, send[1])
+		if response, body := g.answer(from); response.StatusCode != 200 {
+			t.Errorf("the next answer on the connection is %d %s", response.StatusCode, body)
+		}
+	}
+}
+
+// TestAHeldHeartbeatEndsWithItsClient: the agent is not taken for connected any more, well before its answer is due.
+func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	conn, _ := g.dial()
+	connected := func() bool { a, _ := g.service.Agent(id); return a.Connected }
+	io.WriteString(conn, heldBeat(id, secret, "15s"))
+	eventually(t, connected)
+	conn.Close()
+	eventually(t, func() bool { return !connected() })
+}
+
+func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	conn, from := g.dial()
+	io.WriteString(conn, heldBeat(id, secret, "15s"))
+	eventually(t, func() bool { a, _ := g.service.Agent(id); return a.Connected })
+	if err := g.service.RemoveAgent(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
+		t.Errorf("answered %d %s", response.StatusCode, body)
+	}
+}
+
+func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
+	g := newAgentGateway(t)
+	stopping, stop := context.WithCancel(context.Background())
+	defer stop()
+	server := httptest.NewUnstartedServer(g.Config.Handler)
+	server.Config.BaseContext = func(net.Listener) context.Context {
+		return handlers.WithStopping(context.Background(), stopping)
+	}
+	server.Start()
+	defer server.Close()
+	id, secret := g.join("a")
+	g.URL = server.URL
+	conn, from := g.dial()
+	io.WriteString(conn, heldBeat(id, secret, "15s"))
+	eventually(t, func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == yard.AgentIdle })
+	began := time.Now()
+	stop()
+	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 5*time.Second {
+		t.Errorf("after %v: %d, close %v, %s", time.Since(began), response.StatusCode, response.Close, body)
+	}
+}
