@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run generate test stress bench check clean
+.PHONY: help build run generate test stress bench screenshots check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +38,11 @@ stress: ## some minutes of kill -9 and disturbed connections: nothing may be los
 bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./internal/bench -write docs/performance.md
+
+screenshots: ## the pictures in docs/img
+	internal/tools/test-deps.sh
+	mkdir -p docs/img
+	go test ./handlers -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/img
 
 check: ## formatting, generated files, vet, staticcheck, dead code, tidy
 	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }

@@ -219,7 +219,7 @@ func attention(p OverviewProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			first, rest := split(p.Attention, 6)
+			first, rest := split(p.Attention, shownAttention(len(p.Attention)))
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<div class=\"panel\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -139,6 +139,15 @@ func attentionSubject(a yard.Attention) string {
 	return ""
 }
 
+// shownAttention is how many of n lines of attention are shown at once; to fold only one or two saves nothing.
+func shownAttention(n int) int {
+	const most, fold = 8, 6
+	if n <= most {
+		return n
+	}
+	return fold
+}
+
 // storyTitle is a story's number and name.
 func storyTitle(item yard.Item) string {
 	return strings.TrimSpace(number(item.StoryID) + " " + item.StoryName)
