@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -38,16 +37,10 @@ const (
 	sessionGiven proof = "session"
 )
 
-type proofKey struct{}
+// prove notes what a caller has shown.
+func prove(r *http.Request, p proof) { visitOf(r.Context()).proof = p }
 
-func withProof(r *http.Request, p proof) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), proofKey{}, p))
-}
-
-func proofOf(r *http.Request) proof {
-	p, _ := r.Context().Value(proofKey{}).(proof)
-	return p
-}
+func proofOf(r *http.Request) proof { return visitOf(r.Context()).proof }
 
 // isAdministrator reports whether the administrator asks. Only at the doors that are open to others can it be false.
 func isAdministrator(r *http.Request) bool { return proofOf(r) != noProof }
@@ -89,9 +82,11 @@ func (a *access) check(next, logIn http.Handler) http.Handler {
 		token, hasToken := bearerToken(r)
 		switch {
 		case a.token == "":
-			next.ServeHTTP(w, withProof(r, nothingAsked))
+			prove(r, nothingAsked)
+			next.ServeHTTP(w, r)
 		case door == openDoor && a.sessions.has(r):
-			next.ServeHTTP(w, withProof(r, sessionGiven))
+			prove(r, sessionGiven)
+			next.ServeHTTP(w, r)
 		case door == openDoor:
 			next.ServeHTTP(w, r)
 		case hasToken && door == agentDoor && !a.matches(token):
@@ -99,14 +94,16 @@ func (a *access) check(next, logIn http.Handler) http.Handler {
 		case hasToken:
 			switch a.judge(r, token) {
 			case tokenRight:
-				next.ServeHTTP(w, withProof(r, tokenGiven))
+				prove(r, tokenGiven)
+				next.ServeHTTP(w, r)
 			case tokenWrong:
 				refuse(w)
 			case tooManyWrong:
 				a.refuseForNow(w, r, plainForm)
 			}
 		case a.sessions.has(r):
-			next.ServeHTTP(w, withProof(r, sessionGiven))
+			prove(r, sessionGiven)
+			next.ServeHTTP(w, r)
 		case door == agentDoor:
 			next.ServeHTTP(w, r)
 		default:

@@ -46,11 +46,7 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 	body = append(body, `],"next":`...)
 	body = strconv.AppendInt(body, next, 10)
 	body = append(body, '}')
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // the client may be gone
+	writeEncoded(w, http.StatusOK, body)
 	return nil
 }
 

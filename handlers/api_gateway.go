@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"sync/atomic"
 
 	"switchyard/internal/yard"
 )
@@ -21,11 +22,11 @@ func (g *gateway) readyz(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+var modeBody = []byte(`{"mode":"gateway"}`)
+
 // mode tells clients that this is a gateway.
 func (g *gateway) mode(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, struct {
-		Mode string `json:"mode"`
-	}{"gateway"})
+	writeEncoded(w, http.StatusOK, modeBody)
 	return nil
 }
 
@@ -35,16 +36,35 @@ type projectJSON struct {
 }
 
 func (g *gateway) registry(w http.ResponseWriter, r *http.Request) error {
-	registry := g.Service.Registry()
+	writeEncoded(w, http.StatusOK, g.registryCache.encode(g.Service.Registry()))
+	return nil
+}
+
+// registryCache holds the latest registry encoded.
+type registryCache struct {
+	atomic.Pointer[encodedRegistry]
+}
+
+type encodedRegistry struct {
+	registry *yard.Registry
+	body     []byte
+}
+
+// encode encodes a registry once: it never changes, another one takes its place.
+func (c *registryCache) encode(registry *yard.Registry) []byte {
+	if last := c.Load(); last != nil && last.registry == registry {
+		return last.body
+	}
 	projects := make([]projectJSON, len(registry.Projects))
 	for i, p := range registry.Projects {
 		projects[i] = projectJSON{p.Name, p.URL}
 	}
-	writeJSON(w, http.StatusOK, struct {
+	body := encodeJSON(struct {
 		Active   *string       `json:"active"`
 		Projects []projectJSON `json:"projects"`
 	}{unlessZero(registry.Active), projects})
-	return nil
+	c.Store(&encodedRegistry{registry, body})
+	return body
 }
 
 // switchProject makes a project the active one. Every failure is a 400, an unknown project among them.

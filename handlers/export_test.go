@@ -4,7 +4,7 @@ import "github.com/go-chi/chi/v5"
 
 // Routes is the route table, for tests that hold something of every route.
 func Routes(g Gateway) chi.Routes {
-	h := &gateway{g, errorWriter{g.Log}}
+	h := &gateway{Gateway: g, errorWriter: errorWriter{g.Log}}
 	return h.routes(newConsole(g.Service, newAccess(g), h.errorWriter))
 }
 

@@ -65,8 +65,10 @@ func hostSet(names []string) hosts {
 
 // has reports whether a Host header names us, with any port.
 func (h hosts) has(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	if strings.Contains(host, ":") { // else there is no port, and saying so would take an allocation
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || h[host] {

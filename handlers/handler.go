@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strconv"
 
 	"switchyard/internal/yard"
 )
@@ -56,14 +55,13 @@ func (e errorWriter) logCause(r *http.Request, err error) {
 }
 
 // writeJSON encodes v before it writes the status.
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	body := encodeJSON(v)
+func writeJSON(w http.ResponseWriter, status int, v any) { writeEncoded(w, status, encodeJSON(v)) }
+
+// writeEncoded writes JSON that is encoded already.
+func writeEncoded(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Length", strconv.Itoa(len(body))) // without it a long body would go out in chunks
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone
+	header["Content-Type"], header["Cache-Control"] = jsonMedia, noStore
+	writeBytes(w, status, body)
 }
 
 // encodeJSON encodes v with <, > and & as they are, which nosniff and the media type make safe.
@@ -87,24 +85,6 @@ func appendJSON(b []byte, text string) []byte {
 	b = append(b, '"')
 	b = append(b, text...)
 	return append(b, '"')
-}
-
-type requestIDKey struct{}
-
-// requestID is the id that the answer carries in X-Request-Id and that the log names.
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
-
-// identify gives each request an id, and turns a panic into a 500 that names it.
-func identify(log *slog.Logger, next http.Handler) http.Handler {
-	next = rescue(log, next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := rand.Text()
-		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
-	})
 }
 
 // rescue turns a panic into a 500 that names the request's id, which it gives to one that has none.

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"time"
@@ -9,37 +10,58 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// visit is what becomes known of a request while it is served.
-type visit struct{ route string }
+// visit is what becomes known of a request while it is served. It is the request's context, and the router's as well: each
+// value that is added to a context would cost a copy of the request.
+type visit struct {
+	context.Context
+	id    string // "" where requests get none
+	proof proof
+	route chi.Context
+}
 
 type visitKey struct{}
 
-// observe counts every request, refused ones among them, and logs it at debug. Queries are not logged: they may hold codes.
-func observe(m *Metrics, log *slog.Logger, next http.Handler) http.Handler {
+// Value adds the visit itself to the values of its context.
+func (v *visit) Value(key any) any {
+	switch key {
+	case visitKey{}:
+		return v
+	case chi.RouteCtxKey:
+		return &v.route
+	}
+	return v.Context.Value(key)
+}
+
+// visitOf returns an empty visit where nobody observes.
+func visitOf(ctx context.Context) *visit {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v
+	}
+	return &visit{}
+}
+
+// requestID is the id that the answer carries in X-Request-Id and that the log names.
+func requestID(ctx context.Context) string { return visitOf(ctx).id }
+
+// observe gives each request an id, counts it, refused ones among them, and logs it at debug. Queries are not logged: they
+// may hold codes.
+func observe(m *Metrics, log *slog.Logger, routes chi.Routes, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{}
-		r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+		v := &visit{Context: r.Context(), id: rand.Text()}
+		v.route.Routes = routes
+		w.Header()["X-Request-Id"] = []string{v.id}
+		r = r.WithContext(v)
 		answer := &observedWriter{ResponseWriter: w}
 		began := time.Now()
 		defer func() { // also when the connection is aborted by a panic
 			took := time.Since(began)
-			m.request(v.route, r.Method, answer.status, took)
+			m.request(v.route.RoutePattern(), r.Method, answer.status, took)
 			if log.Enabled(r.Context(), slog.LevelDebug) {
-				log.DebugContext(r.Context(), "request", "id", w.Header().Get("X-Request-Id"), "method", r.Method, "path", r.URL.Path,
+				log.DebugContext(r.Context(), "request", "id", v.id, "method", r.Method, "path", r.URL.Path,
 					"status", answer.status, "bytes", answer.bytes, "took", took, "from", r.RemoteAddr)
 			}
 		}()
 		next.ServeHTTP(answer, r)
-	})
-}
-
-// noteRoute tells observe by which row of the route table a request was served.
-func noteRoute(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
-			defer func() { v.route = chi.RouteContext(r.Context()).RoutePattern() }()
-		}
-		next.ServeHTTP(w, r)
 	})
 }
 

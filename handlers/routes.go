@@ -32,6 +32,7 @@ type Gateway struct {
 type gateway struct {
 	Gateway
 	errorWriter
+	registryCache registryCache
 }
 
 // Handler returns the gateway's HTTP: first the request is counted and gets its id, then come the guards, the check of who asks, and the routes.
@@ -39,17 +40,18 @@ func (g Gateway) Handler() http.Handler {
 	if g.Metrics == nil {
 		g.Metrics = NewMetrics()
 	}
-	h := &gateway{g, errorWriter{g.Log}}
+	h := &gateway{Gateway: g, errorWriter: errorWriter{g.Log}}
 	a := newAccess(g)
 	c := newConsole(g.Service, a, h.errorWriter)
-	guarded := guard(g.AllowHosts, navigationOnly(a.check(h.routes(c), c.page(c.logInFirst))))
-	return observe(g.Metrics, g.Log, identify(g.Log, limitBodyTime(pageHeaders(guarded))))
+	routes := h.routes(c)
+	guarded := guard(g.AllowHosts, navigationOnly(a.check(routes, c.page(c.logInFirst))))
+	return observe(g.Metrics, g.Log, routes, rescue(g.Log, limitBodyTime(pageHeaders(guarded))))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
 func (g *gateway) routes(c *console) chi.Router {
 	r := chi.NewRouter()
-	r.Use(noteRoute, middleware.GetHead)
+	r.Use(middleware.GetHead)
 	r.NotFound(c.page(c.notFound))
 	r.MethodNotAllowed(methodNotAllowed(r))
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -64,23 +65,27 @@ func loadOne(ctx context.Context, address string, request []byte, status int, an
 	return nil
 }
 
+var lengthHeader = []byte("content-length:")
+
 // readAnswer reads one answer with a Content-Length (or none at all, for 204 and 304) with as little work as possible.
 func readAnswer(reader *bufio.Reader, status int) error {
-	length := 0
+	length, wanted := 0, strconv.Itoa(status)
 	for first := true; ; first = false {
 		line, err := reader.ReadSlice('\n')
 		if err != nil {
 			return err
 		}
-		text := strings.TrimRight(string(line), "\r\n")
+		line = bytes.TrimRight(line, "\r\n")
 		switch {
-		case first && !strings.HasPrefix(text, "HTTP/1.1 "+strconv.Itoa(status)):
-			return fmt.Errorf("answered %q, want status %d", text, status)
-		case text == "":
+		case first:
+			if _, code, _ := bytes.Cut(line, []byte(" ")); len(code) < 3 || string(code[:3]) != wanted {
+				return fmt.Errorf("answered %q, want status %d", line, status)
+			}
+		case len(line) == 0:
 			_, err := reader.Discard(length)
 			return err
-		case len(text) > 15 && strings.EqualFold(text[:15], "content-length:"):
-			if length, err = strconv.Atoi(strings.TrimSpace(text[15:])); err != nil {
+		case len(line) > len(lengthHeader) && bytes.EqualFold(line[:len(lengthHeader)], lengthHeader):
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(lengthHeader):]))); err != nil {
 				return err
 			}
 		}
