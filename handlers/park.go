@@ -55,7 +55,7 @@ func (e errorWriter) park(w http.ResponseWriter, r *http.Request, form errorForm
 		p.ahead = make([]byte, n)
 		_, _ = io.ReadFull(buffered, p.ahead) // it is in memory already
 	}
-	ctx, end := context.WithCancel(context.WithValue(context.Background(), requestIDKey{}, requestID(r.Context())))
+	ctx, end := context.WithCancel(&visit{Context: context.Background(), id: requestID(r.Context())})
 	if p.last != nil {
 		cancel, forget := end, context.AfterFunc(p.last, end)
 		end = func() { forget(); cancel() }
