@@ -12,15 +12,18 @@ import (
 )
 
 const (
-	// pageAge is how old a pipeline may be that a page shows: any number of tabs cost one round of fetches in this time.
+	// pageAge is how old a pipeline may be that a page shows while no event came: any number of tabs cost one round of
+	// fetches in this time.
 	pageAge = 2 * time.Second
-	// snapshotAge is for how long readers share one look at all projects.
+	// snapshotAge is for how long readers share one look at all projects, and how old a pipeline may be that a page shows
+	// after an event.
 	snapshotAge = 500 * time.Millisecond
 )
 
 // snapshot is how all projects are, as the console shows it. It is shared and never changes.
 type snapshot struct {
 	at        time.Time
+	lastEvent int64 // when it was taken
 	registry  *yard.Registry
 	pipelines []yard.ProjectPipeline // of registry.Projects, in its order
 	attention []yard.Attention
@@ -47,8 +50,12 @@ func (c *console) look(r *http.Request) (*snapshot, error) {
 		return old, nil
 	}
 	ctx := context.WithoutCancel(r.Context()) // others wait for it, too
-	next := &snapshot{at: time.Now()}
-	next.registry, next.pipelines = c.service.Pipelines(ctx, pageAge)
+	next := &snapshot{at: time.Now(), lastEvent: c.service.LastEventID()}
+	age := pageAge
+	if old != nil && old.lastEvent != next.lastEvent {
+		age = snapshotAge
+	}
+	next.registry, next.pipelines = c.service.Pipelines(ctx, age)
 	var err error
 	if next.attention, err = c.service.Attention(ctx, next.pipelines); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ type Undo struct {
 }
 
 // LiveEvery is how often a part asks for news of itself.
-const LiveEvery = "3s"
+const LiveEvery = "2s"
 
 // live are the attributes of a part that refreshes itself from url, which carries the part's version as v. The part needs
 // an id. An answer of 204 leaves it as it is.
