@@ -34,6 +34,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 		Attention:        s.attention,
 		AttentionVersion: s.attentionVersion,
 		Events:           events,
+		Finished:         s.finished,
 		Filter:           r.URL.Query().Get("q"),
 		Now:              time.Now(),
 	}

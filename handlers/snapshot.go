@@ -27,6 +27,7 @@ type snapshot struct {
 	registry  *yard.Registry
 	pipelines []yard.ProjectPipeline // of registry.Projects, in its order
 	attention []yard.Attention
+	finished  []yard.DayCount // stories of all projects; none while they are not counted
 	// Numbers of versions: the same number is the same look.
 	changes          []uint64 // of each pipeline
 	attentionVersion uint64
@@ -60,6 +61,13 @@ func (c *console) look(r *http.Request) (*snapshot, error) {
 	if next.attention, err = c.service.Attention(ctx, next.pipelines); err != nil {
 		return nil, err
 	}
+	charts, err := c.service.Charts(ctx, next.pipelines)
+	if err != nil {
+		return nil, err
+	}
+	for _, chart := range charts {
+		next.finished = yard.AddDays(next.finished, chart.Days)
+	}
 	if old == nil {
 		old = &snapshot{}
 	}
@@ -75,7 +83,7 @@ func (next *snapshot) follow(old *snapshot, count *uint64) {
 		*count++
 		next.attentionVersion = *count
 	}
-	same := next.registry == old.registry && next.attentionVersion == old.attentionVersion
+	same := next.registry == old.registry && next.attentionVersion == old.attentionVersion && slices.Equal(next.finished, old.finished)
 	next.changes = make([]uint64, len(next.pipelines))
 	for i, p := range next.pipelines {
 		if same := next.registry == old.registry && samePipeline(p, old.pipelines[i]); same {

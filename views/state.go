@@ -121,7 +121,7 @@ func attentionWord(kind yard.AttentionKind) string {
 	return "Stuck"
 }
 
-// attentionSubject is what leads to where something is mended, "" where the project does.
+// attentionSubject is what leads to where something is mended that is no story, "" where the project does.
 func attentionSubject(a yard.Attention) string {
 	switch a.Kind {
 	case yard.AttentionBot:
@@ -133,9 +133,6 @@ func attentionSubject(a yard.Attention) string {
 	case yard.AttentionSignIn:
 		return "Sign in again"
 	}
-	if a.Story != nil {
-		return storyTitle(*a.Story)
-	}
 	return ""
 }
 
@@ -146,11 +143,6 @@ func shownAttention(n int) int {
 		return n
 	}
 	return fold
-}
-
-// storyTitle is a story's number and name.
-func storyTitle(item yard.Item) string {
-	return strings.TrimSpace(number(item.StoryID) + " " + item.StoryName)
 }
 
 // split returns the first n of list, and the others.

@@ -1,0 +1,115 @@
+// Package screenshots takes the pictures of the README: of a real switchyard with made-up projects. As a test it holds that
+// this works, and that no page complains; make screenshots keeps the pictures.
+package screenshots_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchyard/internal/browsertest"
+)
+
+var (
+	out      = flag.String("out", "", "the `directory` for the pictures; the test's own when empty")
+	projects = flag.Int("projects", 8, "how many projects there are")
+)
+
+func TestScreenshots(t *testing.T) {
+	dir := *out
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	work := t.TempDir()
+	yard := newYard(t, work, *projects)
+	yard.history()
+	yard.url = start(t, work, yard.dirs())
+	yard.live()
+
+	tab := browsertest.Open(t)
+	for _, p := range []struct {
+		name, path    string
+		width, height int64
+		scheme        string
+		shows         string
+	}{
+		{"overview", "/", 1280, 800, "light", "Latest events"},
+		{"overview-dark", "/", 1280, 800, "dark", "Latest events"},
+		{"overview-small", "/", 360, 780, "light", "Latest events"},
+		{"overview-wide", "/", 2560, 1300, "light", "Latest events"},
+		{"project", "/projects/" + yard.projects[0].name, 1280, 800, "light", "Time in stage"},
+		{"events", "/events", 1280, 800, "light", "Today"},
+		{"agents", "/agents", 1280, 560, "light", "builder-1"},
+	} {
+		tab.Size(p.width, p.height)
+		tab.Media("prefers-color-scheme", p.scheme, "prefers-reduced-motion", "reduce")
+		tab.Goto(yard.url + p.path)
+		tab.WaitText(p.shows)
+		path := filepath.Join(dir, p.name+".png")
+		tab.Screenshot(path)
+		if info, err := os.Stat(path); err != nil || info.Size() > 300<<10 {
+			t.Errorf("%s is too large, or missing: %v %v", path, info.Size(), err)
+		}
+	}
+}
+
+// start runs switchyard up over these work directories and returns its address.
+func start(t *testing.T, dir string, boards []string) string {
+	t.Helper()
+	binary := filepath.Join(dir, "switchyard")
+	if output, err := exec.Command("go", "build", "-o", binary, "switchyard/cmd/switchyard").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	args := append([]string{"up", "--listen", "localhost:0", "--data", dataDir(dir)}, boards...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("switchyard: %s", stderr.String())
+		}
+	})
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if url, ok := strings.CutPrefix(lines.Text(), "Switchyard serves "); ok {
+			go func() { _, _ = io.Copy(io.Discard, stdout) }()
+			return url
+		}
+	}
+	t.Fatal("switchyard up did not start")
+	return ""
+}
+
+// post sends JSON to the gateway, which must take it, and returns its answer.
+func (y *yardSample) post(path, body string) string {
+	y.Helper()
+	response, err := http.Post(y.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		y.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		y.Fatal(fmt.Sprint(path, " ", response.StatusCode, " ", string(answer), err))
+	}
+	return string(answer)
+}
