@@ -39,10 +39,9 @@ bench: build ## the benchmarks, and the table of docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./internal/bench -write docs/performance.md
 
-screenshots: ## the pictures in docs/img
+screenshots: ## the pictures of the README, in docs/img
 	internal/tools/test-deps.sh
-	mkdir -p docs/img
-	go test ./handlers -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/img
+	go test -count 1 ./internal/screenshots -out $(CURDIR)/docs/img
 
 check: ## formatting, generated files, vet, staticcheck, dead code, tidy
 	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }
