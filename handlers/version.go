@@ -57,17 +57,14 @@ func (v *version) events(events []yard.Event) {
 	}
 }
 
+// charts adds the numbers that charts draw.
 func (v *version) charts(c yard.Charts) {
-	v.days(c.Days)
+	for _, d := range c.Days {
+		v.number(d.Day.Unix(), int64(d.Finished))
+	}
 	for _, s := range c.Stages {
 		v.text(s.Stage)
 		v.number(int64(s.Median), int64(s.Stays))
-	}
-}
-
-func (v *version) days(days []yard.DayCount) {
-	for _, d := range days {
-		v.number(d.Day.Unix(), int64(d.Finished))
 	}
 }
 

@@ -70,6 +70,14 @@ func events(t *testing.T) []yard.Event {
 	}
 }
 
+// days are the counts of finished stories up to now's day.
+func days(counts ...int) (list []yard.DayCount) {
+	for i, n := range counts {
+		list = append(list, yard.DayCount{Day: now.AddDate(0, 0, i-len(counts)+1).Truncate(24 * time.Hour), Finished: n})
+	}
+	return list
+}
+
 func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 	pipelines := []yard.ProjectPipeline{alpha, stale, lost, unheard}
 	for name, component := range map[string]templ.Component{
@@ -88,12 +96,19 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			{Kind: yard.AttentionAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
 			{Kind: yard.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
 		}}),
+		"charts_empty": views.ProjectPart(views.ProjectProps{
+			Version: "v1", Project: yard.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: yard.Charts{Days: days(0, 0)},
+		}),
+		"overview_busy":  views.OverviewPart(views.OverviewProps{Version: "v1", Pipelines: pipelines, Finished: days(120, 3, 0), Now: now}),
 		"overview_first": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now}),
 		"projects": views.ProjectsPart(views.ProjectsProps{Version: "v1", Active: "alpha", Now: now, Rows: []views.ProjectRow{
 			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}}),
 		"project": views.ProjectPart(views.ProjectProps{
 			Version: "v1", Project: yard.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
+			Charts: yard.Charts{Days: days(0, 2, 0, 7, 1), Stages: []yard.StageTime{
+				{Stage: "2_current", Median: 30 * time.Hour, Stays: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Stays: 1},
+			}},
 		}),
 		"events": views.Events(views.EventsProps{
 			Version: "v1", Filter: views.EventFilter{Text: "a b"}, Names: []string{"alpha"}, Events: events(t), From: 1, Older: 1, Now: now,
