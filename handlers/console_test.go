@@ -138,7 +138,7 @@ func TestAPartIsSentWhenItHasChanged(t *testing.T) {
 			t.Errorf("%s: the new part has the old version", path)
 		}
 	}
-	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9", "story search", "Current → QA", "Backlog → Current")
+	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9_story_search", "Current → QA", "Backlog → Current")
 }
 
 func TestOnlyHtmxGetsAPart(t *testing.T) {
