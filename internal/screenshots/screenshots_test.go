@@ -53,7 +53,7 @@ func TestScreenshots(t *testing.T) {
 		{"overview", "/", 1280, 900, "light", "Latest events"},
 		{"overview-dark", "/", 1280, 900, "dark", "Latest events"},
 		{"overview-small", "/", 360, 780, "light", "Latest events"},
-		{"project", "/projects/" + yard.projects[0].name, 1280, 1240, "light", "Time in stage"},
+		{"project", "/projects/" + yard.projects[0].name, 1280, 1330, "light", "Time in stage"},
 		{"events", "/events", 1280, 800, "light", "Today"},
 		{"agents", "/agents", 1280, 560, "light", "builder-1"},
 	} {
