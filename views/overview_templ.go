@@ -1419,7 +1419,7 @@ func chip(project string, item yard.Item, now time.Time) templ.Component {
 	})
 }
 
-// storyTitle is a story by its id, as people search for it, and its name where that says more.
+// storyTitle is a story by its id, as people search for it, and its name where it has one.
 func storyTitle(id, name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1458,7 +1458,7 @@ func storyTitle(id, name string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if !repeats(id, name) {
+		if name != id {
 			var templ_7745c5c3_Var72 string
 			templ_7745c5c3_Var72, templ_7745c5c3_Err = templ.JoinStringErrs(" " + name)
 			if templ_7745c5c3_Err != nil {

@@ -3,11 +3,9 @@ package views
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -66,18 +64,4 @@ func number(storyID string) string {
 		return ""
 	}
 	return digits
-}
-
-// repeats reports whether a story's name says nothing that its id does not: "14_story_log_in" and "Log in".
-func repeats(storyID, name string) bool {
-	words := func(text string) []string {
-		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	}
-	inID := words(storyID)
-	for skip := range min(3, len(inID)+1) { // the number and "story" may be missing in the name
-		if slices.Equal(inID[skip:], words(name)) {
-			return true
-		}
-	}
-	return false
 }
