@@ -55,7 +55,8 @@ type storySample struct {
 }
 
 func (s *storySample) id() string {
-	return fmt.Sprintf("%d_story_%s", s.number, strings.ReplaceAll(strings.ToLower(s.name), " ", "_"))
+	words := strings.Fields(strings.ToLower(s.name))
+	return fmt.Sprintf("%d_story_%s", s.number, strings.Join(words[:2], "_"))
 }
 
 func dataDir(dir string) string { return filepath.Join(dir, "data") }
