@@ -32,6 +32,7 @@ func newConsole(s *service.Service, a *access, errors errorWriter) *console {
 // page adapts h, writing its errors as pages.
 func (c *console) page(h handlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		setPageHeaders(w.Header())
 		if err := h(w, r); err != nil {
 			c.fail(w, r, err)
 		}
@@ -114,6 +115,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header := w.Header()
+	setPageHeaders(header)
 	header.Set("Content-Type", file.Type)
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	header.Set("Vary", "Accept-Encoding")

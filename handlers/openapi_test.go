@@ -151,6 +151,30 @@ func loadOpenAPI(t *testing.T) *openapi3.T {
 	return doc
 }
 
+// TestEveryPageForbidsForeignContent holds it of errors that are pages, too.
+func TestEveryPageForbidsForeignContent(t *testing.T) {
+	s, g := wholeGateway(t, "")
+	pages := 0
+	eachRoute(t, g, func(method, pattern string) {
+		if strings.HasPrefix(pattern, "/api/") {
+			return // one of these is a stream without end
+		}
+		answer := s.send(method, address(pattern), "")
+		if !strings.HasPrefix(answer.media, "text/html") {
+			return
+		}
+		pages++
+		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options"} {
+			if answer.header.Get(name) == "" {
+				t.Errorf("%s %s: no %s", method, pattern, name)
+			}
+		}
+	})
+	if pages < 20 {
+		t.Errorf("only %d pages", pages)
+	}
+}
+
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	_, g := wholeGateway(t, "")
 	documented := map[string]bool{}

@@ -418,11 +418,11 @@ var packageBenchmarks = []struct {
 	met                        func(nsPerOp float64) bool
 }{
 	{
-		"redemption of a join token", "./internal/store", "Redeem", "≥ 5,000 a second",
+		"redemption of a join token", "./internal/service", "Redemption", "≥ 5,000 a second",
 		func(ns float64) string { return fmt.Sprintf("%.0f a second", 1e9/ns) }, func(ns float64) bool { return ns <= 2e5 },
 	},
 	{
-		"1,000 agents written behind", "./internal/store", "SaveBeats1000", "≤ 5 ms",
+		"1,000 agents written behind", "./internal/service", "WriteBehind", "≤ 5 ms",
 		milliseconds, func(ns float64) bool { return ns <= 5e6 },
 	},
 	{
