@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// measureGateway measures a gateway with 50 projects: small JSON, a polled part that did not change, the first page.
+func measureGateway(binary string) ([]row, error) {
+	projects, err := startFleet(50)
+	if err != nil {
+		return nil, err
+	}
+	defer projects.stop()
+	gateway, err := startGateway(binary, projects, 50, false)
+	if err != nil {
+		return nil, err
+	}
+	defer gateway.stop()
+	page, _, err := get(gateway.url() + "/")
+	if err != nil {
+		return nil, err
+	}
+	part := regexp.MustCompile(`hx-get="([^"]*[?&](?:amp;)?v=[^"]*)"`).FindSubmatch(page)
+	if part == nil {
+		return nil, fmt.Errorf("the overview polls no part")
+	}
+	path := strings.ReplaceAll(string(part[1]), "&amp;", "&")
+	table, err := serveSame(gateway, []compared{
+		{"small JSON (`/gateway/mode`)", "/gateway/mode", "", 200, 0.90},
+		{"registry of 50 (`/api/gateway`)", "/api/gateway", "", 200, 0.90},
+		{"polled part, unchanged (204 against nginx's 304)", path, "HX-Request: true\r\n", 204, 0.60},
+	})
+	if err != nil {
+		return nil, err
+	}
+	weight, err := firstPageWeight(gateway)
+	if err != nil {
+		return nil, err
+	}
+	return append(table, row{
+		"first page of 50 projects on the wire, all its assets included",
+		fmt.Sprintf("%.1f kB", weight), "≤ 45 kB", weight <= 45,
+	}), nil
+}
+
+// firstPageWeight returns the compressed size of the overview and everything that it loads, in kB.
+func firstPageWeight(gateway *process) (float64, error) {
+	page, _, err := get(gateway.url() + "/")
+	if err != nil {
+		return 0, err
+	}
+	paths := []string{"/"}
+	for _, asset := range regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`).FindAllSubmatch(page, -1) {
+		paths = append(paths, string(asset[1]))
+	}
+	slices.Sort(paths)
+	total := 0
+	for _, path := range slices.Compact(paths) {
+		body, _, err := get(gateway.url()+path, "Accept-Encoding", "gzip")
+		if err != nil {
+			return 0, err
+		}
+		total += len(body)
+	}
+	return float64(total) / 1000, nil
+}
+
+// startGateway starts a gateway with the first n projects of the fleet registered.
+func startGateway(binary string, projects *fleet, n int, faults bool) (*process, error) {
+	data, err := os.MkdirTemp(workDir, "data-")
+	if err != nil {
+		return nil, err
+	}
+	var config strings.Builder
+	for i := range n {
+		fmt.Fprintf(&config, "[[projects]]\nname = \"project-%04d\"\nurl = %q\n", i, projects.url(i, faults))
+	}
+	file := filepath.Join(data, "switchyard.toml")
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+		return nil, err
+	}
+	gateway, _, err := start(binary, "gateway", "--data", data, "--config", file)
+	return gateway, err
+}

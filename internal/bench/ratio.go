@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// rounds is the number of adjacent pairs of which a ratio is the median; each side of one lasts roundTime.
+const (
+	rounds    = 5
+	roundTime = 700 * time.Millisecond
+)
+
+// compared is a path of ours against the same bytes from nginx, asked with the same header.
+type compared struct {
+	what   string
+	path   string
+	header string
+	status int
+	goal   float64
+}
+
+// compare measures ours against nginx pair by pair. Without nginx only the CPU time per request is told.
+func compare(ours, nginx *process, c compared, nginxPath, nginxHeader string) (row, error) {
+	nginxStatus := c.status
+	if c.status == http.StatusNoContent {
+		nginxStatus = http.StatusNotModified
+	}
+	var ratios, cpu []float64
+	for range rounds {
+		used := cpuTime(ours.pid())
+		rate, err := load(ours.address, c.path, c.header, c.status, roundTime)
+		if err != nil {
+			return row{}, err
+		}
+		cpu = append(cpu, float64((cpuTime(ours.pid())-used).Microseconds())/(rate*roundTime.Seconds()))
+		if nginx == nil {
+			continue
+		}
+		theirs, err := load(nginx.address, nginxPath, nginxHeader, nginxStatus, roundTime)
+		if err != nil {
+			return row{}, fmt.Errorf("nginx: %w", err)
+		}
+		ratios = append(ratios, rate/theirs)
+	}
+	r := row{what: c.what, goal: fmt.Sprintf("≥ %.2f of nginx", c.goal)}
+	if nginx == nil {
+		r.measured, r.met = fmt.Sprintf("no nginx here; %.0f µs of CPU a request", median(cpu)), true
+		return r, nil
+	}
+	r.measured = fmt.Sprintf("%.2f of nginx, %.0f µs of CPU a request", median(ratios), median(cpu))
+	r.met = median(ratios) >= c.goal
+	return r, nil
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// serveSame makes nginx serve what ours answers at each path, and measures each pair.
+func serveSame(ours *process, cases []compared) ([]row, error) {
+	directory := filepath.Join(workDir, "www")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(workDir, 0o755); err != nil {
+		return nil, err
+	}
+	nginx, err := startNginx(directory)
+	if err != nil {
+		return nil, err
+	}
+	if nginx != nil {
+		defer nginx.stop()
+	}
+	var table []row
+	for i, c := range cases {
+		name, header := fmt.Sprintf("/%d.json", i), ""
+		if c.status == http.StatusOK {
+			body, _, err := get(ours.url() + c.path)
+			if err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(directory+name, body, 0o644); err != nil {
+				return nil, err
+			}
+		} else { // unchanged: nginx answers 304 to its own tag
+			if err := os.WriteFile(directory+name, []byte("part"), 0o644); err != nil {
+				return nil, err
+			}
+			if nginx != nil {
+				_, headers, err := get(nginx.url() + name)
+				if err != nil {
+					return nil, err
+				}
+				header = "If-None-Match: " + headers.Get("ETag") + "\r\n"
+			}
+		}
+		r, err := compare(ours, nginx, c, name, header)
+		if err != nil {
+			return nil, err
+		}
+		table = append(table, r)
+	}
+	return table, nil
+}
