@@ -1,10 +1,12 @@
 package handlers_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,7 +46,10 @@ func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway 
 	if _, err := g.service.AddProject(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
 		t.Fatal(err)
 	}
-	g.Server = httptest.NewServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
+	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
+	drain := handlers.NewDrain(t.Context())
+	g.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
+	g.Start()
 	t.Cleanup(g.Server.Close)
 	return g
 }

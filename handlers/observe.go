@@ -14,9 +14,11 @@ import (
 // value that is added to a context would cost a copy of the request.
 type visit struct {
 	context.Context
-	id    string // "" where requests get none
-	proof proof
-	route chi.Context
+	id     string // "" where requests get none
+	began  time.Time
+	proof  proof
+	route  chi.Context
+	parked bool // it is answered later
 }
 
 type visitKey struct{}
@@ -43,22 +45,37 @@ func visitOf(ctx context.Context) *visit {
 // requestID is the id that the answer carries in X-Request-Id and that the log names.
 func requestID(ctx context.Context) string { return visitOf(ctx).id }
 
-// observe gives each request an id, counts it, refused ones among them, and logs it at debug. Queries are not logged: they
-// may hold codes.
-func observe(m *Metrics, log *slog.Logger, routes chi.Routes, next http.Handler) http.Handler {
+// sight is what is noted of a request when it has been answered.
+type sight struct {
+	id, route, method, path, from string
+	began                         time.Time
+}
+
+func (v *visit) see(r *http.Request) sight {
+	return sight{v.id, v.route.RoutePattern(), r.Method, r.URL.Path, r.RemoteAddr, v.began}
+}
+
+// count counts an answered request, and logs it at debug. Queries are not logged: they may hold codes.
+func (g *gateway) count(s sight, status int, bytes int64) {
+	took := time.Since(s.began)
+	g.Metrics.request(s.route, s.method, status, took)
+	if ctx := context.Background(); g.Log.Enabled(ctx, slog.LevelDebug) {
+		g.Log.DebugContext(ctx, "request", "id", s.id, "method", s.method, "path", s.path, "status", status, "bytes", bytes,
+			"took", took, "from", s.from)
+	}
+}
+
+// observe gives each request an id, and counts it, refused ones among them.
+func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), id: rand.Text()}
+		v := &visit{Context: r.Context(), id: rand.Text(), began: time.Now()}
 		v.route.Routes = routes
 		w.Header()["X-Request-Id"] = []string{v.id}
 		r = r.WithContext(v)
 		answer := &observedWriter{ResponseWriter: w}
-		began := time.Now()
 		defer func() { // also when the connection is aborted by a panic
-			took := time.Since(began)
-			m.request(v.route.RoutePattern(), r.Method, answer.status, took)
-			if log.Enabled(r.Context(), slog.LevelDebug) {
-				log.DebugContext(r.Context(), "request", "id", v.id, "method", r.Method, "path", r.URL.Path,
-					"status", answer.status, "bytes", answer.bytes, "took", took, "from", r.RemoteAddr)
+			if !v.parked {
+				g.count(v.see(r), answer.status, answer.bytes)
 			}
 		}()
 		next.ServeHTTP(answer, r)

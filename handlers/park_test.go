@@ -95,6 +95,10 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
 		t.Errorf("answered %d %s", response.StatusCode, body)
 	}
+	eventually(t, func() bool { // it is counted as it was answered
+		_, text := g.call("GET", "/metrics", "", "")
+		return strings.Contains(text, `switchyard_http_requests_total{route="/gateway/agents/{id}/heartbeat",method="POST",status="401"} 1`)
+	})
 }
 
 func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
@@ -102,9 +106,8 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	server := httptest.NewUnstartedServer(g.Config.Handler)
-	server.Config.BaseContext = func(net.Listener) context.Context {
-		return handlers.WithStopping(context.Background(), stopping)
-	}
+	drain := handlers.NewDrain(stopping)
+	server.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
 	server.Start()
 	defer server.Close()
 	id, secret := g.join("a")

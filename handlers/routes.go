@@ -45,7 +45,7 @@ func (g Gateway) Handler() http.Handler {
 	c := newConsole(g.Service, a, h.errorWriter)
 	routes := h.routes(c)
 	guarded := guard(g.AllowHosts, navigationOnly(a.check(routes, c.page(c.logInFirst))))
-	return observe(g.Metrics, g.Log, routes, rescue(g.Log, limitBodyTime(guarded)))
+	return h.observe(routes, rescue(g.Log, limitBodyTime(guarded)))
 }
 
 // routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.

@@ -101,13 +101,14 @@ func baseURL(address string, listeners []net.Listener) string {
 // serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
 // for news, and returns when the others have ended, or after drainLimit.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
+	drain := handlers.NewDrain(ctx)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), ctx) },
+		BaseContext:       func(net.Listener) context.Context { return drain.With(context.Background()) },
 	}
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {
@@ -119,11 +120,12 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		return err
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.Background(), drainLimit)
+	limit, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
+	if err := server.Shutdown(limit); err != nil {
 		log.Warn("some requests did not end in time and were cut off")
 		server.Close()
 	}
+	drain.Wait(limit)
 	return nil
 }

@@ -247,6 +247,28 @@ func TestGatewayThatWasOffForWeeksGivesAgentsTimeToComeBack(t *testing.T) {
 	})
 }
 
+// TestHeldHeartbeatsEndTogether: those that began shortly one after the other are answered at one moment, none too late.
+func TestHeldHeartbeatsEndTogether(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		ends := make(chan time.Time, 2)
+		for _, label := range []string{"a", "b"} {
+			a := y.join(label)
+			time.Sleep(20 * time.Millisecond)
+			go func() {
+				began := time.Now()
+				y.beat(a.ID, service.Heartbeat{Wait: 10 * time.Second})
+				if held := time.Since(began); held > 10*time.Second || held < 9900*time.Millisecond {
+					t.Errorf("held for %v, want 10 s, at most a hundredth less", held)
+				}
+				ends <- time.Now()
+			}()
+		}
+		if one, other := <-ends, <-ends; !one.Equal(other) {
+			t.Errorf("they end %v apart", other.Sub(one))
+		}
+	})
+}
+
 // TestHeldHeartbeat: what a heartbeat that is being held is answered, and when.
 func TestHeldHeartbeat(t *testing.T) {
 	const held = agentTimeout / 3
