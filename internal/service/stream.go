@@ -132,7 +132,10 @@ func (s *Service) WaitEvents(ctx context.Context, q yard.EventQuery, wait time.D
 	for {
 		tail := s.stream.tail.Load()
 		events, err := s.Events(ctx, q)
-		if len(events) > 0 || err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, nil
+		case len(events) > 0 || err != nil:
 			return events, err
 		}
 		q.After = max(q.After, tail.last) // nothing up to there is selected

@@ -294,7 +294,8 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 }
 
 func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
-	svc := streamOver(t, openStore(t, t.TempDir()))
+	db := openStore(t, t.TempDir())
+	svc := streamOver(t, db)
 	if events, err := svc.WaitEvents(context.Background(), yard.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
 		t.Errorf("time over: %v, %v", events, err)
 	}
@@ -302,6 +303,11 @@ func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 	cancel()
 	if events, err := svc.WaitEvents(ctx, yard.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
 		t.Errorf("ended: %v, %v", events, err)
+	}
+	recordFeed(t, svc, moved("p", 1, 1))
+	svc = streamOver(t, db) // it has to ask the store, which an ended context keeps it from
+	if events, err := svc.WaitEvents(ctx, yard.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+		t.Errorf("ended before: %v, %v", events, err)
 	}
 }
 
