@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -19,7 +20,8 @@ import (
 
 // Metrics counts what a gateway does, for GET /metrics.
 type Metrics struct {
-	set *metrics.Set
+	set      *metrics.Set
+	inFlight atomic.Int64 // requests in their handlers; a parked one has left its own
 
 	mu        sync.Mutex
 	requests  map[requestKey]uint64
@@ -88,6 +90,7 @@ func (m *Metrics) Call(project, kind string, err error) {
 // write writes what was counted, of projects only those that there still are.
 func (m *Metrics) write(w io.Writer, registry *yard.Registry) {
 	m.set.WritePrometheus(w)
+	metrics.WriteGaugeUint64(w, "switchyard_http_requests_in_flight", uint64(m.inFlight.Load()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range slices.SortedFunc(maps.Keys(m.requests), func(a, b requestKey) int {

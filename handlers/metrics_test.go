@@ -52,7 +52,11 @@ func TestMetrics(t *testing.T) {
 	if err := svc.RecordFeed(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
-	got := s.send("GET", "/metrics", "")
+	var got reply
+	await(t, func() bool { // a long answer may be here before its handler has ended
+		got = s.send("GET", "/metrics", "")
+		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 1\n")
+	})
 	if !strings.HasPrefix(got.media, "text/plain; version=0.0.4") {
 		t.Errorf("type %s", got.media)
 	}

@@ -73,7 +73,9 @@ func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
 		w.Header()["X-Request-Id"] = []string{v.id}
 		r = r.WithContext(v)
 		answer := &observedWriter{ResponseWriter: w}
+		g.Metrics.inFlight.Add(1)
 		defer func() { // also when the connection is aborted by a panic
+			g.Metrics.inFlight.Add(-1)
 			if !v.parked {
 				g.count(v.see(r), answer.status, answer.bytes)
 			}
