@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/internal/config"
 )
 
 func TestAProjectServerFromMoveToEvent(t *testing.T) {
@@ -46,7 +50,7 @@ func TestAProjectServerFromMoveToEvent(t *testing.T) {
 	next := func() event {
 		t.Helper()
 		var events []event
-		status, text := p.do(t, "GET", fmt.Sprintf("/api/events?wait=20s&since=%d", since), "")
+		status, text := p.do(t, "GET", fmt.Sprintf("/api/events?wait=60s&since=%d", since), "")
 		if err := json.Unmarshal([]byte(text), &events); err != nil || status != http.StatusOK || len(events) != 1 {
 			t.Fatalf("%d %s, %v", status, text, err)
 		}
@@ -70,31 +74,53 @@ func TestAProjectServerFromMoveToEvent(t *testing.T) {
 	}
 }
 
-func TestAStoppingProjectServerAnswersThoseWhoWait(t *testing.T) {
+func TestSignalsEndAProjectServerCleanly(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		dir := t.TempDir()
 		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR", "--listen", "localhost:0"))
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
+		if status, _ := p.stop(t, signal); status != 0 || strings.Contains(p.stderr.String(), "cut off") {
+			t.Errorf("%v: status %d: %s", signal, status, &p.stderr)
 		}
-		defer conn.Close()
-		fmt.Fprint(conn, "GET /api/events?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		for range 10 { // requests that came later are answered: this one is being waited for
-			p.do(t, "GET", "/healthz", "")
-		}
-		status, took := p.stop(t, signal)
-		if status != 0 || took > 5*time.Second {
-			t.Errorf("%v: status %d after %v: %s", signal, status, took, &p.stderr)
-		}
-		events, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events.Body.Close()
-		if events.StatusCode != http.StatusOK || events.ContentLength != 2 {
-			t.Errorf("%v: who waited got %v", signal, events)
-		}
+	}
+}
+
+func TestAStoppingProjectServerAnswersThoseWhoWait(t *testing.T) {
+	var log syncBuffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	p, err := openProject(&config.Project{Name: "alpha", Work: t.TempDir()}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, serving := make(chan bool), p.handler
+	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(inside)
+		serving.ServeHTTP(w, r)
+	})
+	listeners, err := listen(logger, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(ctx, listeners) }()
+	conn, err := net.Dial("tcp", listeners[0].Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /api/events?wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	<-inside
+	stop()
+	events, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.Body.Close()
+	if events.StatusCode != http.StatusOK || events.ContentLength != 2 {
+		t.Errorf("who waited got %v", events)
+	}
+	if err := <-ended; err != nil || strings.Contains(log.String(), "cut off") {
+		t.Errorf("ended with %v: %s", err, &log)
 	}
 }
 
