@@ -33,14 +33,23 @@ type consoleSite struct {
 
 func newConsoleSite(t testing.TB) *consoleSite {
 	t.Helper()
+	b := &boards{pipelines: map[string][]yard.Stage{}}
+	s := newConsoleSiteWith(t, b)
+	s.boards = b
+	return s
+}
+
+// newConsoleSiteWith has project servers of its own in place of boards.
+func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleSite {
+	t.Helper()
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
+	s := &consoleSite{TB: t}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	s.Service, err = service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: s.boards, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
+		Store: db, Log: log, Projects: projects, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)

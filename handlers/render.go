@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -110,8 +111,8 @@ func frameVersion(f views.Frame, content string) string {
 	return v.String()
 }
 
-// encoded is a rendered component, as it is and compressed.
-type encoded struct{ plain, gzip []byte }
+// encoded is a rendered component, compressed: hardly any reader wants it otherwise.
+type encoded []byte
 
 // compressors are gzip writers of level 1: on pages of this size the next levels save a twentieth and cost twice the time.
 var compressors = sync.Pool{New: func() any {
@@ -122,29 +123,59 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
+// buffers are where components are rendered and compressed: growing one for each would cost as much as rendering.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooledBuffer is the size up to which a buffer is used again.
+const maxPooledBuffer = 1 << 20
+
 func encode(ctx context.Context, component templ.Component) (encoded, error) {
-	var plain, compressed bytes.Buffer
-	if err := component.Render(ctx, &plain); err != nil {
-		return encoded{}, err
+	plain, compressed := takeBuffer(), takeBuffer()
+	defer giveBuffer(plain)
+	defer giveBuffer(compressed)
+	if err := component.Render(ctx, plain); err != nil {
+		return nil, err
 	}
 	w := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(w)
-	w.Reset(&compressed)
+	w.Reset(compressed)
 	_, _ = w.Write(plain.Bytes()) // a buffer takes everything
 	_ = w.Close()
-	return encoded{plain.Bytes(), compressed.Bytes()}, nil
+	return bytes.Clone(compressed.Bytes()), nil
+}
+
+func takeBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
+
+func giveBuffer(b *bytes.Buffer) {
+	if b.Cap() <= maxPooledBuffer {
+		b.Reset()
+		buffers.Put(b)
+	}
 }
 
 // write answers with the form that the reader takes.
 func (e encoded) write(w http.ResponseWriter, r *http.Request, status int) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	body := e.plain
+	body := []byte(e)
 	if acceptsGzip(r) {
 		header.Set("Content-Encoding", "gzip")
-		body = e.gzip
+	} else {
+		body = e.plain()
 	}
 	writeBytes(w, status, body)
+}
+
+func (e encoded) plain() []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(e))
+	if err != nil {
+		panic(err) // it was written here
+	}
+	body, err := io.ReadAll(reader)
+	if err != nil {
+		panic(err)
+	}
+	return body
 }
 
 func writeBytes(w http.ResponseWriter, status int, body []byte) {

@@ -86,8 +86,8 @@ func (next *snapshot) follow(old *snapshot, count *uint64) {
 	same := next.registry == old.registry && next.attentionVersion == old.attentionVersion && slices.Equal(next.finished, old.finished)
 	next.changes = make([]uint64, len(next.pipelines))
 	for i, p := range next.pipelines {
-		if same := next.registry == old.registry && samePipeline(p, old.pipelines[i]); same {
-			next.changes[i] = old.changes[i]
+		if j, known := old.index(p.Project); known && samePipeline(p, old.pipelines[j]) {
+			next.changes[i] = old.changes[j]
 			continue
 		}
 		*count++
@@ -98,6 +98,14 @@ func (next *snapshot) follow(old *snapshot, count *uint64) {
 		*count++
 		next.version = *count
 	}
+}
+
+// index returns where the project's pipeline is.
+func (s *snapshot) index(project string) (i int, known bool) {
+	if s.registry == nil {
+		return 0, false
+	}
+	return s.registry.Index(project)
 }
 
 // samePipeline reports whether pages show a and b alike: all but when an answer came, unless it is an old one.

@@ -68,6 +68,7 @@ const foldFrom = 12
 func newGrid(p OverviewProps) grid {
 	g := grid{columns: columns(p.Pipelines)}
 	g.layout = strings.Join(g.columns, "\n")
+	g.rows = make([]gridRow, 0, len(p.Pipelines))
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
 	for i, pipeline := range p.Pipelines {
 		row := gridRow{ProjectPipeline: pipeline, active: pipeline.Project == p.Active}

@@ -51,6 +51,7 @@ func run(binary, write, only string) error {
 		{"agents", measureAgents},
 		{"footprint", measureFootprint},
 		{"packages", measurePackages},
+		{"scale", measureScale},
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "| what | measured | goal | |\n|---|---|---|---|\n")

@@ -197,6 +197,7 @@ func (r *reader) find(key string) *setting {
 
 // checkProjects checks each entry and that no name stands twice.
 func (r *reader) checkProjects() error {
+	seen := map[string]bool{}
 	for _, entry := range r.entries {
 		if entry.name.values == nil {
 			return entry.name.fail(errors.New("name is missing"))
@@ -211,11 +212,10 @@ func (r *reader) checkProjects() error {
 		if err != nil {
 			return entry.name.fail(errors.New(strings.TrimPrefix(yard.MessageOf(err), "name: ")))
 		}
-		for _, other := range r.out.projects {
-			if other.Name == project.Name {
-				return entry.name.fail(fmt.Errorf("project %q stands twice", project.Name))
-			}
+		if seen[project.Name] {
+			return entry.name.fail(fmt.Errorf("project %q stands twice", project.Name))
 		}
+		seen[project.Name] = true
 		r.out.projects = append(r.out.projects, project)
 	}
 	return nil

@@ -97,17 +97,17 @@ func (s *Service) SeedProjects(ctx context.Context, projects []yard.Project) err
 		if seeds[i], err = yard.NewProject(p.Name, p.URL); err != nil {
 			return err
 		}
-		for _, earlier := range seeds[:i] {
-			if earlier.Name == seeds[i].Name {
-				return conflict(earlier.Name)
-			}
-		}
 	}
 	active := seeds[0].Name
+	slices.SortFunc(seeds, func(a, b yard.Project) int { return strings.Compare(a.Name, b.Name) })
+	for i := range seeds[1:] {
+		if seeds[i].Name == seeds[i+1].Name {
+			return conflict(seeds[i].Name)
+		}
+	}
 	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
 		return err
 	}
-	slices.SortFunc(seeds, func(a, b yard.Project) int { return strings.Compare(a.Name, b.Name) })
 	s.registry.publish(yard.Registry{Active: active, Projects: seeds})
 	return nil
 }

@@ -75,7 +75,9 @@ func StageTitle(name string) string {
 // WorkStages returns the range of stages (to is not in it) in which stories are worked on: what follows the first one,
 // the backlog, up to the one called done, or else up to the last one.
 func WorkStages(stages []Stage) (from, to int) {
-	to = slices.IndexFunc(stages, func(s Stage) bool { return StageTitle(s.Name) == "Done" })
+	to = slices.IndexFunc(stages, func(s Stage) bool {
+		return (strings.HasSuffix(s.Name, "done") || strings.HasSuffix(s.Name, "Done")) && StageTitle(s.Name) == "Done"
+	})
 	if to < 0 {
 		to = max(0, len(stages)-1)
 	}

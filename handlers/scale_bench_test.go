@@ -1,0 +1,82 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"switchyard/internal/yard"
+)
+
+// BenchmarkScale measures what grows with the number of projects, each time after a change of the registry: the registry as
+// JSON, every pipeline fetched anew, and the overview's part, which shows what all that comes to. Project servers answer at
+// once and without a network. Equal ns/project at every number is linear cost.
+func BenchmarkScale(b *testing.B) {
+	operations := map[string]func(s *consoleSite){
+		"registry": func(s *consoleSite) { s.ask("/api/gateway") },
+		"pipeline": func(s *consoleSite) { s.Pipelines(context.Background(), 0) },
+		"overview": func(s *consoleSite) { s.ask("/?v=old", "HX-Request", "true", "Accept-Encoding", "gzip") },
+	}
+	for _, n := range []int{10, 100, 1000, 10_000} {
+		for _, name := range []string{"registry", "pipeline", "overview"} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				s := newScaleSite(b, n)
+				operations[name](s)
+				turn := 0
+				for b.Loop() {
+					b.StopTimer()
+					turn++
+					if err := s.Switch(b.Context(), fmt.Sprintf("project-%05d", turn%2)); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+					operations[name](s)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/project")
+			})
+		}
+	}
+}
+
+// newScaleSite is a gateway with n projects, one story in work in each.
+func newScaleSite(b *testing.B, n int) *consoleSite {
+	stages := board("1_backlog: 1_story_a", "2_current: 14_story_login", "3_qa:", "4_merge:", "5_done: 3_story_c", "6_archived:")
+	raw, err := json.Marshal(stages)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := newConsoleSiteWith(b, sameBoard{&yard.PipelineAnswer{Stages: stages, Raw: raw}})
+	projects := make([]yard.Project, n)
+	for i := range projects {
+		projects[i] = yard.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:3001"}
+	}
+	if err := s.SeedProjects(b.Context(), projects); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// sameBoard answers for every project server alike.
+type sameBoard struct{ answer *yard.PipelineAnswer }
+
+func (b sameBoard) Pipeline(context.Context, yard.Project, *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+	return b.answer, nil
+}
+
+// ask sends a GET past the network.
+func (s *consoleSite) ask(path string, headers ...string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Host = "localhost"
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	recorder := httptest.NewRecorder()
+	s.server.Config.Handler.ServeHTTP(recorder, request)
+	if recorder.Code >= http.StatusBadRequest {
+		s.Fatal(path, recorder.Code)
+	}
+	return recorder
+}
