@@ -24,7 +24,7 @@ func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.Age
 	p.Agents = c.service.AllAgents()
 	p.Projects = c.service.Registry().Projects
 	p.Now = time.Now()
-	p.Version = agentsVersion(p)
+	p.Version = c.agentsVersion(p)
 	v := view{
 		frame:   views.Frame{Title: "Agents", Page: views.PageAgents},
 		version: p.Version,
@@ -39,8 +39,8 @@ func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.Age
 }
 
 // agentsVersion is that of the table. An agent with an open heartbeat is seen now, whenever that is.
-func agentsVersion(p views.AgentsProps) string {
-	var v version
+func (c *console) agentsVersion(p views.AgentsProps) string {
+	v := c.version()
 	for _, a := range p.Agents {
 		v.text(a.ID, a.Label, a.Version, string(a.State), a.Detail, string(a.Presence))
 		v.text(assignedTo(a.Agent))
@@ -98,7 +98,7 @@ func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
 func (c *console) joinProps(token yard.JoinToken) views.JoinProps {
 	p := views.JoinProps{Token: token, Now: time.Now()}
 	p.Agent, _ = c.service.Agent(token.UsedBy)
-	var v version
+	v := c.version()
 	v.text(token.Hash, p.Agent.Label)
 	v.flag(token.UsedAtMS > 0, yard.Millis(p.Now) >= token.ExpiresAtMS)
 	p.Version = v.String()

@@ -10,7 +10,7 @@ import (
 // bot is the page Bot configuration. Its form works through the JSON API, and only there are secrets shown.
 func (c *console) bot(w http.ResponseWriter, r *http.Request) error {
 	status := c.service.BotStatus()
-	var v version
+	v := c.version()
 	v.text(string(status.Transport), string(status.State), status.Detail)
 	v.text(status.Rooms...)
 	v.number(status.SinceMS)

@@ -167,6 +167,46 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 	}
 }
 
+func TestBrowserFollowsTheActiveProject(t *testing.T) {
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/events")
+	tab.Find("heading", "Events")
+	switchTo := func(name string) {
+		t.Helper()
+		if err := s.Switch(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		refresh(tab)
+	}
+	shows := func(name string) {
+		t.Helper()
+		tab.Wait(fmt.Sprintf(`document.getElementById('active-project').value === %q`, name))
+	}
+	shows("alpha")
+	switchTo("beta")
+	shows("beta")
+	late := `ä/& "new"` // the header's list lacks it
+	s.add(late, board("1_backlog:"))
+	switchTo(late)
+	shows(late)
+	if err := s.RemoveProject(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	refresh(tab)
+	shows("")
+
+	// What the reader has chosen but not sent stays.
+	browsertest.Eval[bool](tab, `document.getElementById('active-project').value = 'gamma', true`)
+	switchTo("beta")
+	tab.Wait(`document.getElementById('active-project').dataset.active === 'beta'`)
+	shows("gamma")
+	tab.Find("button", "Switch").Click()
+	tab.WaitText("gamma is the active project.")
+	switchTo("alpha")
+	shows("alpha")
+}
+
 func TestBrowserRestsWhileHidden(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)

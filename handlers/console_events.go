@@ -50,7 +50,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	last, limit := c.service.LastEventID(), eventsPage
 	version := func() string {
-		var v version
+		v := c.version()
 		v.number(last, p.From)
 		v.text(p.Now.Format(time.DateOnly)) // a heading says Today
 		return v.String()

@@ -16,7 +16,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var v version
+	v := c.version()
 	v.number(int64(s.version), c.service.LastEventID())
 	if unchanged(w, r, v.String()) {
 		return nil

@@ -48,7 +48,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		return err
 	}
 	p.Charts = charts[0]
-	var v version
+	v := c.version()
 	v.number(int64(s.changes[i]))
 	v.flag(p.Project.Token != "", p.Active)
 	for _, agent := range p.Agents {

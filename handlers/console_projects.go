@@ -22,7 +22,7 @@ func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err != nil {
 		return err
 	}
-	var v version
+	v := c.version()
 	v.number(int64(s.version))
 	v.number(stamps...)
 	p := views.ProjectsProps{Version: v.String(), Fragments: c.fragments, Active: s.registry.Active, Form: form, Now: time.Now()}

@@ -141,6 +141,25 @@ func TestAPartIsSentWhenItHasChanged(t *testing.T) {
 	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9_story_search", "Current → QA", "Backlog → Current")
 }
 
+func TestEveryPartTellsTheActiveProjectWhenThatChanges(t *testing.T) {
+	s := sampleSite(t)
+	for _, path := range []string{"/", "/projects", "/projects/gamma", "/agents", "/events", "/bot-config"} {
+		address := s.get(path).partAddress(t)
+		s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNoContent)
+		for _, name := range []string{"beta", "alpha"} {
+			if err := s.Switch(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
+			if got := part.Header.Get("Active-Project"); got != name {
+				t.Errorf("%s: tells %q, want %q", path, got, name)
+			}
+			address = part.partAddress(t)
+		}
+		s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNoContent)
+	}
+}
+
 func TestOnlyHtmxGetsAPart(t *testing.T) {
 	s := sampleSite(t)
 	for _, headers := range [][]string{
@@ -171,6 +190,9 @@ func TestPagesAreCompressedForWhoTakesIt(t *testing.T) {
 		page := s.get("/", "Accept-Encoding", offer)
 		if got := page.Header.Get("Content-Encoding"); got != want {
 			t.Errorf("Accept-Encoding %q: Content-Encoding %q, want %q", offer, got, want)
+		}
+		if want == "" {
+			page.wantText(t, ">Overview</h1>", "</html>")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +23,8 @@ type view struct {
 	// part is the component within page that refreshes itself, nil for none. Everyone who asks for the same address sees
 	// the same part.
 	part templ.Component
-	// version changes with anything that page and part show, other than time passing. "" is a page that always is new.
+	// version changes with anything that page and part show, other than time passing, and with the active project. "" is
+	// a page that always is new.
 	version string
 	status  int // 0 is 200
 }
@@ -62,6 +64,7 @@ const varyOn = "HX-Request, Accept-Encoding, Cookie"
 
 func (c *console) renderPart(w http.ResponseWriter, r *http.Request, v view) error {
 	setDefault(w.Header(), "Cache-Control", "no-store")
+	w.Header().Set("Active-Project", url.PathEscape(c.service.Registry().Active)) // the header around the part follows
 	query := r.URL.Query()
 	query.Del("v")
 	body, err := c.parts.get(r.URL.Path+"?"+query.Encode(), v.version, func() (encoded, error) {

@@ -17,6 +17,13 @@ type version struct {
 	started bool
 }
 
+// version begins a version with the active project, which every page shows.
+func (c *console) version() version {
+	var v version
+	v.text(c.service.Registry().Active)
+	return v
+}
+
 func (v *version) start() {
 	if !v.started {
 		v.hash.SetSeed(versionSeed)

@@ -72,6 +72,19 @@
     const status = event.detail.xhr.status
     if (status > 0) setLost(status >= 502)
   })
+  // The active project may be switched elsewhere. The header follows, unless the reader is about to switch as well.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const active = event.detail.xhr.getResponseHeader('Active-Project')
+    const select = document.getElementById('active-project')
+    if (active === null || !select) return
+    const name = decodeURIComponent(active)
+    if (name === select.dataset.active) return
+    const follows = select.value === select.dataset.active
+    select.dataset.active = name
+    if (!follows) return
+    if (![...select.options].some((option) => option.value === name)) select.add(new Option(name || 'none', name))
+    select.value = name
+  })
   document.addEventListener('htmx:afterSettle', () => {
     const titled = document.querySelector('[data-title]') // a part may know a better title than its page did
     if (titled) document.title = titled.dataset.title
