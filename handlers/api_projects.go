@@ -45,7 +45,7 @@ func (g *gateway) updateProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *gateway) removeProject(w http.ResponseWriter, r *http.Request) error {
-	if err := g.Service.RemoveProject(r.Context(), pathParam(r, "name")); err != nil {
+	if _, err := g.Service.RemoveProject(r.Context(), pathParam(r, "name")); err != nil {
 		return g.refused(r, err, yard.NotFound)
 	}
 	w.WriteHeader(http.StatusNoContent)

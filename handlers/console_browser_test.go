@@ -190,7 +190,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 	s.add(late, board("1_backlog:"))
 	switchTo(late)
 	shows(late)
-	if err := s.RemoveProject(t.Context(), late); err != nil {
+	if _, err := s.RemoveProject(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
 	refresh(tab)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"switchyard/internal/yard"
@@ -56,19 +57,16 @@ func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
 
 func (c *console) removeProject(w http.ResponseWriter, r *http.Request) error {
 	name := pathParam(r, "name")
-	registry := c.service.Registry()
-	project, _ := registry.Find(name)
-	if err := c.service.RemoveProject(r.Context(), name); err != nil {
+	removed, err := c.service.RemoveProject(r.Context(), name)
+	if err != nil {
 		return err
 	}
-	id := c.removals.keep(removal{project, registry.Active == name})
 	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{
 		Text: name + " is removed.",
-		Undo: views.Undo{URL: views.RestoreProjectURL, Name: "removal", Value: id},
+		Undo: views.Undo{URL: views.RestoreProjectURL, Name: "removal", Value: c.removals.keep(removed)},
 	})
 }
 
-// restoreProject takes a removal back: the entry with its token, and that it was the active one if none is now.
 func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -78,16 +76,19 @@ func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return yard.Errorf(yard.NotFound, "This removal cannot be taken back any more. Add the project anew.")
 	}
-	p := removed.project
-	if _, err := c.service.AddProject(r.Context(), p.Name, p.URL, &p.Token); err != nil {
+	agents, err := c.service.RestoreProject(r.Context(), removed)
+	if err != nil {
 		return err
 	}
-	if removed.active && c.service.Registry().Active == "" {
-		if err := c.service.Switch(r.Context(), p.Name); err != nil {
-			return err
-		}
+	text := removed.Project.Name + " is back."
+	switch agents {
+	case 0:
+	case 1:
+		text += " An agent is assigned to it again."
+	default:
+		text += " " + strconv.Itoa(agents) + " agents are assigned to it again."
 	}
-	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: p.Name + " is back. Agents have to be assigned to it anew."})
+	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: text})
 }
 
 func (c *console) switchProject(w http.ResponseWriter, r *http.Request) error {

@@ -94,13 +94,20 @@ func TestRemovingAndTakingItBack(t *testing.T) {
 	if err := s.Switch(t.Context(), "a/b c"); err != nil {
 		t.Fatal(err)
 	}
+	name, agent := "a/b c", s.join("builder-1")
+	if _, err := s.AssignAgent(t.Context(), agent.ID, &name); err != nil {
+		t.Fatal(err)
+	}
 	s.get("/projects").wantText(t, `action="/projects/a%2Fb%20c/remove"`)
 	page := s.follow(s.submit("/projects/a%2Fb%20c/remove")).wantText(t, "a/b c is removed.", "Undo")
 	if r := s.Registry(); len(r.Projects) != 0 || r.Active != "" {
 		t.Errorf("left: %v", r)
 	}
 	page.wantNoText(t, "secret-1")
-	s.follow(s.submitUndo(page)).wantText(t, "a/b c is back.")
+	s.follow(s.submitUndo(page)).wantText(t, "a/b c is back. An agent is assigned to it again.")
+	if a, _ := s.Agent(agent.ID); a.AssignedProject == nil || *a.AssignedProject != name {
+		t.Error("its agent has not come back")
+	}
 	project, _ := s.Registry().Find("a/b c")
 	if project.Token != token || s.Registry().Active != "a/b c" {
 		t.Errorf("%v, active %q", project.Token.Reveal(), s.Registry().Active)

@@ -252,7 +252,7 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 func TestAPartWhoseProjectIsGoneLoadsItsPageAnew(t *testing.T) {
 	s := sampleSite(t)
 	address := s.get("/projects/beta").partAddress(t)
-	if err := s.RemoveProject(t.Context(), "beta"); err != nil {
+	if _, err := s.RemoveProject(t.Context(), "beta"); err != nil {
 		t.Fatal(err)
 	}
 	part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNotFound)

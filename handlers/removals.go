@@ -5,14 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/service"
 )
-
-// removal is a project that was removed, as it was.
-type removal struct {
-	project yard.Project
-	active  bool
-}
 
 // removals are the last removals made on the console, which can still be taken back. They stay in memory, since they hold
 // tokens.
@@ -23,14 +17,14 @@ type removals struct {
 
 type keptRemoval struct {
 	id string
-	removal
+	service.Removal
 }
 
 // maxRemovals bounds how many removals can be taken back.
 const maxRemovals = 32
 
 // keep returns the id under which the removal can be taken back.
-func (l *removals) keep(r removal) string {
+func (l *removals) keep(r service.Removal) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) == maxRemovals {
@@ -42,14 +36,14 @@ func (l *removals) keep(r removal) string {
 }
 
 // take returns the removal with this id, once.
-func (l *removals) take(id string) (removal, bool) {
+func (l *removals) take(id string) (service.Removal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.last, func(kept keptRemoval) bool { return kept.id == id })
 	if i < 0 {
-		return removal{}, false
+		return service.Removal{}, false
 	}
 	kept := l.last[i]
 	l.last = slices.Delete(l.last, i, i+1)
-	return kept.removal, true
+	return kept.Removal, true
 }

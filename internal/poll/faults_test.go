@@ -151,7 +151,7 @@ func (w *world) step(project string) {
 		w.stop()
 		w.start()
 	case 12:
-		_ = w.svc.RemoveProject(context.Background(), project) // may be removed already
+		_, _ = w.svc.RemoveProject(context.Background(), project) // may be removed already
 	case 13:
 		w.register(project)
 	}

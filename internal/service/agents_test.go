@@ -278,7 +278,7 @@ func TestHeldHeartbeat(t *testing.T) {
 		}
 	}
 	removeProject := func(y *yardMaster, _ string) {
-		if err := y.RemoveProject(context.Background(), "alpha"); err != nil {
+		if _, err := y.RemoveProject(context.Background(), "alpha"); err != nil {
 			y.t.Fatal(err)
 		}
 	}
@@ -556,7 +556,7 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 			name := fmt.Sprint("p", n%3)
 			y.project(name, "http://p")
 			if n%2 == 0 {
-				_ = y.RemoveProject(ctx, name)
+				_, _ = y.RemoveProject(ctx, name)
 			}
 		}
 	})

@@ -230,17 +230,31 @@ func (m *member) assign(project string) {
 	m.changed = make(chan struct{})
 }
 
-// unassign takes every agent off a project that is being removed, in memory; the store did so with the project.
-func (f *fleet) unassign(project string) {
+// unassign takes every agent off a project that is being removed, in memory; the store did so with the project. It
+// returns their ids.
+func (f *fleet) unassign(project string) []string {
 	f.change.Lock()
 	defer f.change.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, m := range f.byID {
+	var ids []string
+	for id, m := range f.byID {
 		if m.record.AssignedProject == project {
 			m.assign("")
+			ids = append(ids, id)
 		}
 	}
+	return ids
+}
+
+// unassigned returns those of these ids whose agents have an identity and are assigned to no project.
+func (f *fleet) unassigned(ids []string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		m := f.byID[id]
+		return m == nil || m.record.AssignedProject != ""
+	})
 }
 
 func (f *fleet) label(m *member, label string) {

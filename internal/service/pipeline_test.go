@@ -246,7 +246,7 @@ func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSeen(t, s, 250*time.Millisecond, "unreachable: no answer yet", "fresh [1]")
-		if err := s.RemoveProject(t.Context(), "p0001"); err != nil {
+		if _, err := s.RemoveProject(t.Context(), "p0001"); err != nil {
 			t.Fatal(err)
 		}
 		if seen, _ := look(t, s); len(seen) != 1 {

@@ -13,6 +13,7 @@ import (
 type projectStore interface {
 	Registry(ctx context.Context) (active string, projects []yard.Project, err error)
 	AddProjects(ctx context.Context, active string, projects ...yard.Project) error
+	RestoreProject(ctx context.Context, active string, p yard.Project, agents []string) error
 	UpdateProject(ctx context.Context, p yard.Project) error
 	RemoveProject(ctx context.Context, name string) error
 	SetActive(ctx context.Context, name string) error
@@ -109,28 +110,6 @@ func (s *Service) SeedProjects(ctx context.Context, projects []yard.Project) err
 		return err
 	}
 	s.registry.publish(yard.Registry{Active: active, Projects: seeds})
-	return nil
-}
-
-// RemoveProject removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
-// It returns NotFound.
-func (s *Service) RemoveProject(ctx context.Context, name string) error {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
-	next := *s.Registry()
-	i, found := next.Index(name)
-	if !found {
-		return unknownProject(name)
-	}
-	if err := s.store.RemoveProject(ctx, name); err != nil {
-		return err
-	}
-	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
-	if next.Active == name {
-		next.Active = ""
-	}
-	s.registry.publish(next)
-	s.fleet.unassign(name)
 	return nil
 }
 

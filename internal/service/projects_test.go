@@ -49,7 +49,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 		func() error { _, err := s.UpdateProject(ctx, "Zulu", "http://z", &none); return err },
 		func() error { _, err := s.EnsureProject(ctx, " alpha ", "http://a2", nil); return err },
 		func() error { _, err := s.EnsureProject(ctx, "new", "http://n", nil); return err },
-		func() error { return s.RemoveProject(ctx, "Ähre/50%") },
+		func() error { _, err := s.RemoveProject(ctx, "Ähre/50%"); return err },
 	}
 	for i, step := range steps {
 		if err := step(); err != nil {
@@ -66,7 +66,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 	if got := names(s.Registry()); got != want {
 		t.Errorf("registry after a restart:\n got %s\nwant %s", got, want)
 	}
-	if err := s.RemoveProject(ctx, "beta"); err != nil {
+	if _, err := s.RemoveProject(ctx, "beta"); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Registry().Active; got != "" {
@@ -94,7 +94,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		"update of unknown":    {func() error { _, err := s.UpdateProject(ctx, "b", "http://b", nil); return err }, yard.NotFound, "project 'b' does not exist"},
 		"update to bad url":    {func() error { _, err := s.UpdateProject(ctx, "alpha", "", nil); return err }, yard.Invalid, "url: "},
 		"switch to unknown":    {func() error { return s.Switch(ctx, "b") }, yard.NotFound, "project 'b' does not exist"},
-		"removal of unknown":   {func() error { return s.RemoveProject(ctx, "") }, yard.NotFound, "project '' does not exist"},
+		"removal of unknown":   {func() error { _, err := s.RemoveProject(ctx, ""); return err }, yard.NotFound, "project '' does not exist"},
 		"ensure with bad name": {func() error { _, err := s.EnsureProject(ctx, "..", "http://b", nil); return err }, yard.Invalid, "name: "},
 	} {
 		err := test.change()
@@ -141,7 +141,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 		func() error { _, err := s.AddProject(t.Context(), "a", "http://a", nil); return err },
 		func() error { return s.Switch(t.Context(), "a") },
 		func() error { _, err := s.UpdateProject(t.Context(), "a", "http://b", nil); return err },
-		func() error { return s.RemoveProject(t.Context(), "a") },
+		func() error { _, err := s.RemoveProject(t.Context(), "a"); return err },
 	} {
 		changed, version := s.RegistryChanged(), s.Registry().Version
 		if err := change(); err != nil {
@@ -189,7 +189,7 @@ func TestNothingIsShownThatWasNotStored(t *testing.T) {
 	if _, err := s.AddProject(t.Context(), "b", "http://b", nil); yard.CodeOf(err) != yard.Internal {
 		t.Errorf("add: %v", err)
 	}
-	if err := s.RemoveProject(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
+	if _, err := s.RemoveProject(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
 		t.Errorf("remove: %v", err)
 	}
 	if err := s.Switch(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {

@@ -69,8 +69,10 @@ func (db *DB) SaveBeats(ctx context.Context, beats []yard.AgentBeat) error {
 
 // AssignAgent stores an agent's project, "" for none. It returns NotFound when there is no such agent.
 func (db *DB) AssignAgent(ctx context.Context, id, project string) error {
-	return db.changeOne(ctx, "UPDATE agents SET assigned_project = $2 WHERE id = $1", id, project)
+	return db.changeOne(ctx, assignAgent, id, project)
 }
+
+const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
 
 // LabelAgent stores an agent's label. It returns NotFound when there is no such agent.
 func (db *DB) LabelAgent(ctx context.Context, id, label string) error {

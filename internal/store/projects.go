@@ -42,19 +42,37 @@ func (db *DB) Registry(ctx context.Context) (active string, projects []yard.Proj
 // AddProjects stores new projects, all or none, and when active is not "" makes it the active one.
 // It returns Conflict when one of the names exists.
 func (db *DB) AddProjects(ctx context.Context, active string, projects ...yard.Project) error {
+	return db.tx(ctx, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
+}
+
+// RestoreProject stores a new project as AddProjects does and assigns these agents to it, all or nothing. Agents that are
+// gone are passed over. It returns Conflict when the name exists.
+func (db *DB) RestoreProject(ctx context.Context, active string, p yard.Project, agents []string) error {
 	return db.tx(ctx, func(tx *sql.Tx) error {
-		for _, p := range projects {
-			_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL, p.Token.Reveal())
-			if err != nil {
+		if err := addProjects(ctx, tx, active, p); err != nil {
+			return err
+		}
+		for _, id := range agents {
+			if _, err := tx.ExecContext(ctx, assignAgent, id, p.Name); err != nil {
 				return err
 			}
 		}
-		if active == "" {
-			return nil
-		}
-		_, err := tx.ExecContext(ctx, setActive, activeKey, active)
-		return err
+		return nil
 	})
+}
+
+func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...yard.Project) error {
+	for _, p := range projects {
+		_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL, p.Token.Reveal())
+		if err != nil {
+			return err
+		}
+	}
+	if active == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, setActive, activeKey, active)
+	return err
 }
 
 // UpdateProject stores a project's url and token. It returns NotFound when there is none of that name.
