@@ -94,8 +94,7 @@ func eventState(e yard.Event) (Signal, string) {
 
 // attentionSignal is stop for what stands still, caution for the rest.
 func attentionSignal(kind yard.AttentionKind) Signal {
-	switch kind {
-	case yard.AttentionUnreachable, yard.AttentionBlocked, yard.AttentionBot:
+	if kind.Stops() {
 		return SignalStop
 	}
 	return SignalCaution

@@ -26,6 +26,7 @@ type Gateway interface {
 	Registry() *yard.Registry
 	Switch(ctx context.Context, name string) error
 	Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Registry, []yard.ProjectPipeline)
+	Attention(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error)
 	Agents() []yard.Agent
 	AssignAgent(ctx context.Context, id string, project *string) (yard.Agent, error)
 }

@@ -24,8 +24,10 @@ func TestCommands(t *testing.T) {
 		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and I understand:"},
 		{"silence", said(""), ""},
 		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +
-			"■ alpha blocked 12_pay Pay: waiting: <API> key\n■ beta two is unreachable: connection refused"},
-		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 0\n■ beta two: unreachable, connection refused"},
+			"■ project beta two is unreachable: connection refused\n■ alpha blocked 12_pay Pay: waiting: <API> key\n" +
+			"▲ agent builder 4 is lost, assigned to alpha\n▲ alpha stuck in QA 9_search\n" +
+			"▲ events of alpha are missing: 3 were dropped before they could be read"},
+		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 1, Done 0\n■ beta two: unreachable, connection refused"},
 		{"agents", said("agents"), "3 agents\nbuilder 1 a1 idle, unassigned\ntwin a2 running, unassigned\ntwin a3 running, unassigned"},
 		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 alpha s1 Story 1 Current → QA"},
 

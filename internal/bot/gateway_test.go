@@ -112,10 +112,20 @@ func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*yard.Registry,
 	reason := "waiting: <API> key"
 	return g.Registry(), []yard.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
-			{Name: "2_current", Items: []yard.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}}, {Name: "3_qa"},
+			{Name: "2_current", Items: []yard.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}},
+			{Name: "3_qa", Items: []yard.Item{{StoryID: "9_search", SinceMS: yard.Millis(time.Now().Add(-25 * time.Hour))}}}, {Name: "5_done"},
 		}},
 		{Project: "beta two", Error: "connection refused"},
 	}
+}
+
+// Attention is more than what is wrong in pipelines.
+func (g *fakeGateway) Attention(_ context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error) {
+	found := append(yard.FindAttention(pipelines, time.Now()),
+		yard.Attention{Kind: yard.AttentionAgentLost, Agent: "builder 4", Project: "alpha"},
+		yard.Attention{Kind: yard.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
+	yard.SortAttention(found)
+	return found, nil
 }
 
 func (g *fakeGateway) Agents() []yard.Agent {

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,19 +16,19 @@ const pipelineAge = 2 * time.Second
 // status says how many of everything there are, and what needs somebody.
 func (c *commands) status(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines(ctx, pipelineAge)
-	var attention []Line
+	attention, err := c.gateway.Attention(ctx, pipelines)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
 	reachable := 0
 	for _, p := range pipelines {
-		if !p.Reachable {
-			attention = append(attention, Line{Plain("■ "), Bold(short(p.Project, maxName)), Plain(" is unreachable: " + short(p.Error, maxReason))})
-			continue
+		if p.Reachable {
+			reachable++
 		}
-		reachable++
-		attention = append(attention, troubles(p)...)
 	}
 	active := Line{Plain("No project is active.")}
 	if registry.Active != "" {
-		active = Line{Plain("Active project: "), Bold(registry.Active)}
+		active = Line{Plain("Active project: "), Bold(short(registry.Active, maxName))}
 	}
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
 		plural(int64(len(pipelines)), "project", "projects"), reachable,
@@ -35,30 +36,33 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	if len(attention) == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
-	if len(attention) > maxLines {
-		rest := Line{Plain(fmt.Sprintf("and %d more", len(attention)-maxLines))}
-		attention = append(attention[:maxLines:maxLines], rest)
+	for i, a := range attention {
+		if i == maxLines {
+			m = append(m, Line{Plain(fmt.Sprintf("and %d more", len(attention)-i))})
+			break
+		}
+		m = append(m, attentionLine(a))
 	}
-	return append(m, attention...)
+	return m
 }
 
-// troubles are the blocked stories and failed merges of one project.
-func troubles(p yard.ProjectPipeline) []Line {
-	var lines []Line
-	for _, stage := range p.Stages {
-		for _, item := range stage.Items {
-			d := yard.EventDetails{StoryID: item.StoryID, StoryName: item.StoryName}
-			if item.Blocked != nil {
-				d.Reason = *item.Blocked
-				lines = append(lines, append(append(Line{Plain("■ "), Bold(short(p.Project, maxName)), Plain(" blocked ")}, story(d)...), reason(d)...))
-			}
-			if item.MergeFailure != nil {
-				d.Reason = *item.MergeFailure
-				lines = append(lines, append(append(Line{Plain("▲ "), Bold(short(p.Project, maxName)), Plain(" merge failed ")}, story(d)...), reason(d)...))
-			}
-		}
+func attentionLine(a yard.Attention) Line {
+	sign := "▲ "
+	if a.Kind.Stops() {
+		sign = "■ "
 	}
-	return lines
+	if a.Story == nil {
+		return Line{Plain(sign + short(a.Text(), 2*maxName+maxReason))}
+	}
+	words := " stuck in " + stageTitle(a.Stage) + " "
+	switch a.Kind {
+	case yard.AttentionBlocked:
+		words = " blocked "
+	case yard.AttentionMerge:
+		words = " merge failed "
+	}
+	d := yard.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
+	return slices.Concat(Line{Plain(sign), Bold(short(a.Project, maxName)), Plain(words)}, story(d), reason(d))
 }
 
 // projects lists every project with the number of stories in each stage.

@@ -84,6 +84,11 @@ var attentionOrder = []AttentionKind{
 	AttentionUnreachable, AttentionBlocked, AttentionMerge, AttentionBot, AttentionSignIn, AttentionAgentLost, AttentionStuck, AttentionFeedGap,
 }
 
+// Stops reports whether something stands still; other kinds ask for caution.
+func (k AttentionKind) Stops() bool {
+	return k == AttentionUnreachable || k == AttentionBlocked || k == AttentionBot
+}
+
 func (k AttentionKind) rank() int { return slices.Index(attentionOrder, k) }
 
 // Text says what is wrong, in words and in one line.
