@@ -25,7 +25,8 @@ func upCommand() *cobra.Command {
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
 			"under the directory's name (for …/.huskies/work and …/work that of the repository above). Without DIR and with no project\n" +
-			"registered, a sample board is served. With --agent a build agent runs along, which runs CMD where it is assigned.",
+			"registered, a sample board is served. With --agent a build agent runs along, which runs CMD where it is assigned. Callers of\n" +
+			"the project servers, of which the gateway is one, need the token in SWITCHYARD_PROJECT_TOKEN, if that is set.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -45,11 +46,15 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			token, err := config.ProjectToken(os.Getenv)
+			if err != nil {
+				return err
+			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
 				return err
 			}
-			err = g.addBoards(cmd.Context(), boards, cmd.OutOrStdout())
+			err = g.addBoards(cmd.Context(), boards, token, cmd.OutOrStdout())
 			if err == nil && agent != "" {
 				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
 			} else if err == nil {
@@ -136,10 +141,10 @@ func boardName(dir string) string {
 	return filepath.Base(above)
 }
 
-// addBoards gives each board a project server of its own and registers it; the first becomes the active project where none
+// addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active project where none
 // is. The sample board is among them while it is registered, and also where nothing is, if there are no others; out says
 // where it is.
-func (g *gateway) addBoards(ctx context.Context, boards []workBoard, out io.Writer) error {
+func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token yard.Secret, out io.Writer) error {
 	registry := g.service.Registry()
 	_, registered := registry.Find(sampleName)
 	taken := slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName })
@@ -156,7 +161,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, out io.Writ
 		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
 	}
 	for _, b := range boards {
-		if err := g.addBoard(ctx, b); err != nil {
+		if err := g.addBoard(ctx, b, token); err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
 	}
@@ -166,8 +171,8 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, out io.Writ
 	return nil
 }
 
-func (g *gateway) addBoard(ctx context.Context, b workBoard) error {
-	server, err := openProject(&config.Project{Name: b.name, Work: b.dir}, g.log)
+func (g *gateway) addBoard(ctx context.Context, b workBoard, token yard.Secret) error {
+	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token}, g.log)
 	if err != nil {
 		return err
 	}
@@ -177,7 +182,7 @@ func (g *gateway) addBoard(ctx context.Context, b workBoard) error {
 		return err
 	}
 	g.closers = append(g.closers, func() error { closeAll(listeners); return nil })
-	if _, err := g.service.EnsureProject(ctx, b.name, baseURL(address, listeners), nil); err != nil {
+	if _, err := g.service.EnsureProject(ctx, b.name, baseURL(address, listeners), &token); err != nil {
 		return err
 	}
 	g.loops = append(g.loops, loop{"project server of " + b.name, func(ctx context.Context) error { return server.run(ctx, listeners) }})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +121,41 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 		t.Errorf("after a restart: active %s, projects %v", active, again)
 	}
 	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
+}
+
+// TestUpServesItsProjectsToWhoHasTheToken: none is needed where the environment has none, also after a start that had one.
+func TestUpServesItsProjectsToWhoHasTheToken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
+	for _, token := range []string{"", "s3cret", "other", ""} {
+		cmd := switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "DIR/alpha")
+		cmd.Env = append(cmd.Env, "SWITCHYARD_PROJECT_TOKEN="+token)
+		p := start(t, cmd)
+		p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`)
+		_, urls := p.registry(t)
+		for bearer, want := range map[string]int{"": 401, "wrong": 401, token: 200} {
+			if token == "" {
+				want = 200
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, urls["alpha"]+"/api/events", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bearer != "" {
+				request.Header.Set("Authorization", "Bearer "+bearer)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != want {
+				t.Errorf("token %q: %d for %q, want %d", token, response.StatusCode, bearer, want)
+			}
+		}
+		p.stop(t, syscall.SIGTERM)
+	}
 }
 
 func TestUpRefusesWhatCannotBeServed(t *testing.T) {

@@ -31,6 +31,18 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.StringArray("allow-host", nil, "answer to host name `H`, too (repeatable)")
 }
 
+// ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
+func ProjectToken(getenv func(string) string) (yard.Secret, error) {
+	return token(given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
+}
+
+func token(g given) (yard.Secret, error) {
+	if strings.ContainsFunc(g.values[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", g.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
+	}
+	return yard.Secret(g.values[0]), nil
+}
+
 // LoadProject reads the configuration of flags (AddProjectFlags was applied to them) and the environment.
 // An error is one line that names the flag (and is a FlagError then) or the variable.
 func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
@@ -50,16 +62,16 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
 	}
-	given := given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}}
-	if flags.Changed("token") {
-		given.source, given.values = "--token", []string{text("token")}
-		if text("token") == "" {
-			return nil, given.fail(errEmpty)
-		}
+	var err error
+	if !flags.Changed("token") {
+		c.Token, err = ProjectToken(getenv)
+	} else if given := (given{"--token", []string{text("token")}}); text("token") == "" {
+		err = given.fail(errEmpty)
+	} else {
+		c.Token, err = token(given)
 	}
-	c.Token = yard.Secret(given.values[0])
-	if strings.ContainsFunc(given.values[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, given.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
+	if err != nil {
+		return nil, err
 	}
 	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
 		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set a --token, or --allow-unauthenticated", c.Listen)}
