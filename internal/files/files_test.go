@@ -301,16 +301,12 @@ func TestAKilledHolderFreesTheLock(t *testing.T) {
 		t.Errorf("TryLock = %v, want ErrLocked", err)
 	}
 	cmd.Process.Kill()
-	start := time.Now()
-	unlock, err := files.Lock(path)
+	cmd.Wait()
+	unlock, err := files.TryLock(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	unlock()
-	if waited := time.Since(start); waited > time.Second {
-		t.Errorf("the lock was free after %v", waited)
-	}
-	cmd.Wait()
 }
 
 func TestLockedWritersLoseNothing(t *testing.T) {
@@ -331,7 +327,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

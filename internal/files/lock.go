@@ -61,7 +61,8 @@ func TryLock(path string) (unlock func(), err error) {
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
 	// unlock refers to f, which keeps the collector from closing it while the lock is held.
-	return func() { f.Close() }, nil
+	// It frees the lock itself: a process that is just being started may hold a copy of f until it runs its program.
+	return func() { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN); f.Close() }, nil
 }
 
 func flock(f *os.File) error {
