@@ -113,9 +113,8 @@ func TestBrowserKeys(t *testing.T) {
 	tab.Wait(`document.activeElement.id === 'filter'`)
 	tab.Keys("gp" + kb.Escape)
 	tab.Wait(`document.activeElement.id !== 'filter'`)
-	for keys, heading := range map[string]string{"gp": "Projects", "ge": "Events", "go": "Overview"} {
-		tab.Keys(keys)
-		tab.Find("heading", heading)
+	for _, to := range [][2]string{{"gp", "Projects"}, {"ge", "Events"}, {"go", "Overview"}} {
+		tab.KeysTo(to[0], to[1])
 	}
 	tab.Keys("?")
 	tab.Wait(`document.querySelector('#keys:popover-open')`)

@@ -46,8 +46,7 @@ func TestTabReachesEverything(t *testing.T) {
 		}
 	}
 	tab.Goto(s.url + "/")
-	tab.Keys("gb")
-	tab.Find("heading", "Bot configuration")
+	tab.KeysTo("gb", "Bot configuration")
 }
 
 // press focuses a thing and presses a key on it.
@@ -79,8 +78,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	press(tab, tab.Find("button", "Dark"), " ")
 	tab.Wait(`document.documentElement.dataset.theme === 'dark'`)
 
-	tab.Keys("gp")
-	tab.Find("heading", "Projects")
+	tab.KeysTo("gp", "Projects")
 	press(tab, tab.All("button", "Remove")[1], kb.Enter) // asks first, with Cancel in focus
 	tab.Find("heading", "Remove beta?")
 	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
@@ -97,8 +95,8 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999" + kb.Enter)
 	tab.WaitText("The settings are saved.")
 
-	tab.Keys(kb.Escape + "ga") // a field that is typed in is left first
-	tab.Find("heading", "Agents")
+	tab.Keys(kb.Escape) // a field that is typed in is left first
+	tab.KeysTo("ga", "Agents")
 	press(tab, tab.Find("combobox", "Project of builder-1"), "b")
 	tab.WaitText("builder-1 is assigned to beta.")
 	s.wantAssigned(agent, "beta")
@@ -116,8 +114,8 @@ func TestActionsByKeyboard(t *testing.T) {
 
 	tab.Keys(kb.Escape + "?")
 	tab.Wait(`document.querySelector('#keys:popover-open')`)
-	tab.Keys(kb.Escape + "go")
-	tab.Find("heading", "Overview")
+	tab.Keys(kb.Escape)
+	tab.KeysTo("go", "Overview")
 }
 
 func TestFocusStaysWhileThePageChanges(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 
 const (
 	// patience is how long a page has to become as it should. It only passes whole where a test fails.
-	patience = 30 * time.Second
+	patience = 90 * time.Second
 	// answerTime is how long the browser has for one question of many: one asked between two pages may get no answer.
-	answerTime = 3 * time.Second
+	answerTime = 5 * time.Second
 )
 
 // Tab is a browser tab of a browser of its own. What cannot be done fails the test.
@@ -37,8 +37,13 @@ type Tab struct {
 // Open starts a browser and returns its tab, 1280 by 800. Both end with the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
+	directory, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) }) // helpers of the browser that outlive it may still write there
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(executable(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(executable(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory), chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -149,11 +154,11 @@ func Eval[T any](t *Tab, expression string) T {
 	return value
 }
 
-// Wait waits until a JavaScript expression is true.
+// Wait waits until a JavaScript expression is true in a page that is loaded whole, its scripts included.
 func (t *Tab) Wait(expression string) {
 	t.Helper()
 	t.until(expression, func(ctx context.Context) (bool, error) {
-		return chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete' && Boolean("+expression+")"))
 	})
 }
 
@@ -206,13 +211,15 @@ func (t *Tab) All(role, name string) []Thing {
 	return things
 }
 
-// Find waits for the first thing on the page that has this role and accessible name.
+// Find waits for the first thing that has this role and accessible name on a page that is loaded whole, its scripts included.
 func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
 	t.until(role+" "+name, func(ctx context.Context) (_ bool, err error) {
-		things, err = t.query(ctx, role, name)
-		return len(things) > 0, err
+		if things, err = t.query(ctx, role, name); len(things) == 0 || err != nil {
+			return false, err
+		}
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete'"))
 	})
 	return things[0]
 }
@@ -303,6 +310,24 @@ func (g Thing) Text() string {
 func (t *Tab) Keys(text string) {
 	t.Helper()
 	t.do(chromedp.KeyEvent(text))
+}
+
+// KeysTo types keys that lead to the page with this heading, again where nothing comes of it: those that belong together
+// may be too far apart when the machine is busy.
+func (t *Tab) KeysTo(keys, heading string) {
+	t.Helper()
+	var typed time.Time
+	t.until("heading "+heading+" after "+keys, func(ctx context.Context) (bool, error) {
+		if things, err := t.query(ctx, "heading", heading); len(things) > 0 || err != nil {
+			return len(things) > 0, err
+		}
+		if time.Since(typed) < answerTime {
+			return false, nil
+		}
+		typed = time.Now()
+		return false, chromedp.Do(ctx, chromedp.KeyEvent(keys))
+	})
+	t.Find("heading", heading)
 }
 
 // Screenshot writes the whole page as a PNG file.
