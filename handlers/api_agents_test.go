@@ -50,7 +50,10 @@ func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway 
 	drain := handlers.NewDrain(t.Context())
 	g.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
 	g.Start()
-	t.Cleanup(g.Server.Close)
+	t.Cleanup(func() {
+		drain.Wait(context.Background()) // parked connections go back to the server, which must not have been closed
+		g.Close()
+	})
 	return g
 }
 
@@ -291,7 +294,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 	if text := <-answer; !strings.Contains(text, `"assigned_project":"alpha","project_url":"http://127.0.0.1:3001"`) {
 		t.Errorf("the answer is %s", text)
 	}
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 10*time.Second { // the heartbeat is held for 14
 		t.Errorf("the assignment took %v", took)
 	}
 }
@@ -301,7 +304,7 @@ func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.After(10 * time.Second); !happened(); {
+	for deadline := time.After(time.Minute); !happened(); {
 		select {
 		case <-poll.C:
 		case <-deadline:

@@ -321,7 +321,7 @@ func TestStreamEndsWithTheServer(t *testing.T) {
 
 func TestHeadOfTheStreamIsAnsweredAtOnce(t *testing.T) {
 	g := startEventGateway(t)
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	response, err := client.Head(g.url + "/api/gateway/events/stream")
 	if err != nil || response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("%v, %v", response, err)

@@ -21,11 +21,11 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.After(20 * time.Second); !happened(); {
+	for deadline := time.After(time.Minute); !happened(); {
 		select {
 		case <-poll.C:
 		case <-deadline:
-			t.Fatalf("did not happen within 20 s: %s", what)
+			t.Fatalf("did not happen within a minute: %s", what)
 		}
 	}
 }
@@ -33,14 +33,15 @@ func eventually(t *testing.T, what string, happened func() bool) {
 // site is a gateway with the projects alpha and beta, and a directory for the agents of a test.
 type site struct {
 	*process
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	args []string // of the gateway
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir()}
-	s.process = start(t, switchyard(t, s.dir, "gateway", "--listen", "localhost:0", "--data", "DIR/data"))
+	s := &site{t: t, dir: t.TempDir(), args: append([]string{"gateway", "--listen", freeAddress(t), "--data", "DIR/data"}, flags...)}
+	s.again()
 	for _, name := range []string{"alpha", "beta"} {
 		if status, text := s.do(t, "POST", "/api/gateway/projects", fmt.Sprintf(`{"name":%q,"url":"http://127.0.0.1:9/%s"}`, name, name)); status != 200 {
 			t.Fatalf("adding %s: %d %s", name, status, text)
@@ -49,11 +50,10 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// again starts the gateway on the port and the data that it had.
+// again starts the gateway, on the port and with the data that it has had.
 func (s *site) again() {
 	s.t.Helper()
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
-	s.process = start(s.t, switchyard(s.t, s.dir, "gateway", "--listen", "localhost:"+port, "--data", "DIR/data"))
+	s.process = start(s.t, switchyard(s.t, s.dir, s.args...))
 }
 
 func (s *site) token() string {
@@ -176,7 +176,7 @@ func TestAgentProgram(t *testing.T) {
 	began := time.Now()
 	s.assign(agent.ID, "alpha")
 	first := s.job(1)
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 10*time.Second { // the heartbeat is held for 15
 		t.Errorf("the assignment took %v", took)
 	}
 	if first.project != "alpha" || first.url != "http://127.0.0.1:9/alpha" || first.agent != agent.ID || first.token != "none" {
@@ -248,7 +248,7 @@ func TestAgentProgram(t *testing.T) {
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(15 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the removed agent goes on")
 	}
 	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "its identity is gone") || again.runs() {
@@ -370,7 +370,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 
 // TestATokenIsSpentOnceWhateverDies: the gateway is killed right after it has answered a redemption.
 func TestATokenIsSpentOnceWhateverDies(t *testing.T) {
-	s := newSite(t)
+	s := newSite(t, "--agent-timeout", "10m")
 	for range 5 {
 		body := fmt.Sprintf(`{"token":%q}`, s.token())
 		status, text := s.do(t, "POST", "/gateway/agents", body)
@@ -391,7 +391,7 @@ func TestATokenIsSpentOnceWhateverDies(t *testing.T) {
 // exitOf runs a command that ends soon.
 func exitOf(t *testing.T, cmd *exec.Cmd) (status int, says string) {
 	t.Helper()
-	timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out, _ := cmd.CombinedOutput()
 	return cmd.ProcessState.ExitCode(), string(out)

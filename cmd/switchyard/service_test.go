@@ -21,7 +21,7 @@ func TestAServiceManagerIsToldWhenTheGatewayServes(t *testing.T) {
 	cmd := switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket)
 	p := start(t, cmd)
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	message := make([]byte, 64)
 	n, err := conn.Read(message)
 	if err != nil || string(message[:n]) != "READY=1\n" {

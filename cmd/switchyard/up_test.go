@@ -67,7 +67,7 @@ func (p *process) eventually(t *testing.T, path string, texts ...string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		_, answer := p.do(t, "GET", path, "")
 		missing := ""
@@ -112,8 +112,8 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 	// What was registered otherwise, and what is active, stays.
 	p.do(t, "POST", "/api/gateway/projects", `{"name":"far","url":"http://192.0.2.1:1"}`)
 	p.do(t, "POST", "/api/gateway/switch", `{"project":"alpha"}`)
-	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 5*time.Second {
-		t.Errorf("ended with %d after %v, want 0 at once; %s", status, took, &p.stderr)
+	if status, _ := p.stop(t, syscall.SIGTERM); status != 0 || strings.Contains(p.stderr.String(), "cut off") {
+		t.Errorf("ended with %d, want 0 and nothing cut off; %s", status, &p.stderr)
 	}
 	p = up()
 	active, again := p.registry(t)

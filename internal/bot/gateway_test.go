@@ -225,7 +225,7 @@ func (p *process) current() *bot.Supervisor {
 func (p *process) save(c yard.BotConfig) {
 	p.t.Helper()
 	p.gateway.configure(c, nil)
-	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	if err := p.supervisor.Restart(ctx); err != nil {
 		p.t.Fatalf("restart: %v", err)
@@ -249,7 +249,7 @@ func (p *process) waitState(state yard.BotState, text string) yard.BotStatus {
 // eventually waits until check has no complaint any more.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

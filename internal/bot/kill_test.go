@@ -87,7 +87,7 @@ func (e *executioner) through(h http.Handler) http.Handler {
 
 // within waits for a condition like eventually, in goroutines of a test.
 func within(t *testing.T, check func() string) bool {
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

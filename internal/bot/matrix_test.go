@@ -217,8 +217,6 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 	t.Cleanup(html.Close)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(502) }))
 	t.Cleanup(broken.Close)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	referring := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/.well-known/matrix/client" {
 			http.NotFound(w, r)
@@ -239,7 +237,7 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		{"wrong password", func(c *yard.BotConfig) { c.Password = ptr(yard.Secret("canary-wrong")) }, yard.BotFailed, "Check Bot username and Password"},
 		{"no address", func(c *yard.BotConfig) { c.Homeserver = ptr("ftp://x") }, yard.BotFailed, "must be like https://"},
 		{"unknown homeserver", func(c *yard.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, yard.BotFailed, "there is no such host"},
-		{"refusing homeserver", func(c *yard.BotConfig) { c.Homeserver = &gone.URL }, yard.BotFailed, "refused"},
+		{"refusing homeserver", func(c *yard.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, yard.BotFailed, "refused"},
 		{"another server", func(c *yard.BotConfig) { c.Homeserver = &html.URL }, yard.BotFailed, "is no Matrix homeserver"},
 		{"broken homeserver", func(c *yard.BotConfig) { c.Homeserver = &broken.URL }, yard.BotFailed, "status 502"},
 		{"referred homeserver, nobody may invite", func(c *yard.BotConfig) { c.Homeserver = &referring.URL }, yard.BotConnected, "bot.operators"},

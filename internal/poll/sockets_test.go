@@ -92,7 +92,7 @@ func (g *realGateway) register(t testing.TB, name, url string) {
 // next waits for n more events of a project after an id and returns their stamps.
 func (g *realGateway) next(t testing.TB, project string, after int64, n int) (stamps []int64, last int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for len(stamps) < n {
 		events, err := g.WaitEvents(ctx, yard.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
@@ -108,7 +108,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 
 func waitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

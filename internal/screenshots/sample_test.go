@@ -222,7 +222,7 @@ func (y *yardSample) live() {
 			}
 		}
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for y.lastEvent() < before+moved {
 		if time.Now().After(deadline) {
 			y.Fatalf("of %d moves not all have come", moved)

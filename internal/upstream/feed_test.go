@@ -21,9 +21,14 @@ import (
 // askFeed asks a project server made of handler.
 func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (yard.FeedAnswer, error) {
 	t.Helper()
+	return askFeedWithin(t, time.Minute, handler, since, wait)
+}
+
+func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	client := upstream.NewClient(3 * time.Second)
+	client := upstream.NewClient(timeout)
 	t.Cleanup(client.Close)
 	return client.Feed(context.Background(), yard.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, since, wait)
 }
@@ -155,7 +160,11 @@ func TestAnswersThatAreNoFeedAreErrorsInWords(t *testing.T) {
 		}, "too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answer, err := askFeed(t, c.handler, 0, 0)
+			limit := time.Minute
+			if c.want == "timed out" {
+				limit = time.Second
+			}
+			answer, err := askFeedWithin(t, limit, c.handler, 0, 0)
 			if yard.CodeOf(err) != yard.BadGateway || !strings.Contains(yard.MessageOf(err), c.want) {
 				t.Errorf("error %q (%s), want one with %q", yard.MessageOf(err), yard.CodeOf(err), c.want)
 			}
@@ -167,12 +176,13 @@ func TestAnswersThatAreNoFeedAreErrorsInWords(t *testing.T) {
 }
 
 func TestHeldAnswerMayTakeTheWaitLonger(t *testing.T) {
-	answer, err := askFeed(t, func(w http.ResponseWriter, r *http.Request) {
-		timer := time.NewTimer(600 * time.Millisecond) // more than the client's time-out
+	const timeout = 100 * time.Millisecond
+	answer, err := askFeedWithin(t, timeout, func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(6 * timeout)
 		defer timer.Stop()
 		<-timer.C
 		fmt.Fprint(w, `[]`)
-	}, 0, 20*time.Second)
+	}, 0, time.Minute)
 	if err != nil || answer.Received != 0 {
 		t.Errorf("answer %+v, %v", answer, err)
 	}
