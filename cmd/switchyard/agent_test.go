@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -305,6 +306,29 @@ func TestAgentCommandLine(t *testing.T) {
 		if status, says := exitOf(t, cmd); status != c.status || !strings.Contains(says, c.says) {
 			t.Errorf("agent %s: status %d, %s; want %d, %s", c.args, status, says, c.status, c.says)
 		}
+	}
+}
+
+// TestUpEndsWithinTenSeconds: whatever an agent's command and a client do.
+func TestUpEndsWithinTenSeconds(t *testing.T) {
+	t.Parallel()
+	s := &site{t: t, dir: t.TempDir()}
+	s.process = start(t, switchyard(t, s.dir, "up", "--listen", "localhost:0", "--data", "DIR/data", "--agent", "local", "--",
+		"sh", "-c", "trap '' TERM\n"+builder, "DIR/work"))
+	agent := s.wait("joined", func(a yard.Agent) bool { return a.Label == "local" })
+	s.assign(agent.ID, sampleName)
+	job := s.job(1)
+	slow, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	fmt.Fprint(slow, "POST /api/gateway/switch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took < 6*time.Second || took > 10*time.Second || job.runs() {
+		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, job.runs(), &s.stderr)
+	}
+	if strings.Contains(s.stderr.String(), "could not be told") {
+		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 }
 

@@ -98,8 +98,22 @@ func baseURL(address string, listeners []net.Listener) string {
 	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
 }
 
+// toldLater is why a context ended that ended after the process was told to end.
+type toldLater struct{ told time.Time }
+
+func (t toldLater) Error() string { return "told to end at " + t.told.String() }
+
+// toldAt is when the process was told to end, given a context that has ended now for that.
+func toldAt(ctx context.Context) time.Time {
+	var later toldLater
+	if errors.As(context.Cause(ctx), &later) {
+		return later.told
+	}
+	return time.Now()
+}
+
 // serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
-// for news, and returns when the others have ended, or after drainLimit.
+// for news, and returns when the others have ended, or after drainLimit from when the process was told to end.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
 	drain := handlers.NewDrain(ctx)
 	server := &http.Server{
@@ -120,7 +134,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		return err
 	case <-ctx.Done():
 	}
-	limit, cancel := context.WithTimeout(context.Background(), drainLimit)
+	limit, cancel := context.WithDeadline(context.Background(), toldAt(ctx).Add(drainLimit))
 	defer cancel()
 	if err := server.Shutdown(limit); err != nil {
 		log.Warn("some requests did not end in time and were cut off")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,9 @@ func upCommand() *cobra.Command {
 func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	serving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	told := make(chan time.Time, 1)
+	context.AfterFunc(ctx, func() { told <- time.Now() })
 	options := agentrun.Options{
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
@@ -92,8 +95,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 			}
 			return nil
 		})
-		<-ctx.Done()
-		stop()
+		stop(toldLater{<-told})
 	})
 	err := g.run(serving, out)
 	cancel()

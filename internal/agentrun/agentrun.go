@@ -45,7 +45,7 @@ const (
 	retryFirst = 2 * time.Second
 	retryMax   = time.Minute
 	// farewell bounds saying that the agent stops.
-	farewell = 5 * time.Second
+	farewell = 2 * time.Second
 )
 
 // agent is a running agent.
@@ -99,7 +99,7 @@ func Leave(ctx context.Context, o Options) error {
 	if file.who().ID == "" {
 		return fmt.Errorf("%s holds no identity: there is nothing to leave", file.path)
 	}
-	newRunner(o, file).stopLeftover()
+	newRunner(o, file).stopLeftover(ctx)
 	err = newClient(o.Gateway).leave(ctx, file.who())
 	if err != nil && !isRefusal(err, http.StatusUnauthorized) && !isRefusal(err, http.StatusNotFound) {
 		return fmt.Errorf("could not leave: %w", err)

@@ -255,6 +255,34 @@ func TestACommandThatIgnoresSIGTERMIsKilledAfterTenSeconds(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatEndsHasLessPatience: ten seconds are what its own process gets.
+func TestAnAgentThatEndsHasLessPatience(t *testing.T) {
+	t.Parallel()
+	for name, unassigned := range map[string]bool{"while the command runs": false, "while it is being stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, dir := newFakeGateway(t), t.TempDir()
+			work, told := filepath.Join(dir, "work"), filepath.Join(dir, "told")
+			stop := run(t, g, filepath.Join(dir, "state"), "sh", "-c",
+				`trap 'echo 1 > "$1"' TERM; echo $$ >> "$0"; while :; do sleep 0.1; done`, work, told)
+			g.assign("alpha")
+			eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+			if unassigned {
+				g.assign("")
+				eventually(t, "the command is told", func() bool { return len(pids(told)) == 1 })
+			}
+			began := time.Now()
+			err := stop()
+			if took := time.Since(began); err != nil || took < 6*time.Second || took > 9*time.Second || runs(pids(work)[0]) {
+				t.Errorf("it ended after %v: %v; the command runs: %v", took, err, runs(pids(work)[0]))
+			}
+			if beats := g.seen(); beats[len(beats)-1].State != "stopped" {
+				t.Errorf("the last heartbeat is %+v", beats[len(beats)-1])
+			}
+		})
+	}
+}
+
 func TestStoppedIsSaidAtTheEnd(t *testing.T) {
 	t.Parallel()
 	g, dir := newFakeGateway(t), t.TempDir()

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"context"
 	"io"
 	"time"
 )
@@ -15,7 +16,11 @@ func GroupOf(pid int) Group {
 }
 
 // StopLeftover is what an agent does with the group in its state file.
-func StopLeftover(g Group, agentID string) bool { return stopLeftover(g, agentID, time.Second) }
+func StopLeftover(g Group, agentID string) bool {
+	patience, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return stopLeftover(patience, g, agentID)
+}
 
 // PrepareOnly starts a command up to where it waits to be recorded, and lets the agent die there. It returns when
 // that has ended.

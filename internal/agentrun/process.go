@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func prepare(argv, env []string, output io.Writer) (*process, error) {
 		close(p.exited)
 	}()
 	if err != nil {
-		p.stop(0)
+		p.kill()
 		return nil, fmt.Errorf("cannot tell when the command started: %w", err)
 	}
 	return p, nil
@@ -99,10 +100,17 @@ func (p *process) begin() error {
 	return errors.Join(err, p.release.Close())
 }
 
-// stop ends the command's whole group, whatever of it is left, and returns when it is gone.
-func (p *process) stop(grace time.Duration) {
+// kill ends a command that has not begun.
+func (p *process) kill() {
+	none, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.stop(none)
+}
+
+// stop ends the command's whole group, whatever of it is left, and returns when it is gone: by force when patience ends.
+func (p *process) stop(patience context.Context) {
 	p.release.Close() // where it was not begun
-	stopGroup(p.group.PGID, grace)
+	stopGroup(patience, p.group.PGID)
 	select {
 	case <-p.drained:
 	case <-time.After(drainGrace):
@@ -110,24 +118,25 @@ func (p *process) stop(grace time.Duration) {
 	p.output.Close()
 }
 
-// stopGroup sends SIGTERM to a process group and, to what is left of it after grace, SIGKILL.
-func stopGroup(pgid int, grace time.Duration) {
+// stopGroup sends SIGTERM to a process group and, to what is left of it when patience ends, SIGKILL.
+func stopGroup(patience context.Context, pgid int) {
 	_ = syscall.Kill(-pgid, syscall.SIGTERM) // the group may be gone
-	if !groupEnds(pgid, grace) {
+	if !groupEnds(patience, pgid) {
 		_ = syscall.Kill(-pgid, syscall.SIGKILL)
-		groupEnds(pgid, killGrace)
+		killed, cancel := context.WithTimeout(context.Background(), killGrace)
+		defer cancel()
+		groupEnds(killed, pgid)
 	}
 }
 
-// groupEnds waits until no process of the group runs; false means that some still did after limit.
-func groupEnds(pgid int, limit time.Duration) bool {
+// groupEnds waits until no process of the group runs; false means that some still did when ctx ended.
+func groupEnds(ctx context.Context, pgid int) bool {
 	poll := time.NewTicker(stopPoll)
 	defer poll.Stop()
-	deadline := time.After(limit)
 	for groupRuns(pgid) {
 		select {
 		case <-poll.C:
-		case <-deadline:
+		case <-ctx.Done():
 			return false
 		}
 	}
@@ -136,11 +145,11 @@ func groupEnds(pgid int, limit time.Duration) bool {
 
 // stopLeftover ends what an agent that was killed left running, and reports whether there was anything.
 // A group that only has the same number is left alone.
-func stopLeftover(g processGroup, agentID string, grace time.Duration) bool {
+func stopLeftover(patience context.Context, g processGroup, agentID string) bool {
 	if g.PGID <= 1 || !isLeftover(g, agentID) {
 		return false
 	}
-	stopGroup(g.PGID, grace)
+	stopGroup(patience, g.PGID)
 	return true
 }
 

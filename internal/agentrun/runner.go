@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// stopGrace is how long the command has between SIGTERM and SIGKILL.
+	// stopGrace is how long the command has between SIGTERM and SIGKILL. From when the agent itself is to end it is
+	// lastGrace at most, so that a process with an agent in it ends within the 10 s that service managers give.
 	stopGrace = 10 * time.Second
+	lastGrace = 7 * time.Second
 	// A command that ends by itself is started again after restartFirst at most, then after twice as long each time up
 	// to restartMax. One that ran for restartMax begins with restartFirst again.
 	restartFirst = 2 * time.Second
@@ -32,7 +34,6 @@ type runner struct {
 	output io.Writer
 	file   *stateFile
 	log    *slog.Logger
-	grace  time.Duration
 
 	sent    chan struct{} // holds a value when want changed
 	changed chan struct{} // holds a value when state changed
@@ -46,7 +47,7 @@ type runner struct {
 
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
-		argv: o.Command, output: o.Output, file: file, log: o.Log, grace: stopGrace,
+		argv: o.Command, output: o.Output, file: file, log: o.Log,
 		env: slices.DeleteFunc(slices.Clone(o.Environment), func(line string) bool {
 			name, _, _ := strings.Cut(line, "=") // our own secrets are not the command's
 			return strings.HasPrefix(name, "SWITCHYARD_") && strings.HasSuffix(name, "_TOKEN")
@@ -97,7 +98,7 @@ func notify(c chan struct{}) {
 
 // run follows the assignment until ctx ends; when it returns, no command runs any more.
 func (r *runner) run(ctx context.Context) {
-	r.stopLeftover()
+	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
 	for ctx.Err() == nil {
 		place := r.wanted()
@@ -155,13 +156,13 @@ func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) 
 		err = p.begin()
 	}
 	if err != nil {
-		p.stop(r.grace)
+		r.stop(ctx, p)
 		return yard.AgentFailed, "cannot start: " + err.Error()
 	}
 	r.log.InfoContext(ctx, "the command runs", "project", at.project, "pid", p.group.PGID)
 	r.set(yard.AgentRunning, "")
 	r.stay(ctx, at, p.exited)
-	p.stop(r.grace)
+	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
 		r.log.ErrorContext(ctx, "the state file cannot be written", "error", err)
 	}
@@ -176,10 +177,28 @@ func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) 
 	return yard.AgentIdle, p.status
 }
 
+func (r *runner) stop(ctx context.Context, p *process) {
+	patience, done := r.patience(ctx)
+	defer done()
+	p.stop(patience)
+}
+
+// patience lasts while a command may take that is told to end now; ctx is the agent's.
+func (r *runner) patience(ctx context.Context) (patience context.Context, done func()) {
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	last := context.AfterFunc(ctx, func() {
+		supervise.Sleep(patience, lastGrace)
+		cancel()
+	})
+	return patience, func() { last(); cancel() }
+}
+
 // stopLeftover ends the command of an agent that was killed.
-func (r *runner) stopLeftover() {
+func (r *runner) stopLeftover(ctx context.Context) {
+	patience, done := r.patience(ctx)
+	defer done()
 	group := r.file.command()
-	if stopLeftover(group, r.file.who().ID, r.grace) {
+	if stopLeftover(patience, group, r.file.who().ID) {
 		r.log.Warn("ended a command that was left running", "pid", group.PGID)
 	}
 }
