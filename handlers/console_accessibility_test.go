@@ -117,6 +117,14 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/agents", "/events", "/bot-config", "/sign-in"} {
 		look(path)
 	}
+	tab.Goto(s.url + "/agents")
+	tab.Find("button", "Add agent").Click()
+	tab.WaitText("Waiting for the agent…")
+	inspect()
+	_, token, _ := strings.Cut(browsertest.Eval[string](tab, `document.getElementById('join-command').textContent`), "--token ")
+	s.redeem(token, "builder-3")
+	tab.WaitText("builder-3 joined")
+	inspect()
 	tab.Goto(s.url + "/oauth/authorize")
 	tab.Find("link", "Allow").Click()
 	tab.WaitText("Login successful")
