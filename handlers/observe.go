@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -14,10 +16,11 @@ import (
 // value that is added to a context would cost a copy of the request.
 type visit struct {
 	context.Context
-	id     string // "" where requests get none
+	id     [1]string // as a header has it; "" where requests get none
 	began  time.Time
 	proof  proof
 	route  chi.Context
+	answer observedWriter
 	parked bool // it is answered later
 }
 
@@ -43,7 +46,7 @@ func visitOf(ctx context.Context) *visit {
 }
 
 // requestID is the id that the answer carries in X-Request-Id and that the log names.
-func requestID(ctx context.Context) string { return visitOf(ctx).id }
+func requestID(ctx context.Context) string { return visitOf(ctx).id[0] }
 
 // sight is what is noted of a request when it has been answered.
 type sight struct {
@@ -52,7 +55,7 @@ type sight struct {
 }
 
 func (v *visit) see(r *http.Request) sight {
-	return sight{v.id, v.route.RoutePattern(), r.Method, r.URL.Path, r.RemoteAddr, v.began}
+	return sight{v.id[0], v.route.RoutePattern(), r.Method, r.URL.Path, r.RemoteAddr, v.began}
 }
 
 // count counts an answered request, and logs it at debug. Queries are not logged: they may hold codes.
@@ -65,22 +68,23 @@ func (g *gateway) count(s sight, status int, bytes int64) {
 	}
 }
 
-// observe gives each request an id, and counts it, refused ones among them.
+// observe gives each request an id, which no other process gives, and counts it, refused ones among them.
 func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
+	process, count := rand.Text()[:10]+"-", atomic.Uint64{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), id: rand.Text(), began: time.Now()}
+		v := &visit{Context: r.Context(), began: time.Now(), answer: observedWriter{ResponseWriter: w}}
+		v.id[0] = process + strconv.FormatUint(count.Add(1), 10)
 		v.route.Routes = routes
-		w.Header()["X-Request-Id"] = []string{v.id}
+		w.Header()["X-Request-Id"] = v.id[:]
 		r = r.WithContext(v)
-		answer := &observedWriter{ResponseWriter: w}
 		g.Metrics.inFlight.Add(1)
 		defer func() { // also when the connection is aborted by a panic
 			g.Metrics.inFlight.Add(-1)
 			if !v.parked {
-				g.count(v.see(r), answer.status, answer.bytes)
+				g.count(v.see(r), v.answer.status, v.answer.bytes)
 			}
 		}()
-		next.ServeHTTP(answer, r)
+		next.ServeHTTP(&v.answer, r)
 	})
 }
 

@@ -51,7 +51,7 @@ func (g *gateway) park(w http.ResponseWriter, r *http.Request, form errorForm, h
 		p.ahead = make([]byte, n)
 		_, _ = io.ReadFull(buffered, p.ahead) // it is in memory already
 	}
-	ctx, end := context.WithCancel(&laterVisit{context.Background(), v.id})
+	ctx, end := context.WithCancel(&laterVisit{context.Background(), v.id[0]})
 	p.end = end
 	drain.parked.enter(p)
 	go g.answerLater(p, (&http.Request{Method: r.Method, URL: r.URL}).WithContext(ctx), form, h)
@@ -148,7 +148,7 @@ type laterVisit struct {
 
 func (v *laterVisit) Value(key any) any {
 	if key == (visitKey{}) {
-		return &visit{Context: v.Context, id: v.id}
+		return &visit{Context: v.Context, id: [1]string{v.id}}
 	}
 	return v.Context.Value(key)
 }

@@ -40,7 +40,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	if v.version != "" && v.part != nil && unchanged(w, r, v.version) {
 		return nil
 	}
-	w.Header().Add("Vary", varyOn)
+	w.Header()["Vary"] = varyOn
 	if v.part != nil && wantsPart(r) {
 		return c.renderPart(w, r, v)
 	}
@@ -50,17 +50,17 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
 // unchanged answers a part that is still as its reader has it, and reports whether it did. A handler that knows the version
 // early asks before it looks up what it will not need.
 func unchanged(w http.ResponseWriter, r *http.Request, version string) bool {
-	if !wantsPart(r) || r.URL.Query().Get("v") != version {
+	if !wantsPart(r) || r.URL.RawQuery != "v="+version && r.URL.Query().Get("v") != version { // most have no filters
 		return false
 	}
-	w.Header().Add("Vary", varyOn)
-	w.Header().Set("Cache-Control", "no-store")
+	header := w.Header()
+	header["Vary"], header["Cache-Control"] = varyOn, noStore
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
 
 // varyOn is what an answer of the console depends on besides its address.
-const varyOn = "HX-Request, Accept-Encoding, Cookie"
+var varyOn = []string{"HX-Request, Accept-Encoding, Cookie"}
 
 func (c *console) renderPart(w http.ResponseWriter, r *http.Request, v view) error {
 	setDefault(w.Header(), "Cache-Control", "no-store")

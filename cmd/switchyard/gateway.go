@@ -147,6 +147,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
 	notifyReady()
+	keepHeapFloor(gatewayHeapFloor)
 	err := serve(ctx, g.log, g.listeners, g.handler.Handler())
 	cancel()
 	await(g.log, loops)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,10 +18,6 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// collectAt lets a project server's garbage grow to 16 MiB. It holds little itself, so that requests would have it collected
-// all the time: that took a tenth of its answers a second.
-const collectAt = 400
-
 func projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
@@ -33,9 +28,7 @@ func projectCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(collectAt)
-			}
+			keepHeapFloor(projectHeapFloor)
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			listeners, err := listen(log, c.Listen)
 			if err != nil {
