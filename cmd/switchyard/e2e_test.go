@@ -185,6 +185,9 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 			t.Errorf("%s shows %d events, want each of the 6 once", name, seen)
 		}
 	}
+	for _, tab := range []*browsertest.Tab{overview, events} {
+		tab.Goto("about:blank") // the pages would complain, rightly
+	}
 	if status, _ := up.stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
