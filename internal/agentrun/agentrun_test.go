@@ -226,7 +226,7 @@ func TestADaemonDoesNotHoldTheAgentUp(t *testing.T) {
 	t.Parallel()
 	g, dir := newFakeGateway(t), t.TempDir()
 	work := filepath.Join(dir, "work")
-	stop := run(t, g, filepath.Join(dir, "state"), "sh", "-c", `setsid sh -c 'echo $$ >> "$0"; exec sleep 1000' "$0" & exit 0`, work)
+	stop := run(t, g, filepath.Join(dir, "state"), "sh", "-c", `setsid sh -c 'echo $$ >> "$0"; exec sleep 1000' "$0" & while ! test -s "$0"; do sleep 0.01; done`, work)
 	t.Cleanup(func() {
 		for _, pid := range pids(work) {
 			syscall.Kill(pid, syscall.SIGKILL)
@@ -234,7 +234,6 @@ func TestADaemonDoesNotHoldTheAgentUp(t *testing.T) {
 	})
 	g.assign("alpha")
 	g.said(t, "the end is reported", func(b beat) bool { return b.Detail == "exit status 0" })
-	eventually(t, "the daemon runs", func() bool { return len(pids(work)) > 0 })
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
