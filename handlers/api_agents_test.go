@@ -39,7 +39,7 @@ func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway 
 	}
 	t.Cleanup(func() { db.Close() })
 	log := slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g.service, err = service.New(t.Context(), service.Options{Store: db, Log: log, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
+	g.service, err = service.New(t.Context(), service.Options{Store: db, Log: log, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
