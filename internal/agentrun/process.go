@@ -18,7 +18,7 @@ const (
 	stopPoll = 50 * time.Millisecond
 	// drainGrace is how long output is read on after the last process of the group ended: one that left the group
 	// may hold the pipe for ever.
-	drainGrace = time.Second
+	drainGrace = 500 * time.Millisecond
 )
 
 // agentIDVariable tells the command, and whoever finds it after a crash, whose it is.
