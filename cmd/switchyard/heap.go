@@ -28,6 +28,6 @@ func keepHeapFloor(floor int) {
 		percent = min(percent, max(100, floor*100/used-100))
 	}
 	debug.SetGCPercent(percent)
-	type mark struct{ self *mark } // garbage at once, so that the next collection finds it
+	type mark struct{ _ *mark } // garbage at once, so that the next collection finds it
 	runtime.AddCleanup(&mark{}, keepHeapFloor, floor)
 }
