@@ -4,6 +4,7 @@ package stress
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,9 +26,13 @@ type event struct {
 	To        string `json:"to_stage"`
 	Missed    int    `json:"missed"`
 	Timestamp int64  `json:"timestamp_ms"`
+	Right     int64  `json:"right_ms"` // the right time, where a wrong clock made the stamp
 
 	seen time.Time
 }
+
+// recorded is when the project server recorded the event, in ms of this machine's clock.
+func (e event) recorded() int64 { return cmp.Or(e.Right, e.Timestamp) }
 
 func (e event) move() string { return moveName(e.StoryID, e.From, e.To) }
 

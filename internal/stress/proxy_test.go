@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"testing"
@@ -37,6 +39,7 @@ type proxy struct {
 	address string
 	target  string
 	client  http.Transport
+	clock   *clock // nil where the server's own is right
 
 	mu      sync.Mutex
 	fault   fault
@@ -126,7 +129,28 @@ func (p *proxy) ask(r *http.Request, changed <-chan struct{}) (http.Header, []by
 		case <-ctx.Done():
 		}
 	}()
-	request, err := http.NewRequestWithContext(ctx, r.Method, p.target+r.URL.RequestURI(), nil)
+	if p.clock == nil || r.URL.Path != "/api/events" {
+		return p.get(ctx, r.URL.Path, r.URL.Query())
+	}
+	header, _, err := p.get(ctx, r.URL.Path, nothing)
+	if err != nil {
+		return nil, nil, err
+	}
+	instance := header.Get("Feed-Instance")
+	offset := p.clock.offset(instance)
+	header, body, err := p.get(ctx, r.URL.Path, since(r.URL.Query(), offset))
+	if err == nil && header.Get("Feed-Instance") != instance {
+		err = errors.New("another life of the server answers")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err = shift(body, offset)
+	return header, body, err
+}
+
+func (p *proxy) get(ctx context.Context, path string, query url.Values) (http.Header, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.target+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, nil, err
 	}

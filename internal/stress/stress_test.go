@@ -37,6 +37,7 @@ type project struct {
 	killed   bool   // whether it is among those that are killed
 	floods   bool   // disturbed only while it is flooded
 	disturb  bool   // whether its proxy makes faults
+	steps    bool   // whether its clock is set forward and back
 	baseline int    // files open at the beginning
 }
 
@@ -65,6 +66,7 @@ func newSite(t *testing.T) *site {
 		{"killed", 3, project{killed: true}, 500},
 		{"disturbed", 3, project{disturb: true}, 500},
 		{"both", 3, project{killed: true, disturb: true}, 500},
+		{"stepped", 2, project{killed: true, steps: true}, 500},
 		{"flooded", 1, project{floods: true}, 1000},
 	} {
 		for i := range kind.count {
@@ -74,8 +76,11 @@ func newSite(t *testing.T) *site {
 			work := filepath.Join(dir, p.name)
 			p.board = newBoard(t, work, kind.stories)
 			p.server = newServer(t, p.name, loopback(t, n), program, "project", "--name", p.name, "--work", work)
-			if p.disturb || p.floods {
+			if p.disturb || p.floods || p.steps {
 				p.proxy = newProxy(t, loopback(t, 100+n), p.url)
+			}
+			if p.steps {
+				p.proxy.clock = &clock{}
 			}
 			s.projects = append(s.projects, &p)
 		}
@@ -142,10 +147,10 @@ func (s *site) awaitAll(limit time.Duration) {
 	if !until(limit, func() bool {
 		missing = nil
 		seen := s.seen()
-		for name, feed := range held {
-			for _, e := range feed {
-				if !slices.ContainsFunc(seen[name], func(other event) bool { return other.move() == e.move() && other.Timestamp == e.Timestamp }) {
-					missing = append(missing, name+": "+e.move())
+		for _, p := range s.projects {
+			for _, e := range held[p.name] {
+				if !slices.ContainsFunc(seen[p.name], func(other event) bool { return other.move() == e.move() && other.recorded() == e.Timestamp }) {
+					missing = append(missing, p.name+": "+e.move())
 				}
 			}
 		}
@@ -360,10 +365,10 @@ func (p *project) check(events []event) {
 		if !arrived[e.move()].IsZero() {
 			p.t.Errorf("%s: twice: %s", p.name, e.move())
 		}
-		if e.Timestamp <= last {
+		if e.recorded() <= last {
 			p.t.Errorf("%s: out of order: %s", p.name, e.move())
 		}
-		arrived[e.move()], last = e.seen, e.Timestamp
+		arrived[e.move()], last = e.seen, e.recorded()
 	}
 	var delays []time.Duration
 	lost := 0
@@ -381,7 +386,7 @@ func (p *project) check(events []event) {
 	slices.Sort(delays)
 	p.t.Logf("%s: %d moves, %d arrived, %d fell out of the feed; delay %v in the middle, %v at most",
 		p.name, len(p.board.moves), len(arrived), missed, delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
-	undisturbed := p.proxy == nil
+	undisturbed := !p.disturb && !p.floods
 	switch {
 	case undisturbed && (lost > 0 || delays[len(delays)-1] > soon):
 		p.t.Errorf("%s: %d moves lost, the slowest took %v", p.name, lost, delays[len(delays)-1])
