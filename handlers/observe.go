@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -12,8 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// visit is what becomes known of a request while it is served. It is the request's context, and the router's as well: each
-// value that is added to a context would cost a copy of the request.
+// visit is what becomes known of a request while it is served. It is a context, of the request or of its connection, whose
+// requests come one after the other, and the router's as well: adding to a request's context copies the request.
 type visit struct {
 	context.Context
 	id     [1]string // as a header has it; "" where requests get none
@@ -37,6 +38,17 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
+// ConnContext is for http.Server.ConnContext: the requests of a connection share what it takes to observe one.
+func ConnContext(ctx context.Context, _ net.Conn) context.Context { return &visit{Context: ctx} }
+
+// begin makes v the visit of the next request.
+func (v *visit) begin(w http.ResponseWriter, routes chi.Routes, id string) {
+	v.id[0], v.began, v.proof, v.parked = id, time.Now(), noProof, false
+	v.answer = observedWriter{ResponseWriter: w}
+	v.route.Reset()
+	v.route.Routes = routes
+}
+
 // visitOf returns an empty visit where nobody observes.
 func visitOf(ctx context.Context) *visit {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
@@ -55,7 +67,7 @@ type sight struct {
 }
 
 func (v *visit) see(r *http.Request) sight {
-	return sight{v.id[0], v.route.RoutePattern(), r.Method, r.URL.Path, r.RemoteAddr, v.began}
+	return sight{v.id[0], r.Pattern, r.Method, r.URL.Path, r.RemoteAddr, v.began}
 }
 
 // count counts an answered request, and logs it at debug. Queries are not logged: they may hold codes.
@@ -72,11 +84,13 @@ func (g *gateway) count(s sight, status int, bytes int64) {
 func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
 	process, count := rand.Text()[:10]+"-", atomic.Uint64{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), began: time.Now(), answer: observedWriter{ResponseWriter: w}}
-		v.id[0] = process + strconv.FormatUint(count.Add(1), 10)
-		v.route.Routes = routes
+		v, ok := r.Context().Value(visitKey{}).(*visit)
+		if !ok {
+			v = &visit{Context: r.Context()}
+			r = r.WithContext(v)
+		}
+		v.begin(w, routes, process+strconv.FormatUint(count.Add(1), 10))
 		w.Header()["X-Request-Id"] = v.id[:]
-		r = r.WithContext(v)
 		g.Metrics.inFlight.Add(1)
 		defer func() { // also when the connection is aborted by a panic
 			g.Metrics.inFlight.Add(-1)

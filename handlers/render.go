@@ -31,7 +31,7 @@ type view struct {
 
 // wantsPart reports whether a request is a part's own: by htmx, neither a boosted form nor the history coming back.
 func wantsPart(r *http.Request) bool {
-	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-Boosted") == "" && r.Header.Get("HX-History-Restore-Request") == ""
+	return r.Header.Get("Hx-Request") == "true" && r.Header.Get("Hx-Boosted") == "" && r.Header.Get("Hx-History-Restore-Request") == ""
 }
 
 // render writes the page, or its part to whom asks for that: 304 or 204 without rendering when the reader has it.
@@ -55,6 +55,8 @@ func unchanged(w http.ResponseWriter, r *http.Request, version string) bool {
 	}
 	header := w.Header()
 	header["Vary"], header["Cache-Control"] = varyOn, noStore
+	delete(header, "Content-Security-Policy") // there is no page to hold to it
+	delete(header, "Referrer-Policy")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }

@@ -122,6 +122,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnContext:       handlers.ConnContext,
 		BaseContext:       func(net.Listener) context.Context { return drain.With(context.Background()) },
 	}
 	failed := make(chan error, len(listeners))

@@ -24,7 +24,12 @@ func main() {
 	binary := flag.String("binary", "bin/switchyard", "the program to measure")
 	write := flag.String("write", "", "write the table into this file, between its two marks")
 	only := flag.String("only", "", "measure only the sections whose name contains this")
+	bare := flag.String("listen", "", "measure nothing, but be the server by net/http alone that others are compared with")
 	flag.Parse()
+	if *bare != "" {
+		fmt.Fprintln(os.Stderr, "bench:", serveBare(*bare))
+		os.Exit(1)
+	}
 	if err := run(*binary, *write, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -46,6 +51,7 @@ func run(binary, write, only string) error {
 	}{
 		{"feed", measureFeed},
 		{"gateway", measureGateway},
+		{"net/http", measureBare},
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
 		{"agents", measureAgents},
@@ -66,7 +72,10 @@ func run(binary, write, only string) error {
 		}
 		for _, r := range rows {
 			verdict := "missed"
-			if r.met {
+			switch {
+			case r.goal == "":
+				verdict = ""
+			case r.met:
 				verdict = "met"
 			}
 			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", r.what, r.measured, r.goal, verdict)
