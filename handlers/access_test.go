@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -378,5 +379,33 @@ func TestWrongTokensAtOnceAreCountedExactly(t *testing.T) {
 	all.Wait()
 	if wrong.Load() != 20 || limited.Load() != 80 {
 		t.Errorf("%d wrong and %d limited, want 20 and 80", wrong.Load(), limited.Load())
+	}
+}
+
+// TestRequestsOfAConnectionAreStrangers: what one has shown holds for that one only.
+func TestRequestsOfAConnectionAreStrangers(t *testing.T) {
+	g := newGuardedAgentGateway(t, "the token")
+	conn, from := g.dial()
+	ids := map[string]bool{}
+	for _, c := range []struct {
+		path, token string
+		status      int
+	}{
+		{"/api/gateway", "the token", 200},
+		{"/api/gateway", "", 401},
+		{"/gateway/agents", "the token", 200},
+		{"/gateway/agents", "wrong", 401},
+		{"/healthz", "", 200},
+		{"/agents/none/label", "", 401},
+	} {
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", c.path, c.token)
+		response, body := g.answer(from)
+		if response.StatusCode != c.status {
+			t.Errorf("%s with %q: %d %s, want %d", c.path, c.token, response.StatusCode, body, c.status)
+		}
+		ids[response.Header.Get("X-Request-Id")] = true
+	}
+	if len(ids) != 6 {
+		t.Errorf("six requests have the ids %v", ids)
 	}
 }

@@ -49,6 +49,7 @@ func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway 
 	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
 	drain := handlers.NewDrain(t.Context())
 	g.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
+	g.Config.ConnContext = handlers.ConnContext
 	g.Start()
 	t.Cleanup(func() {
 		drain.Wait(context.Background()) // parked connections go back to the server, which must not have been closed
