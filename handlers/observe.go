@@ -33,7 +33,9 @@ func (v *visit) Value(key any) any {
 	case visitKey{}:
 		return v
 	case chi.RouteCtxKey:
-		return &v.route
+		if v.route.Routes != nil { // else nobody has begun it
+			return &v.route
+		}
 	}
 	return v.Context.Value(key)
 }
