@@ -57,11 +57,11 @@ func (f *Fragments) keep(name string, state fragmentState, now time.Time, c temp
 	})
 }
 
-// find returns what is kept under the name, after forgetting all that was rendered before this minute.
+// find returns what is kept under the name, after forgetting all that was rendered in another minute.
 func (f *Fragments) find(name string, minute int64) (fragment, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept == nil || f.minute < minute {
+	if f.kept == nil || f.minute != minute { // also after a clock was set back
 		f.forget()
 		f.minute = minute
 	}
