@@ -28,7 +28,7 @@ type fragment struct {
 type fragmentState struct {
 	change  int64  // the version of what it shows
 	stamp   int64  // of the last event, where it is shown
-	columns string // of the grid
+	columns string // of the grid, or what filters it
 	active  bool
 	compact bool
 }

@@ -525,7 +525,7 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = gridFilter(p).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = p.Fragments.keep("filter", fragmentState{columns: p.Filter + "\n" + string(p.Show)}, p.Now, gridFilter(p)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
