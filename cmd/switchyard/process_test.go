@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -155,6 +154,16 @@ func (p *process) ask(method, path, body string) (status int, text string, err e
 	return response.StatusCode, string(data), err
 }
 
+// dataDir is the directory of --data.
+func (p *process) dataDir() string {
+	for _, arg := range p.Args {
+		if dir, ok := strings.CutPrefix(arg, "--data="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
 // await waits until the metrics have a line.
 func (p *process) await(t *testing.T, line string) {
 	t.Helper()
@@ -211,64 +220,6 @@ func (p *process) refuses(t *testing.T) {
 		case <-deadline:
 			t.Fatal("still takes connections")
 		}
-	}
-}
-
-func TestSignalsEndAGatewayCleanly(t *testing.T) {
-	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run(signal.String(), func(t *testing.T) {
-			t.Parallel()
-			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
-			// Requests that wait for news must not hold up the end.
-			var waiting sync.WaitGroup
-			for path, want := range map[string]string{"/api/gateway/events?wait=60s": `{"events":[],"next":0}`, "/api/gateway/events/stream": ""} {
-				waiting.Go(func() {
-					if status, text, err := p.ask("GET", path, ""); status != 200 || text != want || err != nil {
-						t.Errorf("%s: %d %q %v", path, status, text, err)
-					}
-				})
-			}
-			p.await(t, "switchyard_http_requests_in_flight 3") // the one that asks is the third
-			if status, _ := p.stop(t, signal); status != 0 || strings.Contains(p.stderr.String(), "cut off") {
-				t.Errorf("ended with %d, want 0 and nothing cut off; %s", status, &p.stderr)
-			}
-			waiting.Wait()
-			if _, err := os.Stat(filepath.Join(p.dataDir(), "switchyard.db-wal")); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the database was not closed: %v", err)
-			}
-		})
-	}
-}
-
-// dataDir is the directory of --data.
-func (p *process) dataDir() string {
-	for _, arg := range p.Args {
-		if dir, ok := strings.CutPrefix(arg, "--data="); ok {
-			return dir
-		}
-	}
-	return ""
-}
-
-func TestAStopWaitsForRequestsTenSecondsAtMost(t *testing.T) {
-	t.Parallel()
-	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	p.hold(t)
-	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 25*time.Second || took < 5*time.Second || !strings.Contains(p.stderr.String(), "cut off") {
-		t.Errorf("ended with %d after %v, want 0 after almost 10 s; %s", status, took, &p.stderr)
-	}
-}
-
-func TestASecondSignalEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	p.hold(t)
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	p.refuses(t)
-	if status, took := p.stop(t, syscall.SIGTERM); status != exitFailure { // 0 is the end of the drain
-		t.Errorf("ended with %d after %v, want %d at once", status, took, exitFailure)
 	}
 }
 
@@ -376,74 +327,6 @@ func TestAnExistingDataDirectoryIsClosedIfItIsOurs(t *testing.T) {
 				t.Errorf("mode %o, want %o", info.Mode().Perm(), c.want)
 			}
 		})
-	}
-}
-
-func TestADamagedDatabaseStopsTheStart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "data", "switchyard.db")
-	os.Mkdir(filepath.Dir(path), 0o700)
-	damaged := bytes.Repeat([]byte("no database "), 1000)
-	os.WriteFile(path, damaged, 0o600)
-	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	if status != 1 || !strings.Contains(says, path) {
-		t.Errorf("%d, %s", status, says)
-	}
-	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
-		t.Errorf("the file was changed (%v)", err)
-	}
-}
-
-func TestADamagedSessionKeyStopsTheStart(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, sessionKeyName)
-	first, err := sessionKey(dir)
-	if err != nil || len(first) != sessionKeySize {
-		t.Fatal(first, err)
-	}
-	if again, err := sessionKey(dir); err != nil || !bytes.Equal(again, first) {
-		t.Errorf("the key is not kept: %v", err)
-	}
-	os.WriteFile(path, []byte("abc"), 0o600)
-	if _, err := sessionKey(dir); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a damaged key: %v", err)
-	}
-}
-
-func TestAMistakeStopsTheStartWithOneLine(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	dir := t.TempDir()
-	os.WriteFile(filepath.Join(dir, "bad.toml"), []byte("[gateway]\npoll_interval = 'soon'\n"), 0o600)
-	os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
-	for _, c := range []struct {
-		args   string
-		env    string
-		status int
-		says   string
-	}{
-		{"gateway --poll-interval=soon", "", 2, "--poll-interval: "},
-		{"gateway --nosuch", "", 2, "unknown flag: --nosuch"},
-		{"gateway extra", "", 2, "extra"},
-		{"gateway --config=DIR/bad.toml", "", 1, dir + "/bad.toml:2: gateway.poll_interval: "},
-		{"gateway", "SWITCHYARD_CONFIG=" + dir + "/bad.toml", 1, dir + "/bad.toml:2: gateway.poll_interval: "},
-		{"gateway", "SWITCHYARD_AGENT_TIMEOUT=x", 1, "SWITCHYARD_AGENT_TIMEOUT: "},
-		{"gateway --listen=0.0.0.0:0", "", 2, "admin token"},
-		{"gateway", "SWITCHYARD_LISTEN=[::]:0", 1, "admin token"},
-		{"gateway --data=DIR/data --listen=" + taken.Addr().String(), "", 1, "address already in use"},
-		{"gateway --data=DIR/data --listen=localhost:" + taken.Addr().String()[len("127.0.0.1:"):], "", 1, "address already in use"},
-		{"gateway --data=DIR/file", "", 1, dir + "/file: not a directory"},
-		{"gateway --data=DIR/file/data", "", 1, dir + "/file"},
-	} {
-		cmd := switchyard(t, dir, strings.Fields(c.args)...)
-		cmd.Env = append(cmd.Env, c.env)
-		if status, says := refused(t, cmd); status != c.status || !strings.Contains(says, c.says) {
-			t.Errorf("%s %s: %d, %s; want %d, %q", c.env, c.args, status, says, c.status, c.says)
-		}
 	}
 }
 

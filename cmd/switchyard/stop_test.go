@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSignalsEndAGatewayCleanly(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+			// Requests that wait for news must not hold up the end.
+			var waiting sync.WaitGroup
+			for path, want := range map[string]string{"/api/gateway/events?wait=60s": `{"events":[],"next":0}`, "/api/gateway/events/stream": ""} {
+				waiting.Go(func() {
+					if status, text, err := p.ask("GET", path, ""); status != 200 || text != want || err != nil {
+						t.Errorf("%s: %d %q %v", path, status, text, err)
+					}
+				})
+			}
+			p.await(t, "switchyard_http_requests_in_flight 3") // the one that asks is the third
+			if status, _ := p.stop(t, signal); status != 0 || strings.Contains(p.stderr.String(), "cut off") {
+				t.Errorf("ended with %d, want 0 and nothing cut off; %s", status, &p.stderr)
+			}
+			waiting.Wait()
+			if _, err := os.Stat(filepath.Join(p.dataDir(), "switchyard.db-wal")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the database was not closed: %v", err)
+			}
+		})
+	}
+}
+
+func TestAStopWaitsForRequestsTenSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.hold(t)
+	if status, took := p.stop(t, syscall.SIGTERM); status != 0 || took > 25*time.Second || took < 5*time.Second || !strings.Contains(p.stderr.String(), "cut off") {
+		t.Errorf("ended with %d after %v, want 0 after almost 10 s; %s", status, took, &p.stderr)
+	}
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.hold(t)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.refuses(t)
+	if status, took := p.stop(t, syscall.SIGTERM); status != exitFailure { // 0 is the end of the drain
+		t.Errorf("ended with %d after %v, want %d at once", status, took, exitFailure)
+	}
+}

@@ -1,0 +1,205 @@
+package service_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/service"
+	"switchyard/internal/yard"
+)
+
+// TestHeldHeartbeatsEndTogether: those that began shortly one after the other are answered at one moment, none too late.
+func TestHeldHeartbeatsEndTogether(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		ends := make(chan time.Time, 2)
+		for _, label := range []string{"a", "b"} {
+			a := y.join(label)
+			time.Sleep(20 * time.Millisecond)
+			go func() {
+				began := time.Now()
+				y.beat(a.ID, service.Heartbeat{Wait: 10 * time.Second})
+				if held := time.Since(began); held > 10*time.Second || held < 9900*time.Millisecond {
+					t.Errorf("held for %v, want 10 s, at most a hundredth less", held)
+				}
+				ends <- time.Now()
+			}()
+		}
+		if one, other := <-ends, <-ends; !one.Equal(other) {
+			t.Errorf("they end %v apart", other.Sub(one))
+		}
+	})
+}
+
+// TestHeldHeartbeat: what a heartbeat that is being held is answered, and when.
+func TestHeldHeartbeat(t *testing.T) {
+	const held = agentTimeout / 3
+	remove := func(y *yardMaster, id string) {
+		if err := y.RemoveAgent(context.Background(), id); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	removeProject := func(y *yardMaster, _ string) {
+		if _, err := y.RemoveProject(context.Background(), "alpha"); err != nil {
+			y.t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		before, then func(y *yardMaster, id string) // before the call; five seconds after it
+		assigned     string
+		wait         time.Duration
+		after        time.Duration // when the answer came
+		project, url string
+		code         yard.Code
+	}{
+		{name: "no wait", assigned: "", wait: 0, after: 0},
+		{name: "nothing changes", wait: 10 * time.Second, after: 10 * time.Second},
+		{name: "never longer than a third of the timeout", wait: time.Hour, after: held},
+		{
+			name: "already elsewhere", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			wait: held, after: 0, project: "alpha", url: "http://alpha",
+		},
+		{
+			name: "unassigned meanwhile", assigned: "alpha", wait: held, after: 0,
+		},
+		{
+			name: "assigned", then: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			wait: held, after: 5 * time.Second, project: "alpha", url: "http://alpha",
+		},
+		{
+			name: "where it is, held", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
+		},
+		{
+			name: "reassigned", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			then:     func(y *yardMaster, id string) { y.assign(id, "beta") },
+			assigned: "alpha", wait: held, after: 5 * time.Second, project: "beta", url: "http://beta",
+		},
+		{
+			name: "the project's address changes", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			then:     func(y *yardMaster, id string) { y.project("alpha", "http://moved") },
+			assigned: "alpha", wait: held, after: 5 * time.Second, project: "alpha", url: "http://moved",
+		},
+		{
+			name: "the address changed between two heartbeats",
+			before: func(y *yardMaster, id string) {
+				y.assign(id, "alpha")
+				y.beat(id, service.Heartbeat{})
+				y.project("alpha", "http://moved")
+			},
+			assigned: "alpha", wait: held, after: 0, project: "alpha", url: "http://moved",
+		},
+		{
+			name: "another project's address changes", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			then:     func(y *yardMaster, id string) { y.project("beta", "http://moved") },
+			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
+		},
+		{
+			name: "the project is removed", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			then: removeProject, assigned: "alpha", wait: held, after: 5 * time.Second,
+		},
+		{name: "the agent is removed", then: remove, wait: held, after: 5 * time.Second, code: yard.Unauthorized},
+		{name: "another agent is assigned", then: func(y *yardMaster, id string) {
+			y.assign(y.join("other").ID, "alpha")
+		}, wait: held, after: held},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, y *yardMaster) {
+				id := y.join("builder").ID
+				if c.before != nil {
+					c.before(y, id)
+				}
+				began := time.Now()
+				if c.then != nil {
+					time.AfterFunc(5*time.Second, func() { c.then(y, id) })
+				}
+				a, err := y.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
+				if yard.CodeOf(err) != c.code {
+					t.Fatalf("err is %v, want %q", err, c.code)
+				}
+				if after := time.Since(began); after != c.after {
+					t.Errorf("answered after %v, want %v", after, c.after)
+				}
+				var project, url string
+				if a.AssignedProject != nil {
+					project, url = *a.AssignedProject, *a.ProjectURL
+				}
+				if project != c.project || url != c.url {
+					t.Errorf("at %q %q, want %q %q", project, url, c.project, c.url)
+				}
+			})
+		})
+	}
+}
+
+func TestHeartbeatEndsWithItsCaller(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		id := y.join("builder").ID
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if a, err := y.Heartbeat(ctx, id, service.Heartbeat{Wait: time.Minute}); err != nil || a.ID != id {
+			t.Errorf("answer is %+v, %v; want the agent as it is", a, err)
+		}
+	})
+}
+
+func TestHeartbeatsAreWrittenBehind(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		stop := y.run()
+		a, quiet, waiting := y.join("beating"), y.join("quiet"), y.join("waiting")
+		y.assign(a.ID, "alpha")
+		time.Sleep(agentTimeout - 10*time.Second)
+		detail := strings.Repeat("x", 5000) + "the end"
+		running := yard.AgentRunning
+		y.beat(a.ID, service.Heartbeat{State: &running, Detail: &detail})
+		stored := func() yard.AgentRecord {
+			records, err := y.store.AgentRecords(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return records[slices.IndexFunc(records, func(r yard.AgentRecord) bool { return r.ID == a.ID })]
+		}
+		if r := stored(); r.State != yard.AgentIdle {
+			t.Errorf("stored at once: %+v", r)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		if r := stored(); r.State != running || !strings.HasSuffix(r.Detail, "the end") || len(r.Detail) > 4096 || r.LastSeenMS <= r.JoinedAtMS {
+			t.Errorf("stored after a second: state %s, %d bytes of detail, seen %d", r.State, len(r.Detail), r.LastSeenMS-r.JoinedAtMS)
+		}
+		first := y.Service
+		go first.Heartbeat(context.Background(), waiting.ID, service.Heartbeat{Wait: time.Minute})
+		time.Sleep(5 * time.Second)
+		stop()
+		y.restart()
+		time.Sleep(10 * time.Second)
+		y.wantAlive("beating", "waiting") // quiet was silent for too long; an open heartbeat counted until the end
+		y.wantPresence(quiet.ID, yard.AgentLost)
+		if back := y.beat(a.ID, service.Heartbeat{}); back.State != running || *back.AssignedProject != "alpha" {
+			t.Errorf("after the restart: %+v", back)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		a := y.join("builder")
+		time.Sleep(time.Second)
+		y.beat(a.ID, state(yard.AgentRunning))
+		y.store.broken = true
+		if err := y.RunAgents(t.Context()); err == nil {
+			t.Fatal("a failing store went unnoticed")
+		}
+		y.store.broken = false
+		stop := y.run()
+		time.Sleep(1100 * time.Millisecond)
+		stop()
+		y.restart()
+		if got := y.AllAgents()[0].State; got != yard.AgentRunning {
+			t.Errorf("state after the restart is %s, want running", got)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/yard"
+)
+
+func TestJoinTokens(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		ctx := t.Context()
+		token := func() (yard.Secret, yard.JoinToken) {
+			secret, tok, err := y.CreateToken(ctx)
+			if err != nil || !strings.HasPrefix(secret.Reveal(), "swj_") || len(secret.Reveal()) < len("swj_")+32 {
+				t.Fatalf("token %q, %v", secret.Reveal(), err)
+			}
+			return secret, tok
+		}
+		join := func(secret yard.Secret) error {
+			_, _, err := y.JoinAgent(ctx, secret, nil, "")
+			return err
+		}
+		used, _ := token()
+		if err := join(used); err != nil {
+			t.Fatal(err)
+		}
+		revoked, revokedToken := token()
+		if err := y.RevokeToken(ctx, revokedToken.Hash); err != nil {
+			t.Fatal(err)
+		}
+		expired, _ := token()
+		time.Sleep(time.Hour)
+		fresh, freshToken := token()
+		texts := map[string]bool{}
+		for name, secret := range map[string]yard.Secret{"used": used, "revoked": revoked, "expired": expired, "unknown": "swj_x", "empty": ""} {
+			err := join(secret)
+			if yard.CodeOf(err) != yard.Unauthorized {
+				t.Errorf("%s token: %v, want unauthorized", name, err)
+			}
+			texts[yard.MessageOf(err)] = true
+		}
+		if len(texts) != 1 {
+			t.Errorf("the refusals differ: %v", texts)
+		}
+		for _, label := range []string{"", strings.Repeat("ä", 101), "a\nb"} {
+			if _, _, err := y.JoinAgent(ctx, fresh, &label, ""); yard.CodeOf(err) != yard.Invalid {
+				t.Errorf("label %q: %v, want invalid", label, err)
+			}
+		}
+		if unused, err := y.UnusedTokens(ctx); err != nil || len(unused) != 1 || unused[0] != freshToken {
+			t.Errorf("unused are %+v, %v; a refused label must not spend the token", unused, err)
+		}
+		a, secret, err := y.JoinAgent(ctx, fresh, nil, "")
+		if err != nil || a.Label != a.ID || a.State != yard.AgentIdle || a.AssignedProject != nil {
+			t.Errorf("joined as %+v, %v", a, err)
+		}
+		if tok, err := y.Token(ctx, freshToken.Hash); err != nil || tok.UsedBy != a.ID {
+			t.Errorf("the token is %+v, %v", tok, err)
+		}
+		other := y.join("other")
+		for _, c := range []struct {
+			id     string
+			secret yard.Secret
+			want   yard.Code
+		}{{a.ID, secret, ""}, {other.ID, secret, yard.Unauthorized}, {a.ID, fresh, yard.Unauthorized}, {"nobody", secret, yard.Unauthorized}, {"nobody", "", yard.Unauthorized}, {a.ID, "", yard.Unauthorized}} {
+			if err := y.CheckAgentSecret(c.id, c.secret); yard.CodeOf(err) != c.want {
+				t.Errorf("secret %.8s for %s: %v, want %q", c.secret.Reveal(), c.id, err, c.want)
+			}
+		}
+	})
+}
+
+func TestOutlivedTokensAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, y *yardMaster) {
+		_, tok, err := y.CreateToken(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7*24*time.Hour + 55*time.Minute)
+		stop := y.run()
+		defer stop()
+		time.Sleep(3 * time.Minute)
+		if _, err := y.Token(t.Context(), tok.Hash); err != nil {
+			t.Errorf("forgotten too early: %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		if _, err := y.Token(t.Context(), tok.Hash); yard.CodeOf(err) != yard.NotFound {
+			t.Errorf("not forgotten: %v", err)
+		}
+	})
+}
