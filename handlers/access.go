@@ -37,9 +37,6 @@ const (
 	sessionGiven proof = "session"
 )
 
-// prove notes what a caller has shown.
-func prove(r *http.Request, p proof) { visitOf(r.Context()).proof = p }
-
 func proofOf(r *http.Request) proof { return visitOf(r.Context()).proof }
 
 // isAdministrator reports whether the administrator asks. Only at the doors that are open to others can it be false.
@@ -78,36 +75,36 @@ func doorOf(r *http.Request) door {
 // check lets pass who may. With logIn it answers a form that came without proof.
 func (a *access) check(next, logIn http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.token == "" {
-			prove(r, nothingAsked)
+		pass := func(p proof) {
+			visitOf(r.Context()).proof = p
 			next.ServeHTTP(w, r)
+		}
+		if a.token == "" {
+			pass(nothingAsked)
 			return
 		}
 		door := doorOf(r)
 		token, hasToken := bearerToken(r)
 		switch {
 		case door == openDoor && a.sessions.has(r):
-			prove(r, sessionGiven)
-			next.ServeHTTP(w, r)
+			pass(sessionGiven)
 		case door == openDoor:
-			next.ServeHTTP(w, r)
+			pass(noProof)
 		case hasToken && door == agentDoor && !a.matches(token):
 			a.checkAgent(w, r, next)
 		case hasToken:
 			switch a.judge(r, token) {
 			case tokenRight:
-				prove(r, tokenGiven)
-				next.ServeHTTP(w, r)
+				pass(tokenGiven)
 			case tokenWrong:
 				refuse(w)
 			case tooManyWrong:
 				a.refuseForNow(w, r, plainForm)
 			}
 		case a.sessions.has(r):
-			prove(r, sessionGiven)
-			next.ServeHTTP(w, r)
+			pass(sessionGiven)
 		case door == agentDoor:
-			next.ServeHTTP(w, r)
+			pass(noProof)
 		default:
 			askToLogIn(w, r, logIn)
 		}

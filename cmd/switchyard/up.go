@@ -143,9 +143,9 @@ func boardName(dir string) string {
 	return filepath.Base(above)
 }
 
-// addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active project where none
-// is. The sample board is among them while it is registered, and also where nothing is, if there are no others; out says
-// where it is.
+// addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active
+// project where none is. The sample board is among them while it is registered, and also where nothing is, if there are no
+// others; out says where it is.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token yard.Secret, out io.Writer) error {
 	registry := g.service.Registry()
 	_, registered := registry.Find(sampleName)
