@@ -265,8 +265,7 @@ func (m *matrix) post(ctx context.Context, room, key, kind string, message Messa
 		method: http.MethodPut, path: "/v3/rooms/" + url.PathEscape(room) + "/send/m.room.message/" + url.PathEscape(key), body: content,
 	})
 	var refused *matrixError
-	if errors.As(err, &refused) && refused.status >= 400 && refused.status < 500 && refused.status != http.StatusRequestTimeout &&
-		refused.code != "M_UNKNOWN_TOKEN" {
+	if errors.As(err, &refused) && refused.ofRoom() && refused.status >= 400 && refused.status < 500 {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return explainMatrix(err)

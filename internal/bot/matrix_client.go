@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,16 @@ type matrixError struct {
 
 func (e *matrixError) Error() string {
 	return fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)
+}
+
+// accountErrors are what a homeserver says of the account or of itself, whichever room the call was for.
+var accountErrors = []string{"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"}
+
+// ofRoom reports whether it is a homeserver's word on the room that the call was for. What a proxy answers whose homeserver
+// is away says nothing of a room.
+func (e *matrixError) ofRoom() bool {
+	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
+		!slices.Contains(accountErrors, e.code)
 }
 
 // do makes one call. It returns *matrixError for an answer that is no success, BadGateway for none.
@@ -109,7 +120,7 @@ func refusal(response *http.Response, text []byte) *matrixError {
 	return e
 }
 
-// obeying makes a call again for as long as the server asks for fewer of them.
+// obeying makes a call again for as long as the server asks for fewer of them. It returns ctx's error when that ends first.
 func obeying(ctx context.Context, call func() error) error {
 	for {
 		err := call()
@@ -118,7 +129,7 @@ func obeying(ctx context.Context, call func() error) error {
 			return err
 		}
 		if !supervise.Sleep(ctx, cmp.Or(max(refused.retryAfter, 0), defaultRetry)) {
-			return err
+			return ctx.Err()
 		}
 	}
 }

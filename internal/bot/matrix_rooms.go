@@ -88,14 +88,14 @@ func (m *matrix) answerInvitation(ctx context.Context, room, sender string) erro
 	}
 	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/join", body: struct{}{}})
 	var refused *matrixError
-	if errors.As(err, &refused) && refused.code != "M_UNKNOWN_TOKEN" {
+	if errors.As(err, &refused) && refused.ofRoom() {
 		// An invitation may be withdrawn, or its room's servers gone: that is no failure of the bot.
 		m.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
 		m.remark("The last room could not be joined: " + cmp.Or(refused.message, refused.code) + ".")
 		return nil
 	}
 	if err != nil {
-		return err
+		return explainMatrix(err)
 	}
 	m.log.InfoContext(ctx, "bot: joined", "room", room)
 	return m.enter(ctx, room)
@@ -148,7 +148,7 @@ func (m *matrix) leaveEncrypted(ctx context.Context, room string) error {
 func (m *matrix) leave(ctx context.Context, room string) error {
 	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/leave", body: struct{}{}})
 	var refused *matrixError
-	if err != nil && (!errors.As(err, &refused) || refused.status >= http.StatusInternalServerError || refused.code == "M_UNKNOWN_TOKEN") {
+	if err != nil && (!errors.As(err, &refused) || !refused.ofRoom() || refused.status >= http.StatusInternalServerError) {
 		return explainMatrix(err)
 	}
 	return m.forget(ctx, room) // refused: it has been left already

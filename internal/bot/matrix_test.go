@@ -2,6 +2,7 @@ package bot_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -125,6 +126,57 @@ func TestMatrixObeysRateLimits(t *testing.T) {
 	if got := roomPosts(t, h, "!ops", 1); len(got) != 1 {
 		t.Errorf("posts %+v", got)
 	}
+}
+
+func TestMatrixSkipsNothingThatItsEndInterrupts(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	limited := make(chan struct{}, 1)
+	h.Do(func() {
+		h.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/send/") {
+				return false
+			}
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return true
+			}
+			defer conn.Close()
+			const refusal = `{"errcode":"M_LIMIT_EXCEEDED","error":"slow down","retry_after_ms":3600000}`
+			fmt.Fprintf(conn, "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(refusal), refusal)
+			_, _ = io.Copy(io.Discard, conn) // the bot closes what it has read
+			limited <- struct{}{}
+			return true
+		}
+	})
+	p.gateway.move("alpha", 1)
+	<-limited
+	p.kill()
+	h.Do(func() { h.Before = nil })
+	p.start()
+	p.waitState(yard.BotConnected, "")
+	p.gateway.move("alpha", 2)
+	got := roomPosts(t, h, "!ops", 2)
+	if !strings.Contains(got[0].Body, "Story 1") || !strings.Contains(got[1].Body, "Story 2") {
+		t.Errorf("posts %+v", got)
+	}
+}
+
+// A proxy whose homeserver is away may answer 404, too: that says nothing of a room.
+func TestMatrixSkipsNothingForAProxy(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.Do(func() {
+		h.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			http.NotFound(w, r)
+			return true
+		}
+	})
+	p.gateway.move("alpha", 1)
+	p.waitState(yard.BotFailed, "404")
+	h.Do(func() { h.Before = nil })
+	roomPosts(t, h, "!ops", 1)
 }
 
 func TestMatrixJoinsForOperatorsOnly(t *testing.T) {

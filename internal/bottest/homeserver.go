@@ -34,6 +34,8 @@ type Homeserver struct {
 	Limited int  // so many of the next calls are refused for being too many
 	NoProof bool // no password login
 	Forgets bool // positions of syncs, once
+	// Before, when it is set, sees each call first, and answers it when it returns true.
+	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	t       testing.TB
 	mu      sync.Mutex
@@ -188,6 +190,12 @@ func reply(w http.ResponseWriter, v any) {
 func (h *Homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.RawQuery, "access_token") {
 		h.t.Errorf("access token in the address: %s", r.URL)
+	}
+	h.mu.Lock()
+	before := h.Before
+	h.mu.Unlock()
+	if before != nil && before(w, r) {
+		return
 	}
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/_matrix/client")
 	if !ok {
