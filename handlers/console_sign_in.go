@@ -58,7 +58,7 @@ func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
 
 // callback is where the provider sends the browser back to.
 func (c *console) callback(w http.ResponseWriter, r *http.Request) error {
-	return c.signInResult(w, r, yard.NewSignInCallback(r.URL.Query()))
+	return c.signInResult(w, r, yard.NewSignInCallback(r.URL.RawQuery))
 }
 
 // signInByHand is the page for browsers that cannot reach the callback.

@@ -73,6 +73,8 @@ func TestWhatIsMissingIsFoundInOrder(t *testing.T) {
 			{"?error=access_denied&error_description=The+person+said+no", "Authentication Failed", "The person said no"},
 			{"?error=&code=c&state=s", "Authentication Failed", "The provider denied the request"},
 			{"?error=e&error_description=&code=c&state=s", "Authentication Failed", "The provider denied the request"},
+			{"?error=%zz&code=c&state=s", "Authentication Failed", "Unknown error"},
+			{"?code=c&state=s&error=a;b&error_description=50%25+or+%zz", "Authentication Failed", "50%25+or+%zz"},
 			{"", "Missing Code", "No authorization code received"},
 			{"?state=s", "Missing Code", "No authorization code received"},
 			{"?error_description=d&state=s", "Missing Code", "No authorization code received"},
@@ -80,6 +82,7 @@ func TestWhatIsMissingIsFoundInOrder(t *testing.T) {
 			{"?code=", "Missing State", "No state parameter received, possible CSRF attack"},
 			{"?code=c&state=s", "Invalid State", "Unknown or expired state, log in again"},
 			{"?code=&state=", "Invalid State", "Unknown or expired state, log in again"},
+			{"?code=%zz&state=a;b", "Invalid State", "Unknown or expired state, log in again"},
 		} {
 			for _, path := range []string{"/callback", "/oauth/callback"} {
 				a := s.get(t, path+test.query)
@@ -100,6 +103,8 @@ func TestAnErrorLeavesThePendingFlow(t *testing.T) {
 	query := s.approved(t)
 	values, _ := url.ParseQuery(query[1:])
 	s.get(t, "/callback"+query+"&error=access_denied")
+	s.get(t, "/callback"+query+"&error=%zz")
+	s.get(t, "/callback"+query+"&error=access;denied")
 	s.get(t, "/callback?state="+values.Get("state"))
 	s.get(t, "/callback?code="+values.Get("code"))
 	wantResult(t, s.get(t, "/callback"+query), http.StatusOK, "Authenticated!")

@@ -42,7 +42,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	result := s.FinishSignIn(left, yard.NewSignInCallback(callback.Query()))
+	result := s.FinishSignIn(left, yard.NewSignInCallback(callback.RawQuery))
 	if result.Outcome != yard.SignInDone || !s.SignInStatus().Authenticated {
 		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
 	}

@@ -27,19 +27,28 @@ type SignInCallback struct {
 	Code, State, Error, ErrorDescription *string
 }
 
-// NewSignInCallback reads the parameters of a callback. Of a repeated one the first counts.
-func NewSignInCallback(query url.Values) SignInCallback {
-	parameter := func(name string) *string {
-		if !query.Has(name) {
-			return nil
+// NewSignInCallback reads the parameters of a callback's query. Of a repeated one the first counts. What is badly escaped
+// stands as it is: url.ParseQuery would leave such a parameter out, and take a refusal for none.
+func NewSignInCallback(query string) SignInCallback {
+	var c SignInCallback
+	parameters := map[string]**string{
+		"code": &c.Code, "state": &c.State, "error": &c.Error, "error_description": &c.ErrorDescription,
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if to := parameters[unescaped(name)]; to != nil && *to == nil {
+			value = unescaped(value)
+			*to = &value
 		}
-		value := query.Get(name)
-		return &value
 	}
-	return SignInCallback{
-		Code: parameter("code"), State: parameter("state"),
-		Error: parameter("error"), ErrorDescription: parameter("error_description"),
+	return c
+}
+
+func unescaped(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		return plain
 	}
+	return text
 }
 
 // ParsePastedCallback reads what a person copied by hand: the whole callback address, its query alone, or
@@ -51,9 +60,8 @@ func ParsePastedCallback(text string) (SignInCallback, error) {
 	if !isAddress {
 		query = address
 	}
-	values, err := url.ParseQuery(query)
-	if err == nil && (values.Has("error") || values.Has("code") && values.Has("state")) {
-		return NewSignInCallback(values), nil
+	if c := NewSignInCallback(query); c.Error != nil || c.Code != nil && c.State != nil {
+		return c, nil
 	}
 	if code, state, found := strings.Cut(text, "#"); found && !isAddress && isToken(code) && isToken(state) {
 		return SignInCallback{Code: &code, State: &state}, nil

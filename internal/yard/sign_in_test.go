@@ -23,6 +23,7 @@ func TestPastedCallbacksAreRead(t *testing.T) {
 		"c#s":                {"c", "s"},
 		"4/0A-b_c.d~e+f=#S1": {"4/0A-b_c.d~e+f=", "S1"},
 		"http://localhost:3000/callback?code=c&state=s&code=other": {"c", "s"},
+		"http://localhost:3000/callback?code=50%;c&state=s":        {"50%;c", "s"},
 	} {
 		got, err := yard.ParsePastedCallback(text)
 		if err != nil || value(got.Code) != want[0] || value(got.State) != want[1] || got.Error != nil {
