@@ -124,6 +124,8 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext:       handlers.ConnContext,
 		BaseContext:       func(net.Listener) context.Context { return drain.With(context.Background()) },
+
+		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before any guard
 	}
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {

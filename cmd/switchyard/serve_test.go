@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -129,5 +130,22 @@ func TestHeadersAreLimited(t *testing.T) {
 	response.Body.Close()
 	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d, want 431", response.StatusCode)
+	}
+}
+
+func TestNoRequestPassesTheHandlerBy(t *testing.T) {
+	address, stop := server(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	defer stop()
+	for _, start := range []string{"GET /", "OPTIONS /", "OPTIONS *", "CONNECT evil.test:80", "GET http://evil.test/"} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n", start)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %v, %v", start, response, err)
+		}
 	}
 }
