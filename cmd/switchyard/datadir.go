@@ -57,8 +57,12 @@ func closeDir(dir string) error {
 }
 
 // sessionKey returns the key of the data directory's sessions, which is made once. Without its file all sessions end.
+// Its caller has taken the directory.
 func sessionKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, sessionKeyName)
+	if err := files.SweepOrphansLocked(path); err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		key := make([]byte, sessionKeySize)

@@ -28,9 +28,14 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 func TestADamagedSessionKeyStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, sessionKeyName)
+	orphan := filepath.Join(dir, "."+sessionKeyName+".123.tmp") // of a start that was killed
+	os.WriteFile(orphan, []byte("abc"), 0o600)
 	first, err := sessionKey(dir)
 	if err != nil || len(first) != sessionKeySize {
 		t.Fatal(first, err)
+	}
+	if _, err := os.Stat(orphan); err == nil {
+		t.Error("the orphan is still there")
 	}
 	if again, err := sessionKey(dir); err != nil || !bytes.Equal(again, first) {
 		t.Errorf("the key is not kept: %v", err)
