@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"net/http"
+
+	"switchyard/views"
 )
 
 // signInStatus reports whether there are credentials, and whether they still hold.
@@ -23,12 +25,15 @@ func (g *gateway) signOut(w http.ResponseWriter, r *http.Request) error {
 // isCallback reports whether path is where the identity provider sends browsers back to. Its address holds a code.
 func isCallback(path string) bool { return path == "/callback" || path == "/oauth/callback" }
 
+// startsSignIn reports whether going to path adds a flow to those that wait for their callback, which no time removes.
+func startsSignIn(path string) bool { return path == views.SignInURL || path == views.SignInByHandURL }
+
 // navigationOnly keeps the addresses of the sign-in, which change something though they are only read, for people who go
 // there: no image, frame or script may load them, and from another site only a navigation may. Nothing of them is kept by
 // caches, and no address with a code leaves as a referrer.
 func navigationOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if callback := isCallback(r.URL.Path); callback || r.URL.Path == "/oauth/authorize" {
+		if callback := isCallback(r.URL.Path); callback || startsSignIn(r.URL.Path) {
 			w.Header().Set("Cache-Control", "no-store")
 			if callback {
 				w.Header().Set("Referrer-Policy", "no-referrer")

@@ -244,7 +244,7 @@ func TestOnlyNavigationsReachTheSignIn(t *testing.T) {
 		{"same-origin", "navigate", "object", false},
 		{"none", "no-cors", "script", false},
 	} {
-		for _, path := range []string{"/oauth/authorize", "/callback", "/oauth/callback"} {
+		for _, path := range []string{"/oauth/authorize", "/sign-in", "/callback", "/oauth/callback"} {
 			var headers []string
 			for name, value := range map[string]string{"Sec-Fetch-Site": test.site, "Sec-Fetch-Mode": test.mode, "Sec-Fetch-Dest": test.dest} {
 				if value != "" {
