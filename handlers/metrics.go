@@ -20,12 +20,11 @@ import (
 
 // Metrics counts what a gateway does, for GET /metrics.
 type Metrics struct {
-	set      *metrics.Set
 	inFlight atomic.Int64 // requests in their handlers; a parked one has left its own
 
 	mu        sync.Mutex
 	requests  map[requestKey]uint64
-	durations map[string]*metrics.Histogram // by route
+	durations map[string]*histogram // by route
 	calls     map[callKey]*calls
 }
 
@@ -45,9 +44,8 @@ type calls struct {
 // NewMetrics returns Metrics with nothing counted.
 func NewMetrics() *Metrics {
 	return &Metrics{
-		set:       metrics.NewSet(),
 		requests:  map[requestKey]uint64{},
-		durations: map[string]*metrics.Histogram{},
+		durations: map[string]*histogram{},
 		calls:     map[callKey]*calls{},
 	}
 }
@@ -66,10 +64,39 @@ func (m *Metrics) request(route, method string, status int, took time.Duration) 
 	m.requests[requestKey{route, method, status}]++
 	durations := m.durations[route]
 	if durations == nil {
-		durations = m.set.NewHistogram(series("switchyard_http_request_duration_seconds", "route", route))
+		durations = &histogram{}
 		m.durations[route] = durations
 	}
-	durations.Update(took.Seconds())
+	durations.add(took.Seconds())
+}
+
+// bucketLimits are the upper ends of a histogram's buckets, in seconds: from a small answer to one that is held.
+var bucketLimits = [...]float64{0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60}
+
+// histogram is one of Prometheus' kind. Those of the metrics package have other buckets, which only VictoriaMetrics reads.
+type histogram struct {
+	counts [len(bucketLimits) + 1]uint64 // not cumulative; the last is of what is above all limits
+	sum    float64
+}
+
+func (h *histogram) add(value float64) {
+	bucket, _ := slices.BinarySearch(bucketLimits[:], value)
+	h.counts[bucket]++
+	h.sum += value
+}
+
+func (h *histogram) write(w io.Writer, name string, labels ...string) {
+	below := uint64(0)
+	for i, count := range h.counts {
+		limit := "+Inf"
+		if i < len(bucketLimits) {
+			limit = strconv.FormatFloat(bucketLimits[i], 'g', -1, 64)
+		}
+		below += count
+		metrics.WriteCounterUint64(w, series(name+"_bucket", append(labels, "le", limit)...), below)
+	}
+	metrics.WriteCounterFloat64(w, series(name+"_sum", labels...), h.sum)
+	metrics.WriteCounterUint64(w, series(name+"_count", labels...), below)
 }
 
 // Call counts a call of a project server that has ended: what was asked, and how it went.
@@ -87,30 +114,46 @@ func (m *Metrics) Call(project, kind string, err error) {
 	}
 }
 
-// write writes what was counted, of projects only those that there still are.
+// write writes what was counted, of projects only those that there still are. The series of a metric stand together.
 func (m *Metrics) write(w io.Writer, registry *yard.Registry) {
-	m.set.WritePrometheus(w)
-	metrics.WriteGaugeUint64(w, "switchyard_http_requests_in_flight", uint64(m.inFlight.Load()))
+	gauge(w, "switchyard_http_requests_in_flight", uint64(m.inFlight.Load()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	declare(w, "switchyard_http_requests_total", "counter")
 	for _, k := range slices.SortedFunc(maps.Keys(m.requests), func(a, b requestKey) int {
 		return cmp.Or(cmp.Compare(a.route, b.route), cmp.Compare(a.method, b.method), cmp.Compare(a.status, b.status))
 	}) {
 		name := series("switchyard_http_requests_total", "route", k.route, "method", k.method, "status", strconv.Itoa(k.status))
 		metrics.WriteCounterUint64(w, name, m.requests[k])
 	}
+	declare(w, "switchyard_http_request_duration_seconds", "histogram")
+	for _, route := range slices.Sorted(maps.Keys(m.durations)) {
+		m.durations[route].write(w, "switchyard_http_request_duration_seconds", "route", route)
+	}
+	m.writeCalls(w, registry)
+}
+
+// writeCalls writes what is known of calls. Callers hold mu.
+func (m *Metrics) writeCalls(w io.Writer, registry *yard.Registry) {
 	maps.DeleteFunc(m.calls, func(k callKey, _ *calls) bool {
 		_, found := registry.Find(k.project)
 		return !found
 	})
-	for _, k := range slices.SortedFunc(maps.Keys(m.calls), func(a, b callKey) int {
+	keys := slices.SortedFunc(maps.Keys(m.calls), func(a, b callKey) int {
 		return cmp.Or(cmp.Compare(a.project, b.project), cmp.Compare(a.kind, b.kind))
-	}) {
-		c := m.calls[k]
-		labels := []string{"project", k.project, "kind", k.kind}
-		metrics.WriteCounterUint64(w, series("switchyard_upstream_calls_total", labels...), c.all)
-		metrics.WriteCounterUint64(w, series("switchyard_upstream_failures_total", labels...), c.failed)
-		metrics.WriteGaugeUint64(w, series("switchyard_upstream_up", labels...), number(c.up))
+	})
+	for _, metric := range []struct {
+		name, kind string
+		value      func(*calls) uint64
+	}{
+		{"switchyard_upstream_calls_total", "counter", func(c *calls) uint64 { return c.all }},
+		{"switchyard_upstream_failures_total", "counter", func(c *calls) uint64 { return c.failed }},
+		{"switchyard_upstream_up", "gauge", func(c *calls) uint64 { return number(c.up) }},
+	} {
+		declare(w, metric.name, metric.kind)
+		for _, k := range keys {
+			metrics.WriteGaugeUint64(w, series(metric.name, "project", k.project, "kind", k.kind), metric.value(m.calls[k]))
+		}
 	}
 }
 
@@ -120,17 +163,19 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	registry := g.Service.Registry()
 	g.Metrics.write(w, registry)
-	metrics.WriteGaugeUint64(w, "switchyard_projects", uint64(len(registry.Projects)))
-	metrics.WriteGaugeUint64(w, "switchyard_stream_last_event_id", uint64(g.Service.LastEventID()))
+	gauge(w, "switchyard_projects", uint64(len(registry.Projects)))
+	gauge(w, "switchyard_stream_last_event_id", uint64(g.Service.LastEventID()))
 	if lag, ok := g.streamLag(r); ok {
+		declare(w, "switchyard_stream_lag_seconds", "gauge")
 		metrics.WriteGaugeFloat64(w, "switchyard_stream_lag_seconds", lag.Seconds())
 	}
 	g.writeAgents(w)
 	bot := g.Service.BotStatus()
+	declare(w, "switchyard_bot_state", "gauge")
 	for _, state := range []yard.BotState{yard.BotOff, yard.BotConnecting, yard.BotConnected, yard.BotFailed} {
 		metrics.WriteGaugeUint64(w, series("switchyard_bot_state", "state", string(state)), number(bot.State == state))
 	}
-	metrics.WriteGaugeUint64(w, "switchyard_store_up", number(g.Service.Ready(r.Context()) == nil))
+	gauge(w, "switchyard_store_up", number(g.Service.Ready(r.Context()) == nil))
 	metrics.WriteProcessMetrics(w)
 }
 
@@ -152,12 +197,23 @@ func (g *gateway) writeAgents(w io.Writer) {
 			states[a.State]++
 		}
 	}
+	declare(w, "switchyard_agents", "gauge")
 	for _, p := range []yard.AgentPresence{yard.AgentAlive, yard.AgentLeft, yard.AgentLost} {
 		metrics.WriteGaugeUint64(w, series("switchyard_agents", "presence", string(p)), presences[p])
 	}
+	declare(w, "switchyard_agents_alive", "gauge")
 	for _, s := range []yard.AgentState{yard.AgentIdle, yard.AgentRunning, yard.AgentFailed} {
 		metrics.WriteGaugeUint64(w, series("switchyard_agents_alive", "state", string(s)), states[s])
 	}
+}
+
+// declare says of what kind the metric is whose series follow.
+func declare(w io.Writer, name, kind string) { fmt.Fprintf(w, "# TYPE %s %s\n", name, kind) }
+
+// gauge writes a metric that has no labels.
+func gauge(w io.Writer, name string, value uint64) {
+	declare(w, name, "gauge")
+	metrics.WriteGaugeUint64(w, name, value)
 }
 
 // labelEscapes are those of Prometheus' text form.

@@ -63,7 +63,10 @@ func TestMetrics(t *testing.T) {
 		`switchyard_http_requests_total{route="/projects/{name}",method="GET",status="404"} 2`,
 		`switchyard_http_requests_total{route="none",method="other",status="404"} 1`,
 		`switchyard_http_requests_total{route="none",method="POST",status="403"} 1`,
+		`# TYPE switchyard_http_request_duration_seconds histogram`,
+		`switchyard_http_request_duration_seconds_bucket{route="/api/gateway/pipeline",le="+Inf"} 1`,
 		`switchyard_http_request_duration_seconds_count{route="/api/gateway/pipeline"} 1`,
+		`# TYPE switchyard_upstream_up gauge`,
 		`switchyard_upstream_calls_total{project="we\"ird\\",kind="pipeline"} 1`,
 		`switchyard_upstream_failures_total{project="we\"ird\\",kind="pipeline"} 0`,
 		`switchyard_upstream_up{project="we\"ird\\",kind="pipeline"} 1`,
@@ -82,10 +85,36 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(got.body, "gone") {
 		t.Error("a removed project is still there")
 	}
+	buckets, most := regexp.MustCompile(`_bucket\{route="/projects/\{name\}",le="(.*)"\} (\d+)`).FindAllStringSubmatch(got.body, -1), ""
+	for _, bucket := range buckets {
+		if bucket[2] < most {
+			t.Errorf("%s: the buckets are not cumulative", bucket[0])
+		}
+		most = bucket[2]
+	}
+	if len(buckets) < 10 || most != "2" {
+		t.Errorf("buckets %q, want the last one to hold 2", buckets)
+	}
+	wantExposition(t, got.body)
+}
+
+// wantExposition checks that text is in Prometheus' form.
+func wantExposition(t *testing.T, text string) {
+	t.Helper()
 	line := regexp.MustCompile(`^[a-z_]+(\{([a-zA-Z]+="([^"\\]|\\["\\n])*"(, ?)?)+\})? [-+0-9.eInfNa]+$`)
-	for text := range strings.Lines(got.body) {
-		if !line.MatchString(strings.TrimSuffix(text, "\n")) && !strings.HasPrefix(text, "#") {
-			t.Errorf("no metric: %s", text)
+	metric := regexp.MustCompile(`^(# TYPE )?[a-z_]+`)
+	last, seen := "", map[string]bool{}
+	for row := range strings.Lines(text) {
+		name := strings.TrimPrefix(metric.FindString(row), "# TYPE ")
+		if strings.Contains(name, "_duration_seconds_") {
+			name = name[:strings.LastIndex(name, "_")]
+		}
+		if name != last && seen[name] {
+			t.Errorf("the series of %s do not stand together", name)
+		}
+		last, seen[name] = name, true
+		if !line.MatchString(strings.TrimSuffix(row, "\n")) && !strings.HasPrefix(row, "#") {
+			t.Errorf("no metric: %s", row)
 		}
 	}
 }
