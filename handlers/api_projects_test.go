@@ -1,10 +1,12 @@
 package handlers_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -219,6 +221,28 @@ func TestRefusedBodies(t *testing.T) {
 	}
 	if s.Registry() != before {
 		t.Error("a refused request changed the registry")
+	}
+}
+
+// TestTheSenderOfAHugeBodyGetsItsAnswer: one that sends it all before it reads must not find a broken connection instead.
+func TestTheSenderOfAHugeBodyGetsItsAnswer(t *testing.T) {
+	s := newAPISite(t)
+	huge := strings.Repeat(" ", 32<<20) // more than the buffers between the two hold
+	for path, media := range map[string]string{"/api/gateway/projects": "application/json", "/projects": "application/x-www-form-urlencoded"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", path, media, len(huge), huge)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: %v, %v", path, response, err)
+		}
 	}
 }
 
