@@ -85,7 +85,7 @@ func gatewayAddress(text string) (string, error) {
 	switch {
 	case text == "":
 		return "", usagef("--gateway is needed: the address of the gateway")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(text, "?#"):
 		return "", usagef("--gateway must be an address such as http://yard:3000")
 	}
 	return text, nil

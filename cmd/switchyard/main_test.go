@@ -30,6 +30,8 @@ func TestCommandLine(t *testing.T) {
 		{"backup", 2, "", "accepts 1 arg"},
 		{"backup --data= x", 2, "", "--data: must not be empty"},
 		{"backup --data=/nonexistent x", 1, "", "/nonexistent/switchyard.db: no such file"},
+		{"agent --gateway=http://yard? --state=/dev/null/x", 2, "", "--gateway must be an address"},
+		{"agent --gateway=http://yard/# --state=/dev/null/x", 2, "", "--gateway must be an address"},
 		{"version extra", 2, "", `"extra"`},
 		{"version --nosuch", 2, "", "unknown flag: --nosuch"},
 		{"--nosuch", 2, "", "unknown flag: --nosuch"},
