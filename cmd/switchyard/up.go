@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,12 +54,15 @@ func upCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return err
+				return unlessEnded(cmd.Context(), err)
 			}
 			err = g.addBoards(cmd.Context(), boards, token, cmd.OutOrStdout())
-			if err == nil && agent != "" {
+			switch {
+			case err != nil:
+				err = unlessEnded(cmd.Context(), err)
+			case agent != "":
 				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
-			} else if err == nil {
+			default:
 				err = g.run(cmd.Context(), cmd.OutOrStdout())
 			}
 			return errors.Join(err, g.close())
@@ -106,7 +110,8 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 // workBoard is a work directory that is served as a project.
 type workBoard struct{ name, dir string }
 
-// boardsOf names the work directories. It returns a usage error when two have one name.
+// boardsOf names the work directories as the registry will. It returns a usage error when two have one name, or one has
+// a name that no project can have.
 func boardsOf(dirs []string) ([]workBoard, error) {
 	var boards []workBoard
 	taken := map[string]string{}
@@ -118,7 +123,10 @@ func boardsOf(dirs []string) ([]workBoard, error) {
 		if _, err := os.ReadDir(dir); err != nil {
 			return nil, err
 		}
-		name := boardName(dir)
+		name := strings.TrimSpace(boardName(dir))
+		if err := yard.CheckProjectName(name); err != nil {
+			return nil, usagef("%s: as a project's %s", dir, yard.MessageOf(err))
+		}
 		if other, ok := taken[name]; ok {
 			return nil, usagef("%s and %s would both be the project %q", other, dir, name)
 		}

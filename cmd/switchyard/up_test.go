@@ -160,7 +160,7 @@ func TestUpServesItsProjectsToWhoHasTheToken(t *testing.T) {
 
 func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 	dir := t.TempDir()
-	for _, sub := range []string{"a/alpha", "b/alpha/work", "c"} {
+	for _, sub := range []string{"a/alpha", "b/alpha/work", "c", "c\u00a0", "\x7f"} {
 		os.MkdirAll(filepath.Join(dir, sub), 0o755)
 	}
 	os.WriteFile(filepath.Join(dir, "file"), nil, 0o644)
@@ -171,6 +171,7 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 	}{
 		{"DIR/a/alpha DIR/b/alpha/work", 2, `"alpha"`},
 		{"DIR/c DIR/c", 2, `"c"`},
+		{"DIR/\x7f", 2, "must not contain control characters"},
 		{"DIR/nosuch", 1, dir + "/nosuch"},
 		{"DIR/file", 1, dir + "/file"},
 		{"--poll-interval=x", 2, "--poll-interval: "},
@@ -179,6 +180,10 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 		if status != c.status || !strings.Contains(says, c.says) {
 			t.Errorf("%s: %d, %s; want %d, %q", c.args, status, says, c.status, c.says)
 		}
+	}
+	// Names of projects are trimmed.
+	if status, says := refused(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "DIR/c", "DIR/c\u00a0")); status != 2 || !strings.Contains(says, `"c"`) {
+		t.Errorf("the same but for a space: %d, %s", status, says)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
 		t.Error("a refused start made the data directory")

@@ -47,6 +47,8 @@ func CheckProjectName(name string) error {
 		return Errorf(Invalid, "name: must be at most %d characters", MaxProjectName)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return Errorf(Invalid, "name: must not contain control characters")
+	case !utf8.ValidString(name):
+		return Errorf(Invalid, "name: must be UTF-8")
 	}
 	return nil
 }

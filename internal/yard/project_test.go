@@ -31,7 +31,7 @@ func FuzzNewProject(f *testing.F) {
 		if again, err := yard.NewProject(p.Name, p.URL); err != nil || again != p {
 			t.Errorf("%+v becomes %+v, %v", p, again, err)
 		}
-		if utf8.RuneCountInString(p.Name) > yard.MaxProjectName || strings.TrimSpace(p.Name) != p.Name || p.Name == "" {
+		if !utf8.ValidString(p.Name) || utf8.RuneCountInString(p.Name) > yard.MaxProjectName || strings.TrimSpace(p.Name) != p.Name || p.Name == "" {
 			t.Errorf("name %q", p.Name)
 		}
 		u, err := url.Parse(p.Endpoint("/api/events"))
