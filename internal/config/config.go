@@ -128,13 +128,18 @@ func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err
 // read takes over what file, environment and flags say of the settings with the given keys, or of all, and returns by key
 // the strongest that speaks of each.
 func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
-	path, err := filePath(flags, getenv)
+	path, named, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
 	}
 	file := &document{}
 	if path != "" {
-		if file, err = readFile(path, settings); err != nil {
+		file, err = readFile(path, settings)
+		var unread *fs.PathError
+		if errors.As(err, &unread) && named != nil {
+			err = named.fail(err)
+		}
+		if err != nil {
 			return nil, err
 		}
 		c.File, c.Projects = path, file.projects
@@ -157,28 +162,27 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 	return last, nil
 }
 
-// filePath returns the absolute path of the configuration file, "" where only the default is meant and there is none.
-func filePath(flags *pflag.FlagSet, getenv func(string) string) (string, error) {
+// filePath returns the absolute path of the configuration file and what named it. It returns nil where nothing did, and ""
+// where then there is none.
+func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, named *given, err error) {
 	g := given{"SWITCHYARD_CONFIG", []string{getenv("SWITCHYARD_CONFIG")}}
 	if flags.Changed("config") {
 		g = given{"--config", []string{flags.Lookup("config").Value.String()}}
 	}
-	path := g.values[0]
-	if path == "" && !flags.Changed("config") {
+	if g.values[0] == "" && !flags.Changed("config") {
 		standard, ok := Expand("$XDG_CONFIG_HOME/switchyard/switchyard.toml", getenv)
 		if _, err := os.Stat(standard); !ok || errors.Is(err, fs.ErrNotExist) {
-			return "", nil
+			return "", nil, nil
 		}
-		return standard, nil
+		return standard, nil, nil
 	}
-	var absolute string
-	if err := isPath(&absolute)([]string{path}); err != nil {
-		return "", g.fail(err)
+	if err := isPath(&path)(g.values); err != nil {
+		return "", nil, g.fail(err)
 	}
-	if _, err := os.Stat(absolute); err != nil {
-		return "", g.fail(err)
+	if _, err := os.Stat(path); err != nil {
+		return "", nil, g.fail(err)
 	}
-	return absolute, nil
+	return path, &g, nil
 }
 
 // Expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.

@@ -224,6 +224,8 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 		{"", "--data=", "--data: must not be empty"},
 		{"", "--config=", "--config: must not be empty"},
 		{"", "--config=/nonexistent", "--config: stat /nonexistent: no such file"},
+		{"", "--config=/", "--config: read /: is a directory"},
+		{"SWITCHYARD_CONFIG=/", "", "SWITCHYARD_CONFIG: read /: is a directory"},
 		{"", "--admin-token-file=/nonexistent", "--admin-token-file: open /nonexistent"},
 		{"", "--listen=192.0.2.1:80", "--listen: 192.0.2.1:80 is not only on loopback"},
 		{"", "--listen=:80", "--listen: :80 is not only on loopback"},
