@@ -25,6 +25,7 @@ func TestADamagedDatabaseIsNamedAndLeftAsItIs(t *testing.T) {
 		"cut off":       func(data []byte) []byte { return data[:len(data)/2] },
 		"header only":   func(data []byte) []byte { return data[:100] },
 		"first page":    func(data []byte) []byte { return fill(data, 100, 4096) },
+		"schema number": func(data []byte) []byte { return fill(data, 60, 64) },
 		"in the middle": func(data []byte) []byte { return fill(data, len(data)/2, len(data)/2+8192) },
 	} {
 		t.Run(name, func(t *testing.T) {

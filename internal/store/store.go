@@ -104,6 +104,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if applied < 0 {
+		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
+	}
 	if applied > len(files) {
 		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(files))
 	}
