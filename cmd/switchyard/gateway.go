@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -36,13 +37,21 @@ func gatewayCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return err
+				return unlessEnded(cmd.Context(), err)
 			}
 			return errors.Join(g.run(cmd.Context(), cmd.OutOrStdout()), g.close())
 		},
 	}
 	config.AddFlags(cmd.Flags())
 	return cmd
+}
+
+// unlessEnded is why a start failed, nil where that is because the process was told to end meanwhile.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // gateway is a gateway that has everything that it needs, its port among them, and does not serve yet.
@@ -113,7 +122,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		log.Warn("sign-in is not set up: authorize_url, token_url, client_id and product are all needed")
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
-		return nil, fmt.Errorf("database %s: %w", c.Data, err)
+		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, store.FileName), err)
 	}
 	if err = g.service.SeedProjects(ctx, c.Projects); err != nil {
 		return nil, err

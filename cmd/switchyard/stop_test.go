@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +13,21 @@ import (
 	"testing"
 	"time"
 )
+
+func TestASignalDuringTheStartIsACleanEnd(t *testing.T) {
+	told, tell := context.WithCancel(t.Context())
+	tell()
+	for _, command := range []string{"gateway", "up", "up DIR/board"} {
+		dir := t.TempDir()
+		t.Setenv("HOME", dir)
+		os.Mkdir(filepath.Join(dir, "board"), 0o700)
+		var stdout, stderr bytes.Buffer
+		args := strings.Fields(strings.ReplaceAll(command+" --listen=localhost:0 --data=DIR/data", "DIR", dir))
+		if status := run(told, args, strings.NewReader(""), &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: %d, %s", command, status, &stderr)
+		}
+	}
+}
 
 func TestSignalsEndAGatewayCleanly(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
