@@ -177,9 +177,12 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		if len(failed) == 0 {
 			return nil
 		}
-		reason := "the room refused the message"
-		if !errors.Is(causes[0], errRefused) {
-			reason = yard.MessageOf(causes[0])
+		reason := yard.MessageOf(causes[0])
+		switch {
+		case errors.Is(causes[0], errRefused):
+			reason = "the room refused the message"
+		case causes[0] == context.DeadlineExceeded: // the chat server asks to wait, if it is not slow
+			reason = "it takes too long"
 		}
 		return yard.WrapError(yard.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
 	})

@@ -43,7 +43,7 @@ type team struct {
 	turns    map[string]chan time.Time // each channel's: when it takes the next message; absent while one is under way
 }
 
-// mention is a question that was said in a channel.
+// mention is a question that was said in a channel, with its text as Slack writes it.
 type mention struct {
 	Question
 	channel, thread string
@@ -136,6 +136,7 @@ func (t *team) Receive(ctx context.Context, answer Answer) error {
 				return err
 			}
 		case m := <-t.mentions:
+			m.Text = t.unmarked(m.Text) // not before the bot knows its own id
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue

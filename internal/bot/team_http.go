@@ -56,7 +56,7 @@ func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK) // nothing for us, and nothing to send again
 		return
 	}
-	question := Question{Sender: e.User, Text: t.unmarked(e.Text), Addressed: true}
+	question := Question{Sender: e.User, Text: e.Text, Addressed: true}
 	if err := t.take(r.Context(), call.EventID, mention{question, e.Channel, e.Thread}); err != nil {
 		s.options.Log.ErrorContext(r.Context(), "bot: event not taken", "error", err)
 		plainText(w, http.StatusServiceUnavailable, "not now")

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -99,6 +100,34 @@ func TestTeamObeysRetryAfterAndSurvivesFailures(t *testing.T) {
 	p.gateway.move("alpha", 1)
 	if got := teamPosts(t, s, 1); !strings.Contains(got[0].Text, "Story 1") {
 		t.Errorf("posts %+v", got)
+	}
+}
+
+func TestTeamAnswersWhatWasSaidBeforeItConnected(t *testing.T) {
+	t.Parallel()
+	p, s := team(t)
+	p.kill()
+	s.Do(func() { // nothing is answered meanwhile
+		p.start()
+		p.waitState(yard.BotConnecting, "")
+		body := mentioned("Ev1", bottest.TeamOperator, "<@UBOT> help")
+		if w := call(p, "/bot/team/events", body, bottest.Signature(bottest.SigningSecret, time.Now(), body)); w.Code != 200 {
+			t.Errorf("event = %d %s", w.Code, w.Body)
+		}
+	})
+	if got := teamPosts(t, s, 1); !strings.Contains(got[0].Text, "what I understand") || strings.Contains(got[0].Text, "UBOT") {
+		t.Errorf("posts %+v", got)
+	}
+}
+
+func TestTeamSaysThatATestTookTooLong(t *testing.T) {
+	t.Parallel()
+	p, _ := team(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	err := p.supervisor.SendTest(ctx)
+	if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) != "not sent to #ops: it takes too long" {
+		t.Errorf("test: %v", err)
 	}
 }
 
