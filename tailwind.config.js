@@ -4,7 +4,7 @@ const colour = (name) => `var(--${name})`
 module.exports = {
   content: ['./views/*.templ', './views/!(*_templ).go', './static/*.js'],
   theme: {
-    screens: { sm: '480px', md: '720px', lg: '1100px', xl: '1600px' },
+    screens: { sm: '30em', md: '45em', lg: '68.75em', xl: '100em' }, // in letters: large text takes the small layout
     // Names say what a colour is for. Their values for light and dark are in static/src/app.css.
     colors: {
       transparent: 'transparent',

@@ -13,11 +13,13 @@
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },
   }
+  // What an action said stays, with its Undo, while its part refreshes: until the next action, or until it is dismissed.
+  const partCallbacks = { ...callbacks, beforeNodeRemoved: (node) => !node.classList?.contains('said') }
   htmx.defineExtension('morph', {
     isInlineSwap: (style) => style === 'morph',
     handleSwap: (style, target, fragment) => {
       if (style === 'morph') {
-        return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks })
+        return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })
       }
       if (style === 'morph:innerHTML') {
         const ignoreActiveValue = 'filter' in (document.activeElement?.dataset ?? {})
@@ -25,6 +27,25 @@
       }
       return false
     },
+  })
+
+  document.addEventListener('click', (event) => {
+    if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
+  })
+
+  // After a form the focus goes to what is to be mended. Where what had it is gone, its row has it, or else what was said.
+  let row
+  document.addEventListener('htmx:beforeSwap', (event) => {
+    if (event.detail.requestConfig.verb === 'post') row = document.activeElement.closest('tr')?.id
+  })
+  document.addEventListener('htmx:afterSettle', (event) => {
+    if (event.detail.requestConfig.verb !== 'post') return
+    const wrong = document.querySelector('[aria-invalid]')
+    if (wrong) wrong.focus()
+    else if (document.activeElement === document.body) {
+      const place = (row && document.getElementById(row)) || document.querySelector('.said')
+      place?.querySelector('a, button')?.focus()
+    }
   })
 
   const paused = () => 'paused' in root.dataset

@@ -123,7 +123,7 @@ func Layout(f Frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint mx-4 mt-3\" hidden><span class=\"signal signal-stop\">The gateway does not answer. This page shows what was last known and goes on by itself when the gateway is back.</span></div><main id=\"main\" tabindex=\"-1\" class=\"mx-auto w-full max-w-[1800px] flex-1 px-4 py-4 outline-none\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint fixed inset-x-4 bottom-4 z-40 mx-auto max-w-3xl\" hidden><span class=\"signal signal-stop whitespace-normal\">The gateway does not answer. This page shows what was last known and goes on by itself when the gateway is back.</span></div><main id=\"main\" tabindex=\"-1\" class=\"mx-auto w-full max-w-[1800px] flex-1 px-4 py-4 outline-none\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -893,7 +893,7 @@ func noticeIn(id string, n Notice, path string, form func(url string) templ.Attr
 		}
 		ctx = templ.ClearChildren(ctx)
 		if n.Text != "" {
-			var templ_7745c5c3_Var40 = []any{"notice mb-4", templ.KV("border-l-stop bg-stop-tint", n.Failed), templ.KV("border-l-clear bg-clear-tint", !n.Failed)}
+			var templ_7745c5c3_Var40 = []any{"notice said", templ.KV("border-l-stop bg-stop-tint", n.Failed), templ.KV("border-l-clear bg-clear-tint", !n.Failed)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var40...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1044,7 +1044,7 @@ func noticeIn(id string, n Notice, path string, form func(url string) templ.Attr
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "</div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<button type=\"button\" class=\"btn btn-quiet needs-script ml-auto\" data-dismiss>Dismiss</button></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

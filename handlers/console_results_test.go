@@ -1,0 +1,103 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/yard"
+)
+
+func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	s.add("beta", board("1_backlog:"))
+	agent := s.join("builder-1")
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/agents")
+
+	// Two choices in a row, as arrow keys make them, are one assignment.
+	tab.Find("combobox", "Project of builder-1").Call(`function() {
+		this.focus()
+		for (const name of ["alpha", "beta"]) {
+			this.value = name
+			this.dispatchEvent(new Event("change", {bubbles: true}))
+		}
+	}`)
+	tab.WaitText("builder-1 is assigned to beta.")
+	if n := browsertest.Eval[int](tab, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("/assign")).length`); n != 1 {
+		t.Errorf("the agent was assigned %d times", n)
+	}
+
+	s.says(agent, yard.AgentRunning, "")
+	refresh(tab)
+	tab.Wait(`document.querySelector("#agents tbody").innerText.includes("running")`)
+	tab.WaitText("builder-1 is assigned to beta.")
+	tab.Find("button", "Undo").Click()
+	tab.WaitText("builder-1 is unassigned.")
+	if n := browsertest.Eval[int](tab, `document.querySelectorAll(".said").length`); n != 1 {
+		t.Errorf("%d results are shown", n)
+	}
+	tab.Find("button", "Dismiss").Click()
+	tab.Wait(`!document.querySelector(".said")`)
+}
+
+// TestResultsAreWhereTheEyeIs acts far down on a long page.
+func TestResultsAreWhereTheEyeIs(t *testing.T) {
+	s := newConsoleSite(t)
+	for i := range 20 {
+		s.add(fmt.Sprintf("project-%02d", i), board("1_backlog:"))
+	}
+	tab := browsertest.Open(t)
+	tab.Size(1280, 400)
+	tab.Goto(s.url + "/projects")
+	seen := func(text string) {
+		t.Helper()
+		tab.WaitText(text)
+		tab.Wait(`(box => box.top >= 0 && box.bottom <= innerHeight && scrollY > 200)(document.querySelector(".said").getBoundingClientRect())`)
+	}
+	press(tab, tab.All("button", "Make active")[15], kb.Enter)
+	seen("project-15 is the active project.")
+	tab.Wait(`document.activeElement.textContent === "project-15"`) // its button is gone, its row is not
+	press(tab, tab.All("button", "Remove")[14], kb.Enter)
+	tab.Wait(`document.activeElement.textContent === "Cancel"`)
+	tab.Keys(kb.Tab + kb.Enter)
+	seen("project-14 is removed.")
+	tab.Wait(`document.activeElement.textContent === "Undo"`)
+
+	tab.Find("textbox", "Name").Type("project-01")
+	tab.Keys(kb.Tab + "http://127.0.0.1:3001" + kb.Enter)
+	tab.WaitText("Project 'project-01' already exists.")
+	tab.Wait(`document.activeElement.id === "name"`) // what is to be mended
+	tab.Complaints()
+}
+
+// TestNoPageScrollsSideways shows names, reasons and labels without a place to break them.
+func TestNoPageScrollsSideways(t *testing.T) {
+	s := newConsoleSite(t)
+	word := strings.Repeat("x", 90)
+	s.add(word, board("1_backlog:", "2_current: 1_story_"+word+"!"+word, "3_qa: 2_story_b?"+word, "4_merge: 3_story_c", "5_done:", "6_archived:"))
+	s.add("beta", board("1_backlog:", "2_current: 14_story_log_in_with_a_passkey_or_a_token!"+strings.Repeat("why ", 80), "3_qa: 12_story_b", "4_merge: 9_story_c", "5_done:"))
+	s.add("gamma", nil)
+	s.record(word, fmt.Sprintf(`{"type":"merge_failure","story_id":"1_story_%s","story_name":%q,"reason":%q,"timestamp_ms":%d}`, word, word, word, time.Now().UnixMilli()))
+	s.says(s.join(word), yard.AgentFailed, word)
+	s.join("builder-1")
+	tab := browsertest.Open(t)
+	for _, width := range []int64{360, 720, 920, 1280} {
+		tab.Size(width, 800)
+		for _, path := range []string{"/", "/projects", "/projects/" + word, "/agents", "/events"} {
+			tab.Goto(s.url + path)
+			tab.Wait(`document.querySelector("h1")`)
+			beyond := browsertest.Eval[string](tab, `[...document.querySelectorAll("body *")].filter(e =>
+				e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
+				!e.closest(".sr-only, thead, .truncate, .overflow-x-auto, .board")).map(e => e.tagName + " " + e.className).join("\n")`)
+			if wide := browsertest.Eval[int](tab, `document.documentElement.scrollWidth`); wide > int(width) || beyond != "" {
+				t.Errorf("%s at %d px is %d px wide: %s", path, width, wide, beyond)
+			}
+		}
+	}
+}
