@@ -13,6 +13,10 @@ import (
 // maxParts is the largest number of objects and lists in a pipeline. It bounds what decoding one takes to some 20 MiB.
 const maxParts = 200_000
 
+// maxDepth is how deep objects and lists in a pipeline may nest. Many JSON readers end at 1000 levels, some at 256: such an
+// answer would take the other projects in the same document with it.
+const maxDepth = 100
+
 var errNoPipeline = yard.Errorf(yard.BadGateway, "answer is not a pipeline")
 
 // Pipeline asks a project server for its pipeline. known is its last answer or nil, and is returned itself when
@@ -45,7 +49,7 @@ func parsePipeline(a answer, known *yard.PipelineAnswer) (*yard.PipelineAnswer, 
 	if bytes.Count(a.body, []byte("{"))+bytes.Count(a.body, []byte("[")) > maxParts {
 		return nil, yard.Errorf(yard.BadGateway, "answer is too large: over %d parts", maxParts)
 	}
-	if !utf8.Valid(a.body) {
+	if !utf8.Valid(a.body) || nestsOver(a.body, maxDepth) {
 		return nil, errNoPipeline
 	}
 	var outer struct {
@@ -64,6 +68,27 @@ func parsePipeline(a answer, known *yard.PipelineAnswer) (*yard.PipelineAnswer, 
 	body := bytes.Clone(a.body) // which, unlike a.body, is no larger than it must be
 	from := bytes.Index(body, outer.Stages)
 	return &yard.PipelineAnswer{ETag: etag, Stages: stages, Raw: body[from : from+len(outer.Stages)], Body: body}, nil
+}
+
+// nestsOver reports whether JSON nests deeper than limit.
+func nestsOver(text []byte, limit int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // complete reports whether what people need of stages is there.

@@ -137,6 +137,18 @@ func TestPipelineIsReadAsItCame(t *testing.T) {
 	}
 }
 
+// Text may hold any number of brackets, and what is no deeper than a reader can go is kept.
+func TestPipelineMayNest(t *testing.T) {
+	text := strings.Repeat(`[{\"\\`, 100)
+	stages := `[{"name":"` + text + `","items":[],"x":` + strings.Repeat("[", 97) + strings.Repeat("]", 97) + `,"y":[[],[]]}]`
+	answer, err := newClient(t).Pipeline(t.Context(), serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"stages":`+stages+`}`)
+	}), nil)
+	if err != nil || string(answer.Raw) != stages {
+		t.Errorf("answer %+v, %v", answer, err)
+	}
+}
+
 func TestUnchangedPipelineIsNotSentAgain(t *testing.T) {
 	sent := 0
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -198,6 +210,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 		}), "damaged"},
 		"nests":            {serve(t, body(strings.Repeat("[", 100_000))), "not a pipeline"},
 		"nests in stages":  {serve(t, body(`{"stages":[{"name":"a","items":[],"x":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+`}]}`)), "not a pipeline"},
+		"nests a little":   {serve(t, body(`{"stages":[{"name":"a","items":[],"x":`+strings.Repeat("[", 98)+strings.Repeat("]", 98)+`}]}`)), "not a pipeline"},
 		"many parts":       {serve(t, body(`{"stages":[`+strings.Repeat("{},", 300_000)+`{}]}`)), "too large"},
 		"HTML":             {serve(t, body("<html>")), "not a pipeline"},
 		"nothing":          {serve(t, body("")), "not a pipeline"},
