@@ -33,7 +33,7 @@ type project struct {
 // a router and without an id for each request: the feed is asked all the time, and there is nothing to tell apart.
 func (p Project) Handler() http.Handler {
 	h := &project{Project: p, errorWriter: errorWriter{p.Log}, instance: []string{p.Feed.Instance()}}
-	return rescue(p.Log, guard(p.AllowHosts, h.authenticate(h.routes())))
+	return rescue(p.Log, limitBodyTime(guard(p.AllowHosts, h.authenticate(h.routes()))))
 }
 
 // projectHealth is open to whom watches over the process; it tells nothing of the project.

@@ -68,3 +68,18 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 		_ = server.Shutdown(context.Background())
 	})
 }
+
+func TestAProjectServerCutsOffBodiesThatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &http.Server{Handler: fullProject().Handler()}
+		listener := make(pipeListener)
+		go func() { _ = server.Serve(listener) }()
+		began := time.Now()
+		response := listener.send(t, "POST /api/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{")
+		if took := time.Since(began); response.StatusCode != http.StatusMethodNotAllowed || took > bodyTime {
+			t.Errorf("%d after %v, want 405 after %v", response.StatusCode, took, bodyTime)
+		}
+		close(listener)
+		_ = server.Shutdown(context.Background())
+	})
+}
