@@ -303,6 +303,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	named("PUT", "nowhere", `{"url":"`+alpha+`"}`, 404)
 	get("/api/gateway/pipeline", "", 200)
 	s.record("alpha", yard.NewFeedGap(3, 1_700_000_000_000))
+	s.record("alpha", yard.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	get("/api/gateway/attention", "", 200)
 	get("/api/gateway/events", "", 200)
 	get("/api/gateway/events", "?before=&limit=1", 200)
