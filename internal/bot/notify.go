@@ -68,6 +68,7 @@ func (n *notifier) run(ctx context.Context) error {
 }
 
 // load reads the outbox, before run. Without one the bot starts at now; a batch that another account began is begun anew.
+// It stores what it read: who cannot note what is posted must not post, or would post the same again and again.
 func (n *notifier) load(ctx context.Context) error {
 	stored, err := n.state.State(ctx, outboxKey)
 	if err != nil {
@@ -83,7 +84,7 @@ func (n *notifier) load(ctx context.Context) error {
 	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
 		n.outbox.Batch = nil
 	}
-	return nil
+	return n.save(ctx)
 }
 
 // save stores the outbox, even as the bot ends: what was posted must not be forgotten.

@@ -105,6 +105,7 @@ func (c *fakeChat) texts() []string {
 type memory struct {
 	mu     sync.Mutex
 	values map[string]string
+	full   bool // takes nothing
 }
 
 func (m *memory) State(_ context.Context, key string) (string, error) {
@@ -116,6 +117,9 @@ func (m *memory) State(_ context.Context, key string) (string, error) {
 func (m *memory) SetState(_ context.Context, key, value string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.full {
+		return errors.New("disk is full")
+	}
 	if m.values == nil {
 		m.values = map[string]string{}
 	}
@@ -125,7 +129,12 @@ func (m *memory) SetState(_ context.Context, key, value string) error {
 
 // run starts a supervisor whose bots use the chats that build returns, until the bubble ends.
 func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
-	s := bot.New(bot.Options{State: &memory{}, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
+	return runOn(t, &memory{}, g, build)
+}
+
+// runOn is run with a state that the test has.
+func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
+	s := bot.New(bot.Options{State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
 	s.SetBuild(func(yard.BotConfig) (bot.Transport, error) { return build(), nil })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -330,6 +339,30 @@ func TestRoomThatRefusesIsLeftOut(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if got := chat.texts(); len(got) != 2 {
 			t.Errorf("posted %q", got)
+		}
+	})
+}
+
+func TestFullDiskRepeatsOneMessageAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, state := newGateway(), &memory{}
+		full := func(full bool) {
+			state.mu.Lock()
+			defer state.mu.Unlock()
+			state.full = full
+		}
+		once := sync.OnceFunc(func() { full(true) })
+		chat := &fakeChat{rooms: []string{"ops"}, send: func(string) error {
+			once()
+			return nil
+		}}
+		runOn(t, state, g, func() bot.Transport { return chat })
+		g.move("alpha", 1)
+		time.Sleep(time.Hour)
+		full(false)
+		time.Sleep(time.Hour)
+		if got := chat.texts(); len(got) > 2 {
+			t.Errorf("posted %d times: %q", len(got), got[0])
 		}
 	})
 }
