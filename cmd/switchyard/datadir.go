@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"switchyard/internal/config"
 	"switchyard/internal/files"
 	"switchyard/internal/store"
 )
@@ -54,6 +55,23 @@ func closeDir(dir string) error {
 		return nil
 	}
 	return os.Chmod(dir, 0o700)
+}
+
+// closeConfigDir takes the rights of others from our directory below the user's configuration, where secrets is a file in it:
+// people make it for their switchyard.toml before we do. Another directory that holds secrets belongs to somebody else.
+func closeConfigDir(secrets string) error {
+	own, ok := config.Expand("$XDG_CONFIG_HOME/switchyard", os.Getenv)
+	if !ok || filepath.Dir(secrets) != own {
+		return nil
+	}
+	info, err := os.Stat(own)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || info.Mode().Perm() == 0o700 {
+		return err
+	}
+	return os.Chmod(own, 0o700)
 }
 
 // sessionKey returns the key of the data directory's sessions, which is made once. Without its file all sessions end.

@@ -103,7 +103,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 
 	botFile := config.BotFile{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
-	for _, err := range []error{botFile.Tidy(), credentials.Tidy()} {
+	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), closeConfigDir(c.BotConfig), closeConfigDir(c.Credentials)} {
 		if err != nil {
 			log.Warn("cannot tidy up", "error", err)
 		}

@@ -330,6 +330,32 @@ func TestAnExistingDataDirectoryIsClosedIfItIsOurs(t *testing.T) {
 	}
 }
 
+func TestAnExistingConfigurationDirectoryIsClosedIfItHoldsSecrets(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want fs.FileMode
+	}{
+		"ours":                  {nil, 0o700},
+		"secrets are elsewhere": {[]string{"--credentials=DIR/c.json", "--bot-config=DIR/b.toml"}, 0o755},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			own := filepath.Join(dir, "home", ".config", "switchyard")
+			os.MkdirAll(own, 0o755)
+			os.WriteFile(filepath.Join(own, "switchyard.toml"), []byte("[gateway]\nlisten = 'localhost:0'\n"), 0o644)
+			before, _ := os.Stat(dir)
+			start(t, switchyard(t, dir, append([]string{"gateway"}, c.args...)...))
+			if info, err := os.Stat(own); err != nil || info.Mode().Perm() != c.want {
+				t.Errorf("mode %v, %v, want %o", info.Mode(), err, c.want)
+			}
+			if after, _ := os.Stat(dir); after.Mode() != before.Mode() {
+				t.Errorf("the mode of another directory is %v, was %v", after.Mode(), before.Mode())
+			}
+		})
+	}
+}
+
 func TestTheAdminTokenReachesNoLog(t *testing.T) {
 	t.Parallel()
 	cmd := switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data", "--log-format=json")
