@@ -154,7 +154,7 @@ func askToLogIn(w http.ResponseWriter, r *http.Request, logIn http.Handler) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Location", loginAddress(r.URL))
 		w.WriteHeader(http.StatusSeeOther)
-	case !read && strings.HasPrefix(r.Header.Get("Accept"), "text/html"):
+	case !read && (strings.HasPrefix(r.Header.Get("Accept"), "text/html") || r.Header.Get("Hx-Boosted") != ""):
 		logIn.ServeHTTP(w, r)
 	default:
 		refuse(w)
