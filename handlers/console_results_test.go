@@ -67,6 +67,8 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 	tab.Wait(`document.activeElement.textContent === "Cancel"`)
 	tab.Keys(kb.Tab + kb.Enter)
 	seen("project-14 is removed.")
+	tab.Wait(`document.activeElement.id === "notice"`)
+	tab.Keys(kb.Tab)
 	tab.Wait(`document.activeElement.textContent === "Undo"`)
 
 	tab.Find("textbox", "Name").Type("project-01")
@@ -100,4 +102,18 @@ func TestNoPageScrollsSideways(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
+	s := newWholeSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/login?next=/sign-in")
+	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Find("heading", "Paste code")
+	browsertest.Eval[int](tab, `fetch("/logout", {method: "POST"}).then(response => response.status)`)
+	tab.Find("button", "Switch").Click()
+	tab.Find("heading", "Log in")
+	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
+	tab.Find("heading", "Overview")
+	tab.Complaints() // of the refusal
 }

@@ -34,17 +34,19 @@
   })
 
   // After a form the focus goes to what is to be mended. Where what had it is gone, its row has it, or else what was said.
-  let row
+  let had, row
   document.addEventListener('htmx:beforeSwap', (event) => {
-    if (event.detail.requestConfig.verb === 'post') row = document.activeElement.closest('tr')?.id
+    if (event.detail.requestConfig.verb !== 'post') return
+    had = document.activeElement
+    row = had.closest('tr')?.id
   })
   document.addEventListener('htmx:afterSettle', (event) => {
     if (event.detail.requestConfig.verb !== 'post') return
     const wrong = document.querySelector('[aria-invalid]')
     if (wrong) wrong.focus()
-    else if (document.activeElement === document.body) {
-      const place = (row && document.getElementById(row)) || document.querySelector('.said')
-      place?.querySelector('a, button')?.focus()
+    else if (document.activeElement === document.body && had !== document.body) {
+      const place = row && document.getElementById(row)?.querySelector('a, button')
+      ;(place || document.querySelector('.said'))?.focus()
     }
   })
 
