@@ -58,9 +58,8 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 			if !send(appendFrames(nil, events)) {
 				return nil
 			}
-			if q.After = events[n-1].ID; n == q.Limit {
-				continue
-			}
+			q.After = events[n-1].ID
+			continue
 		}
 		q.After = max(q.After, last) // all that is selected up to there was sent
 		select {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,33 @@ func TestSilentStreamShowsEvery15SecondsThatItLives(t *testing.T) {
 				t.Errorf("after %d s: %q, want %q", 15*n, got, want)
 			}
 			time.Sleep(15 * time.Second)
+		}
+	})
+}
+
+func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
+	var c slowConnection
+	inBubble(t, &c, func(svc *service.Service, _ <-chan struct{}) {
+		read := yard.FeedRead{Cursor: yard.FeedCursor{Project: "alpha"}}
+		for n := range 5 {
+			r, err := yard.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 6<<20))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			read.Records = append(read.Records, r)
+		}
+		if err := svc.RecordFeed(context.Background(), read); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var ids []string
+		for line := range strings.Lines(c.text()) {
+			if id, ok := strings.CutPrefix(line, "id: "); ok {
+				ids = append(ids, strings.TrimSpace(id))
+			}
+		}
+		if got := strings.Join(ids, " "); got != "1 2 3 4 5" {
+			t.Errorf("streamed %q", got)
 		}
 	})
 }

@@ -117,17 +117,16 @@ func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
 		f.day = day
 	}
 	for last := s.LastEventID(); f.upTo < last; {
-		const page = 1000
-		events, err := s.Events(ctx, yard.EventQuery{After: f.upTo, Limit: page})
+		events, err := s.Events(ctx, yard.EventQuery{After: f.upTo, Limit: 1000})
 		if err != nil {
 			return err
+		}
+		if len(events) == 0 {
+			break
 		}
 		for _, e := range events {
 			f.of(e.Project).Add(e)
 			f.upTo = e.ID
-		}
-		if len(events) < page {
-			break
 		}
 	}
 	return nil

@@ -116,7 +116,7 @@ func (s *Service) storeReads(batch []*pendingRead) (err error) {
 }
 
 // Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
-// from memory.
+// from memory. There may be more than it returns, even when those are fewer than q.Limit: huge ones come in smaller pages.
 func (s *Service) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
 	if events, ok := s.stream.tail.Load().find(q); ok {
 		return events, nil

@@ -86,7 +86,12 @@ func (db *DB) FeedCursors(ctx context.Context, project string) ([]yard.FeedCurso
 	return cursors, translate(rows.Err())
 }
 
-// Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id.
+// maxPage is the size of the records after which Events returns no more of them, in bytes: a thousand of a project server
+// that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
+const maxPage = 16 << 20
+
+// Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. When they are huge it
+// returns the first of them, at least one.
 func (db *DB) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
 	conditions, args, order := []string{"id > $1"}, []any{q.After}, "id"
 	if q.Backward {
@@ -117,12 +122,13 @@ func (db *DB) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, erro
 	}
 	defer rows.Close()
 	var events []yard.Event
-	for rows.Next() {
+	for size := 0; size < maxPage && rows.Next(); {
 		var e yard.Event
 		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &e.TimestampMS, &e.ReceivedAtMS, (*[]byte)(&e.JSON)); err != nil {
 			return nil, translate(err)
 		}
 		events = append(events, e)
+		size += len(e.JSON)
 	}
 	return events, translate(rows.Err())
 }

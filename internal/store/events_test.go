@@ -157,6 +157,25 @@ func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 	}
 }
 
+func TestPagesOfHugeEventsAreBoundedInBytes(t *testing.T) {
+	db := openStore(t)
+	for n := range 4 {
+		appendEvents(t, db, feedRead("alpha", eventRecord(t, fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 7<<20)))))
+	}
+	for _, c := range []struct {
+		q    yard.EventQuery
+		want []int64
+	}{
+		{yard.EventQuery{Limit: 1000}, []int64{1, 2, 3}},
+		{yard.EventQuery{Limit: 1000, After: 3}, []int64{4}},
+		{yard.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}},
+	} {
+		if events, err := db.Events(t.Context(), c.q); err != nil || !slices.Equal(ids(events), c.want) {
+			t.Errorf("%+v: %v, %v, want %v", c.q, ids(events), err, c.want)
+		}
+	}
+}
+
 func TestEventsSurviveReopening(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for round := range 3 {

@@ -44,7 +44,7 @@ type EventQuery struct {
 	After    int64 // events with a greater id, oldest first
 	Before   int64 // when Backward: events with a smaller id, newest first; 0 is the newest page
 	Backward bool
-	Limit    int       // at most this many
+	Limit    int       // at most this many, and fewer of huge ones
 	Project  string    // only this project's, "" for all
 	Type     EventType // only this type, "" for all
 	Text     string    // only events whose record or project holds this text, case-insensitively; "" for all
