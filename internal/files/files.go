@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -71,6 +72,15 @@ func fill(f *os.File, data []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// tempPattern and tempGlob name the temporary files of target, which are hidden and beside it: for os.CreateTemp, and for
+// filepath.Match.
+func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
+
+func tempGlob(target string) string {
+	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.Base(target))
+	return "." + quoted + ".*.tmp"
 }
 
 // SyncDir makes names that are new in dir durable.
@@ -139,7 +149,7 @@ func SweepOrphans(path string) error {
 	return SweepOrphansLocked(path)
 }
 
-// SweepOrphansLocked is SweepOrphans for who holds Lock(path) already.
+// SweepOrphansLocked is SweepOrphans for a caller that holds Lock(path) already.
 func SweepOrphansLocked(path string) error {
 	target, err := resolve(path)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,12 +71,4 @@ func flock(f *os.File) error {
 			return err
 		}
 	}
-}
-
-// tempPattern and tempGlob name the temporary files of target: hidden, beside it.
-func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
-
-func tempGlob(target string) string {
-	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(filepath.Base(target))
-	return "." + quoted + ".*.tmp"
 }

@@ -11,7 +11,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"switchyard/internal/files"
 	"switchyard/internal/yard"
 )
 
@@ -40,10 +40,10 @@ type DB struct {
 const readers = 4
 
 // Open opens the database in directory dir, makes it if there is none, and brings its schema up to date.
-// Directory and files are readable by their owner only, whatever the umask. A file that SQLite cannot read
-// is an error that names it, and is left as it is.
+// Its files, and a directory that it makes, are readable by their owner only, whatever the umask. A file that SQLite
+// cannot read is an error that names it, and is left as it is.
 func Open(ctx context.Context, dir string) (*DB, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, FileName)
@@ -85,12 +85,7 @@ func restrict(path string) error {
 		return err
 	}
 	defer f.Close()
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(files.Restrict(path), files.Restrict(path+"-wal"), files.Restrict(path+"-shm"))
 }
 
 // migrate applies the files of migrations/ that the database has not seen, in the order of their names.
@@ -100,18 +95,18 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
 		return err
 	}
-	files, err := migrations.ReadDir("migrations")
+	scripts, err := migrations.ReadDir("migrations")
 	if err != nil {
 		return err
 	}
 	if applied < 0 {
 		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
 	}
-	if applied > len(files) {
-		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(files))
+	if applied > len(scripts) {
+		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
 	}
-	for i, file := range files[applied:] {
-		text, err := migrations.ReadFile("migrations/" + file.Name())
+	for i, script := range scripts[applied:] {
+		text, err := migrations.ReadFile("migrations/" + script.Name())
 		if err != nil {
 			return err
 		}
@@ -123,7 +118,7 @@ func (db *DB) migrate(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", file.Name(), err)
+			return fmt.Errorf("%s: %w", script.Name(), err)
 		}
 	}
 	return nil
