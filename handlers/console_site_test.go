@@ -107,7 +107,7 @@ func board(lines ...string) []yard.Stage {
 			if text = strings.TrimSpace(text); text == "" {
 				continue
 			}
-			item := yard.Item{SinceMS: yard.Millis(time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute))}
+			item := yard.Item{SinceMS: time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute).UnixMilli()}
 			if id, reason, ok := strings.Cut(text, "!"); ok {
 				text, item.Blocked = id, &reason
 			}

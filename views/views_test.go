@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // now is the moment at which everything in these tests is looked at.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func minutesAgo(n int) int64 { return yard.Millis(now.Add(-time.Duration(n) * time.Minute)) }
+func minutesAgo(n int) int64 { return now.Add(-time.Duration(n) * time.Minute).UnixMilli() }
 
 func text(s string) *string { return &s }
 

@@ -113,7 +113,7 @@ func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*yard.Registry,
 	return g.Registry(), []yard.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
 			{Name: "2_current", Items: []yard.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}},
-			{Name: "3_qa", Items: []yard.Item{{StoryID: "9_search", SinceMS: yard.Millis(time.Now().Add(-25 * time.Hour))}}},
+			{Name: "3_qa", Items: []yard.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
 			{Name: "5_done"},
 		}},
 		{Project: "beta two", Error: "connection refused"},

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -223,12 +222,12 @@ func readAdminToken(file given, path string, getenv func(string) string) (yard.S
 }
 
 func checkAdminToken(text string) (yard.Secret, error) {
-	token := strings.TrimSpace(text)
+	token := yard.Secret(strings.TrimSpace(text))
 	switch {
 	case token == "":
 		return "", errors.New("holds no token")
-	case strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+	case !token.FitsHeader():
 		return "", errors.New("the token must be printable ASCII without spaces, as a header must carry it")
 	}
-	return yard.Secret(token), nil
+	return token, nil
 }

@@ -23,12 +23,12 @@ const projectToken = "SWITCHYARD_PROJECT_TOKEN"
 
 // AddProjectFlags adds the project server's flags to flags.
 func AddProjectFlags(flags *pflag.FlagSet) {
-	flags.String("name", "", "what the project is called, `N`")
+	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")
 	flags.String("listen", "127.0.0.1:3001", "serve at `ADDR` (HOST:PORT)")
 	flags.String("token", "", "callers need Authorization: Bearer `T` [$"+projectToken+"]")
 	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
-	flags.StringArray("allow-host", nil, "answer to host name `H`, too (repeatable)")
+	flags.StringArray("allow-host", nil, "answer under the host name `H` too; may be repeated")
 }
 
 // ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
@@ -37,10 +37,11 @@ func ProjectToken(getenv func(string) string) (yard.Secret, error) {
 }
 
 func token(g given) (yard.Secret, error) {
-	if strings.ContainsFunc(g.values[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+	secret := yard.Secret(g.values[0])
+	if !secret.FitsHeader() {
 		return "", g.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
 	}
-	return yard.Secret(g.values[0]), nil
+	return secret, nil
 }
 
 // LoadProject reads the configuration of flags (AddProjectFlags was applied to them) and the environment.

@@ -153,7 +153,7 @@ func (f *follower) record(ctx context.Context, answer yard.FeedAnswer) error {
 		return nil
 	}
 	read := position.read(answer)
-	read.ReceivedAtMS = yard.Millis(time.Now())
+	read.ReceivedAtMS = time.Now().UnixMilli()
 	for _, part := range split(read, maxPart) {
 		// What was asked of a project that has gone meanwhile is no part of the stream; its position stays where it was.
 		if now, ok := f.Service.Registry().Find(f.project.Name); !ok || now != f.project {

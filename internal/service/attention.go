@@ -16,7 +16,7 @@ const maxGaps = 100
 func (s *Service) Attention(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error) {
 	now := time.Now()
 	found := yard.FindAttention(pipelines, now)
-	gaps, err := s.gaps(ctx, yard.Millis(now.Add(-yard.GapAttention)))
+	gaps, err := s.gaps(ctx, now.Add(-yard.GapAttention).UnixMilli())
 	if err != nil {
 		return nil, err
 	}

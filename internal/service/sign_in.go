@@ -90,7 +90,7 @@ func (s *Service) SignInStatus() yard.SignInStatus {
 	}
 	return yard.SignInStatus{
 		Authenticated:   true,
-		Expired:         uint64(max(0, yard.Millis(time.Now()))) > c.ExpiresAt,
+		Expired:         uint64(max(0, time.Now().UnixMilli())) > c.ExpiresAt,
 		ExpiresAt:       c.ExpiresAt,
 		HasRefreshToken: c.RefreshToken != "",
 	}

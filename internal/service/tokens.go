@@ -43,7 +43,7 @@ func IsAgentSecret(secret yard.Secret) bool { return strings.HasPrefix(secret.Re
 func (s *Service) CreateToken(ctx context.Context) (yard.Secret, yard.JoinToken, error) {
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
-	t := yard.JoinToken{Hash: hashSecret(token), CreatedAtMS: yard.Millis(now), ExpiresAtMS: yard.Millis(now.Add(s.joinTokenTTL))}
+	t := yard.JoinToken{Hash: hashSecret(token), CreatedAtMS: now.UnixMilli(), ExpiresAtMS: now.Add(s.joinTokenTTL).UnixMilli()}
 	if err := s.store.AddToken(ctx, t); err != nil {
 		return "", yard.JoinToken{}, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) CreateToken(ctx context.Context) (yard.Secret, yard.JoinToken,
 
 // UnusedTokens returns the tokens that can still be redeemed, the first to expire first.
 func (s *Service) UnusedTokens(ctx context.Context) ([]yard.JoinToken, error) {
-	return s.store.UnusedTokens(ctx, yard.Millis(time.Now()))
+	return s.store.UnusedTokens(ctx, time.Now().UnixMilli())
 }
 
 // Token returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.

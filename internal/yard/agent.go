@@ -104,7 +104,7 @@ func CheckAgentVersion(version string) error {
 	return nil
 }
 
-// JoinToken is an issued one-time token. The token itself is known only to whom it was given.
+// JoinToken is an issued one-time token. The token itself is known only to those it was given to.
 type JoinToken struct {
 	Hash        string // SHA-256 of the token, hex
 	CreatedAtMS int64

@@ -41,7 +41,7 @@ type Attention struct {
 // first. A story counts once, and not any more when it is done.
 func FindAttention(pipelines []ProjectPipeline, now time.Time) []Attention {
 	var found []Attention
-	stuck := Millis(now.Add(-StuckAfter))
+	stuck := now.Add(-StuckAfter).UnixMilli()
 	for _, p := range pipelines {
 		if p.Error == NoAnswerYet {
 			continue // its answer is on the way, or will be known to fail

@@ -32,7 +32,7 @@ func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
 
 func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
-	hours := func(n int) int64 { return yard.Millis(now.Add(-time.Duration(n) * time.Hour)) }
+	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
 	reason := "waiting for a key"
 	pipelines := []yard.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []yard.Stage{

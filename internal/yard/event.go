@@ -72,7 +72,7 @@ func (e Event) AppendJSON(b []byte) []byte {
 // MarshalJSON is AppendJSON for encoders.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// foreignTypes are the names of the specification, which other implementations may send.
+// foreignTypes are the CamelCase names that other implementations may send.
 var foreignTypes = map[string]EventType{
 	"StageTransition": StageTransition,
 	"MergeFailure":    MergeFailure,

@@ -19,7 +19,7 @@ type FeedAnswer struct {
 	Instance string // Feed-Instance, "" for a server that sends none
 	Sequence int64  // Feed-Sequence, -1 for a server that sends none
 	// Received is the number of records in the answer. Records are those that can be kept, in the order in which they
-	// came, which may be any; Refused are the others.
+	// came, which may be any; Refused are the first of the others.
 	Received int
 	Records  []Record
 	Refused  []RefusedRecord

@@ -8,7 +8,7 @@ import (
 // ChartDays is how many days charts look back over, today included.
 const ChartDays = 14
 
-// Charts are how a project's stories went on in the last ChartDays days. They are shared: nobody may change them.
+// Charts show how a project's stories moved on in the last ChartDays days. They are shared: nobody may change them.
 type Charts struct {
 	Days   []DayCount  // ChartDays of them, today the last
 	Stages []StageTime // those in which stories are worked on, in their order
@@ -103,7 +103,7 @@ func (f *Flow) place(name string) uint8 {
 // Len is how many moves the flow holds.
 func (f *Flow) Len() int { return len(f.moves) }
 
-// Forget drops what charts drawn at now or later do not need, and stories that have not moved since before known.
+// Forget drops what charts drawn at now or later do not need, and stories that have not moved since known.
 func (f *Flow) Forget(now, known time.Time) {
 	from := chartStart(now).UnixMilli()
 	f.moves = slices.DeleteFunc(f.moves, func(m move) bool { return m.atMS < from })

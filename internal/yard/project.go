@@ -88,7 +88,7 @@ func CheckProjectToken(token Secret) error {
 	if len(token) > MaxProjectToken {
 		return Errorf(Invalid, "token: must be at most %d characters", MaxProjectToken)
 	}
-	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !token.FitsHeader() {
 		return Errorf(Invalid, "token: must be of ASCII letters, digits and signs, without spaces")
 	}
 	return nil

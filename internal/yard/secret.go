@@ -1,6 +1,9 @@
 package yard
 
-import "log/slog"
+import (
+	"log/slog"
+	"strings"
+)
 
 // Secret is text that must not reach a log, a page or an error: every printer and encoder that does not
 // call Reveal shows "[redacted]" (an unset secret shows as "").
@@ -14,6 +17,11 @@ func (s Secret) String() string {
 		return ""
 	}
 	return "[redacted]"
+}
+
+// FitsHeader reports whether an Authorization header can carry the secret: printable ASCII without spaces.
+func (s Secret) FitsHeader() bool {
+	return !strings.ContainsFunc(string(s), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // GoString keeps %#v from showing the secret.
