@@ -27,7 +27,7 @@ func newAccess(g Gateway) *access {
 	return &access{token: g.AdminToken, sessions: newSessions(g.SessionKey, g.AdminToken), log: g.Log}
 }
 
-// proof is how a caller has shown to be the administrator.
+// proof is how a caller has proved to be the administrator.
 type proof string
 
 const (
@@ -72,7 +72,7 @@ func doorOf(r *http.Request) door {
 	return adminDoor
 }
 
-// check lets pass who may. With logIn it answers a form that came without proof.
+// check lets those requests pass that may. logIn answers a form that came without proof.
 func (a *access) check(next, logIn http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pass := func(p proof) {
@@ -142,8 +142,8 @@ func matchesToken(token string, secret yard.Secret) bool {
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }
 
-// askToLogIn answers who has shown nothing: a browser that goes to a page is sent to the login, one that sent a form gets
-// it in answer, and everything else is told.
+// askToLogIn answers a caller who has shown nothing: a browser that goes to a page is sent to the login, one that sent a
+// form gets the login in answer, and everything else gets a 401.
 func askToLogIn(w http.ResponseWriter, r *http.Request, logIn http.Handler) {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {

@@ -51,9 +51,7 @@ func (g *gateway) saveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	if err := g.Service.SaveBotConfig(r.Context(), config); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct {
-		OK bool `json:"ok"`
-	}{true})
+	writeOK(w)
 	return nil
 }
 
@@ -86,8 +84,6 @@ func (g *gateway) testBot(w http.ResponseWriter, r *http.Request) error {
 	if err := g.Service.TestBot(r.Context()); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct {
-		OK bool `json:"ok"`
-	}{true})
+	writeOK(w)
 	return nil
 }

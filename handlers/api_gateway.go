@@ -80,8 +80,6 @@ func (g *gateway) switchProject(w http.ResponseWriter, r *http.Request) error {
 	if err := g.Service.Switch(r.Context(), name); err != nil {
 		return g.refused(r, err)
 	}
-	writeJSON(w, http.StatusOK, struct {
-		OK bool `json:"ok"`
-	}{true})
+	writeOK(w)
 	return nil
 }

@@ -15,7 +15,7 @@ func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
 	return c.showAgents(w, r, views.AgentsProps{}, 0)
 }
 
-// showAgents shows the page, or its table to whom asks for that; p says what is to stand there besides the agents.
+// showAgents shows the page, or its table if that was asked for; p says what is to stand there besides the agents.
 func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.AgentsProps, status int) error {
 	var err error
 	if p.Tokens, err = c.service.UnusedTokens(r.Context()); err != nil {
@@ -100,7 +100,7 @@ func (c *console) joinProps(token yard.JoinToken) views.JoinProps {
 	p.Agent, _ = c.service.Agent(token.UsedBy)
 	v := c.version()
 	v.text(token.Hash, p.Agent.Label)
-	v.flag(token.UsedAtMS > 0, yard.Millis(p.Now) >= token.ExpiresAtMS)
+	v.flag(token.UsedAtMS > 0, p.Now.UnixMilli() >= token.ExpiresAtMS)
 	p.Version = v.String()
 	return p
 }

@@ -12,7 +12,7 @@ func (c *console) project(w http.ResponseWriter, r *http.Request) error {
 	return c.showProject(w, r, views.FieldError{}, nil)
 }
 
-// showProject shows the page of a project: with the settings as they were sent when refused says why they were.
+// showProject shows the page of a project. Where settings were refused, refused says why, and the page keeps what was sent.
 func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
 	name := pathParam(r, "name")
 	s, err := c.look(r)

@@ -13,7 +13,7 @@ func (c *console) projects(w http.ResponseWriter, r *http.Request) error {
 	return c.showProjects(w, r, views.ProjectForm{}, nil)
 }
 
-// showProjects shows the page: with the form as it was sent when refused says why it was.
+// showProjects shows the page. Where the form was refused, refused says why, and the page keeps what was sent.
 func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
 	s, err := c.look(r)
 	if err != nil {

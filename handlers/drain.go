@@ -26,7 +26,7 @@ func (d *Drain) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, drainKey{}, d)
 }
 
-// Wait returns when the requests are answered that the server itself does not know any more, or when ctx ends. Call it
+// Wait returns when the parked requests, which the server itself no longer knows, are answered, or when ctx ends. Call it
 // when the server has been shut down.
 func (d *Drain) Wait(ctx context.Context) {
 	answered := make(chan struct{})

@@ -36,7 +36,7 @@ func setPageHeaders(header http.Header) {
 	header["Content-Security-Policy"] = contentPolicy
 }
 
-// Headers that are on many answers. Each is assigned as it is: making a list of one value anew takes an allocation.
+// Headers that never change, as jsonMedia in handler.go.
 var (
 	noSniff       = []string{"nosniff"}
 	sameOrigin    = []string{"same-origin"}

@@ -57,6 +57,18 @@ func (e errorWriter) logCause(r *http.Request, err error) {
 // writeJSON encodes v before it writes the status.
 func writeJSON(w http.ResponseWriter, status int, v any) { writeEncoded(w, status, encodeJSON(v)) }
 
+// writeOK writes {"ok":true}.
+func writeOK(w http.ResponseWriter) { writeEncoded(w, http.StatusOK, okBody) }
+
+var okBody = []byte(`{"ok":true}`)
+
+// jsonMedia and noStore are headers that never change. They are assigned as they are: making a list of one value anew
+// takes an allocation.
+var (
+	jsonMedia = []string{"application/json"}
+	noStore   = []string{"no-store"}
+)
+
 // writeEncoded writes JSON that is encoded already.
 func writeEncoded(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()

@@ -62,7 +62,7 @@ func visitOf(ctx context.Context) *visit {
 // requestID is the id that the answer carries in X-Request-Id and that the log names.
 func requestID(ctx context.Context) string { return visitOf(ctx).id[0] }
 
-// sight is what is noted of a request when it has been answered.
+// sight is what metrics and log say of a request when it has been answered.
 type sight struct {
 	id, route, method, path, from string
 	began                         time.Time

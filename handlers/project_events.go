@@ -11,14 +11,8 @@ import (
 	"switchyard/internal/yard"
 )
 
-// Headers that never change. Each is assigned as it is: the feed is asked by everyone all the time, and an answer
-// makes two allocations this way.
-var (
-	jsonMedia = []string{"application/json"}
-	noStore   = []string{"no-store"}
-)
-
-// events answers with the events that are newer than since; for the first of them it may wait.
+// events answers with the events that are newer than since; for the first of them it may wait. The feed is asked by
+// everyone all the time, so an answer makes only two allocations.
 func (p *project) events(w http.ResponseWriter, r *http.Request) error {
 	snapshot := p.Feed.Snapshot()
 	since, wait, err := feedQuery(r.URL.RawQuery)

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/yard"
 )
 
-// board answers with the stages and their stories: 304 to whom has them already.
+// board answers with the stages and their stories: 304 to those who have them already.
 func (p *project) board(w http.ResponseWriter, r *http.Request) {
 	body, tag := p.encodedBoard()
 	header := w.Header()

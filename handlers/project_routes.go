@@ -36,7 +36,7 @@ func (p Project) Handler() http.Handler {
 	return rescue(p.Log, limitBodyTime(guard(p.AllowHosts, h.authenticate(h.routes()))))
 }
 
-// projectHealth is open to whom watches over the process; it tells nothing of the project.
+// projectHealth is open to whoever monitors the process; it tells nothing of the project.
 const projectHealth = "/healthz"
 
 // routes is the whole route table. Each route takes GET and HEAD.

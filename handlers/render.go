@@ -34,7 +34,7 @@ func wantsPart(r *http.Request) bool {
 	return r.Header.Get("Hx-Request") == "true" && r.Header.Get("Hx-Boosted") == "" && r.Header.Get("Hx-History-Restore-Request") == ""
 }
 
-// render writes the page, or its part to whom asks for that: 304 or 204 without rendering when the reader has it.
+// render writes the page, or its part if that was asked for: 304 or 204 without rendering when the reader has it.
 // A handler that has set Cache-Control before keeps it.
 func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	if v.version != "" && v.part != nil && unchanged(w, r, v.version) {

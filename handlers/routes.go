@@ -148,10 +148,7 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 // methodNotAllowed answers 405 with the methods that the path does take.
 func methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.RawPath
-		if path == "" {
-			path = r.URL.Path
-		}
+		path := routePath(r)
 		takes := func(method string) bool { return routes.Match(chi.NewRouteContext(), method, path) }
 		var allowed []string
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {

@@ -76,7 +76,7 @@ func (c *console) look(r *http.Request) (*snapshot, error) {
 	return next, nil
 }
 
-// follow numbers what next shows: as old did where it is the same.
+// follow numbers what next shows, with the numbers of old where it is the same.
 func (next *snapshot) follow(old *snapshot, count *uint64) {
 	next.attentionVersion = old.attentionVersion
 	if !slices.Equal(next.attention, old.attention) {

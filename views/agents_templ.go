@@ -26,7 +26,7 @@ type AgentsProps struct {
 	Now      time.Time
 }
 
-// JoinProps are what is shown of a join token to whom it was given.
+// JoinProps are what is shown of a join token to those it was given to.
 type JoinProps struct {
 	Version string
 	Token   yard.JoinToken
@@ -1150,7 +1150,7 @@ func joinPanel(p JoinProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, " <p class=\"text-muted\">The agent then stands below and can be assigned. To have it run a command while it is assigned to a project, add <code>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 86, " <p class=\"text-muted\">The agent then appears below and can be assigned. To have it run a command while it is assigned to a project, add <code>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

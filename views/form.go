@@ -16,7 +16,7 @@ func (e FieldError) attributes(field string) templ.Attributes {
 	if !e.at(field) {
 		return nil
 	}
-	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": field + "-error", "autofocus": true}
+	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": errorID(field), "autofocus": true}
 }
 
 // errorID is the id of the message of a field.

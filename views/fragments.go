@@ -36,7 +36,7 @@ type fragmentState struct {
 // maxFragmentBytes bounds what is kept: it holds the rows of some 15,000 projects.
 const maxFragmentBytes = 32 << 20
 
-// keep is c, rendered again only when state is another than when it last was. name is unique among all fragments.
+// keep returns c, which is rendered again only when state has changed since it last was. name is unique among all fragments.
 func (f *Fragments) keep(name string, state fragmentState, now time.Time, c templ.Component) templ.Component {
 	if f == nil {
 		return c

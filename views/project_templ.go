@@ -28,7 +28,7 @@ type ProjectProps struct {
 	Now       time.Time
 }
 
-// Project is the page. Its heading is the section's, since every page has one h1 of the navigation.
+// Project is the page.
 func Project(p ProjectProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/yard"
 )
 
-// Page names an entry of the navigation.
+// Page names an entry of the navigation; "" is a page that is in none of them.
 type Page string
 
 const (
@@ -20,7 +20,6 @@ const (
 	PageAgents   Page = "Agents"
 	PageEvents   Page = "Events"
 	PageBot      Page = "Bot"
-	PageOther    Page = "" // in none of them
 )
 
 // Theme is the reader's choice of colours.

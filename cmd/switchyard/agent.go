@@ -27,7 +27,7 @@ func agentCommand() *cobra.Command {
 		Short: "Run a build agent: join a gateway, run a command where it is assigned",
 		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
 			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment.\n" +
-			"Without CMD it only is there.",
+			"Without CMD it only joins and stays alive.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token swj_… -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {
@@ -73,9 +73,9 @@ func agentCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&gateway, "gateway", "", "the gateway's address, a `URL`")
 	flags.StringVar(&token, "token", "", "the join `TOKEN`; else SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
-	flags.StringVar(&label, "label", "", "what the agent is called; by default the name of this machine")
+	flags.StringVar(&label, "label", "", "call the agent `LABEL`; by default the name of this machine")
 	flags.StringVar(&state, "state", "", "the `FILE` that keeps the identity (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
-	flags.BoolVar(&leave, "leave", false, "give the identity up and end")
+	flags.BoolVar(&leave, "leave", false, "give up the identity and exit")
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// gateway is a gateway that has everything that it needs, its port among them, and does not serve yet.
+// gateway is a gateway that has everything that it needs, its port included, and does not serve yet.
 type gateway struct {
 	config    *config.Config
 	log       *slog.Logger
@@ -186,7 +186,7 @@ func (g *gateway) close() (err error) {
 	return err
 }
 
-// closeAll closes listeners, those too that their server has closed already.
+// closeAll closes listeners, including those that their server has closed already.
 func closeAll(listeners []net.Listener) {
 	for _, listener := range listeners {
 		listener.Close()

@@ -7,16 +7,16 @@ import (
 	"runtime/metrics"
 )
 
-// The sizes, in bytes, to which a heap may grow before it is collected, however little of it is in use. In use of a gateway
-// with few projects are 2 to 5 MiB, of a project server less; by Go's defaults these are collected sixty times a second
-// under load, for a fifth of the CPU time of small answers (make bench, "small JSON").
+// The sizes, in bytes, to which a heap may grow before it is collected, however little of it is in use. A gateway
+// with few projects uses 2 to 5 MiB, a project server less; by Go's defaults these are collected sixty times a second
+// under load, which takes a fifth of the CPU time of small answers (make bench, "small JSON").
 const (
 	gatewayHeapFloor = 9 << 20
 	projectHeapFloor = 16 << 20
 )
 
 // keepHeapFloor makes the garbage collector heed floor from now on. Larger heaps are collected as ever, when they have
-// doubled. Who sets GOGC has decided otherwise.
+// doubled. Whoever sets GOGC has decided otherwise.
 func keepHeapFloor(floor int) {
 	if os.Getenv("GOGC") != "" {
 		return

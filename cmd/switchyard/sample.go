@@ -19,7 +19,7 @@ const sampleName = "sample-board"
 //go:embed sample
 var sampleFiles embed.FS
 
-// sampleAges are for how long the first story of each stage has been there; the others are older.
+// sampleAges say how long the first story of each stage has been there; the others are older.
 var sampleAges = map[string]time.Duration{
 	"1_backlog":  5 * 24 * time.Hour,
 	"2_current":  3 * time.Hour,

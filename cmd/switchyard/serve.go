@@ -42,8 +42,8 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 }
 
 // listen opens the listeners of address (HOST:PORT). The name localhost is 127.0.0.1 and ::1, both on one port:
-// were ::1 another program's, that would get what browsers send to http://localhost. Only on a machine without
-// IPv6 it is 127.0.0.1 alone, and the log says so.
+// if ::1 belonged to another program, that would get what browsers send to http://localhost. Only on a machine
+// without IPv6 is it 127.0.0.1 alone, and the log says so.
 func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -63,7 +63,7 @@ func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	return []net.Listener{listener}, nil
 }
 
-// portTries is how often a free port of IPv4 is tried that may be taken on IPv6.
+// portTries is how many free ports of IPv4 are tried, each of which may be taken on IPv6.
 const portTries = 10
 
 func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
@@ -98,12 +98,12 @@ func baseURL(address string, listeners []net.Listener) string {
 	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
 }
 
-// toldLater is why a context ended that ended after the process was told to end.
+// toldLater is the cause of a context that ended some time after the process was told to end.
 type toldLater struct{ told time.Time }
 
 func (t toldLater) Error() string { return "told to end at " + t.told.String() }
 
-// toldAt is when the process was told to end, given a context that has ended now for that.
+// toldAt is when the process was told to end. That is why ctx has just ended.
 func toldAt(ctx context.Context) time.Time {
 	var later toldLater
 	if errors.As(context.Cause(ctx), &later) {

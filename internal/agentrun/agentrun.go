@@ -1,4 +1,4 @@
-// Package agentrun is the build agent: it joins a gateway, says that it is there, and runs a command where the gateway
+// Package agentrun is the build agent: it joins a gateway, reports that it is alive, and runs a command where the gateway
 // sends it. It must never know the gateway's insides: all it has of it is the address.
 package agentrun
 
@@ -27,7 +27,7 @@ type Options struct {
 	Token func(context.Context) (yard.Secret, error)
 	// Rejoin lets the agent join anew when it starts and the gateway does not know the identity of the state file any more.
 	Rejoin bool
-	// Command and its arguments; empty for an agent that only is there.
+	// Command and its arguments; empty for an agent that only joins and stays alive.
 	Command     []string
 	Environment []string  // of the command, beside what tells it its place
 	Output      io.Writer // gets the command's output

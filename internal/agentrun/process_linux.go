@@ -41,8 +41,8 @@ func stat(pid string) ([]string, error) {
 	return fields, nil
 }
 
-// groupRuns reports whether any process of the group still runs. One that ended but has a parent who does not care
-// (a zombie) does not.
+// groupRuns reports whether any process of the group still runs. A zombie, which has ended but not been reaped by its
+// parent, does not.
 func groupRuns(pgid int) bool {
 	return syscall.Kill(-pgid, 0) != syscall.ESRCH && anyOfGroup(pgid, func(string) bool { return true })
 }

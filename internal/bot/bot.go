@@ -77,7 +77,7 @@ type Transport interface {
 var errRefused = errors.New("the room refused the message")
 
 // Pauses after failures. What needs somebody to do something is tried again seldom: servers lock out
-// who keeps sending a wrong password. A saved configuration is tried at once in any case.
+// whoever keeps sending a wrong password. A saved configuration is tried at once in any case.
 const (
 	firstPause  = time.Second
 	maxPause    = time.Minute

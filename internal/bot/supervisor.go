@@ -37,7 +37,7 @@ type Supervisor struct {
 func New(o Options) *Supervisor {
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.build = s.newTransport
-	s.status = yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotOff, SinceMS: yard.Millis(time.Now())}
+	s.status = yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotOff, SinceMS: time.Now().UnixMilli()}
 	return s
 }
 
@@ -95,7 +95,7 @@ func (s *Supervisor) begin(transport yard.BotTransport, b *bot, state yard.BotSt
 	defer s.mu.Unlock()
 	s.running = b
 	s.status = yard.BotStatus{
-		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, SinceMS: yard.Millis(time.Now()),
+		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, SinceMS: time.Now().UnixMilli(),
 	}
 }
 
@@ -107,7 +107,7 @@ func (s *Supervisor) report(b *bot, state yard.BotState, detail string) {
 		return
 	}
 	if s.status.State != state {
-		s.status.SinceMS = yard.Millis(time.Now())
+		s.status.SinceMS = time.Now().UnixMilli()
 		s.options.Log.Info("bot", "transport", s.status.Transport, "state", state)
 	}
 	s.status.State, s.status.Detail = state, detail
@@ -117,16 +117,17 @@ func (s *Supervisor) report(b *bot, state yard.BotState, detail string) {
 // connects by itself. When ctx ends first, that happens as soon as the old one has ended.
 func (s *Supervisor) Restart(ctx context.Context) error {
 	started := make(chan struct{})
+	late := yard.Errorf(yard.Unavailable, "the old bot has not ended yet; the new one follows it")
 	select {
 	case s.restarts <- started:
 	case <-ctx.Done():
-		return yard.Errorf(yard.Unavailable, "the old bot has not ended yet; the new one follows it")
+		return late
 	}
 	select {
 	case <-started:
 		return nil
 	case <-ctx.Done():
-		return yard.Errorf(yard.Unavailable, "the old bot has not ended yet; the new one follows it")
+		return late
 	}
 }
 

@@ -214,7 +214,7 @@ func (s *seen) first(ctx context.Context, id string) (bool, error) {
 	return s.note(ctx, id)
 }
 
-// note is first for who holds the lock.
+// note is first for a caller that holds the lock.
 func (s *seen) note(ctx context.Context, id string) (bool, error) {
 	if s.entries == nil {
 		stored, err := s.state.State(ctx, seenKey)
@@ -233,7 +233,7 @@ func (s *seen) note(ctx context.Context, id string) (bool, error) {
 	}
 	now := time.Now()
 	entries := slices.DeleteFunc(slices.Clone(s.entries), func(e seenEntry) bool { return now.Sub(time.UnixMilli(e.AtMS)) > seenFor })
-	entries = append(entries, seenEntry{id, yard.Millis(now)})
+	entries = append(entries, seenEntry{id, now.UnixMilli()})
 	entries = entries[max(0, len(entries)-maxSeen):]
 	text, err := json.Marshal(entries)
 	if err != nil {

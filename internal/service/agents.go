@@ -42,6 +42,11 @@ const (
 // errNoAgent is the answer for an id without identity.
 func errNoAgent() error { return yard.Errorf(yard.NotFound, "agent not found") }
 
+// errNotTheAgent refuses a caller who is not, or not any more, the agent that it claims to be.
+func errNotTheAgent() error {
+	return yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+}
+
 // JoinAgent redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
 // label the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token,
 // and Unauthorized, in the same words, for a token that is unknown, used, revoked or expired.
@@ -50,7 +55,7 @@ func (s *Service) JoinAgent(ctx context.Context, token yard.Secret, label *strin
 	now := time.Now()
 	record := yard.AgentRecord{
 		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: yard.AgentIdle,
-		JoinedAtMS: yard.Millis(now), StateSinceMS: yard.Millis(now), LastSeenMS: yard.Millis(now),
+		JoinedAtMS: now.UnixMilli(), StateSinceMS: now.UnixMilli(), LastSeenMS: now.UnixMilli(),
 	}
 	record.Label = record.ID
 	if label != nil {
@@ -78,7 +83,7 @@ func (s *Service) CheckAgentSecret(id string, secret yard.Secret) error {
 	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.fleet.secretHash(id))) == 1 {
 		return nil
 	}
-	return yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+	return errNotTheAgent()
 }
 
 // A Heartbeat is what an agent says of itself, and what it waits for.
@@ -92,7 +97,7 @@ type Heartbeat struct {
 // Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
 // another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
 // a third of the agent timeout, or when ctx ends, at the latest. It returns Unauthorized when the agent is removed.
-// Who calls it has checked the agent's secret.
+// The caller has checked the agent's secret.
 func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.fleet.timeout/3)))
 	defer hold.Stop()
@@ -107,7 +112,7 @@ func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.A
 		registryChanged := s.RegistryChanged()
 		agent, changed, ok := s.fleet.look(m, s.Registry())
 		if !ok {
-			return yard.Agent{}, yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+			return yard.Agent{}, errNotTheAgent()
 		}
 		now := placeOf(agent)
 		if known.url == "" && now.project == known.project {
@@ -256,5 +261,5 @@ func (s *Service) forgetAgents(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.store.ForgetTokens(ctx, yard.Millis(time.Now().Add(-tokenMemory)))
+	return s.store.ForgetTokens(ctx, time.Now().Add(-tokenMemory).UnixMilli())
 }

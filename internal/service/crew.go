@@ -9,8 +9,8 @@ import (
 // else than us, and must not keep the others from being run.
 const slowJob = 10 * time.Millisecond
 
-// crew runs jobs in the order in which they come, size of them at once, not counting slow ones. Its goroutines end when
-// there is nothing to do.
+// crew is a pool of workers. It runs jobs in the order in which they come, size of them at once, not counting slow ones.
+// Its goroutines end when there is nothing to do.
 type crew struct {
 	size int
 

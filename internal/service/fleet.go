@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/yard"
 )
 
-// fleet is the agents that have an identity, and who of them is alive. It measures silence on the monotonic clock,
+// fleet is the agents that have an identity, and which of them are alive. It measures silence on the monotonic clock,
 // so that a step of the wall clock ends nobody.
 type fleet struct {
 	timeout time.Duration
@@ -42,7 +42,7 @@ func placeOf(a yard.Agent) place {
 	return place{*a.AssignedProject, *a.ProjectURL}
 }
 
-// loadFleet loads the agents from the store. Who was last seen in the future, as the wall clock has it now, was seen just now.
+// loadFleet loads the agents from the store. One that was last seen in the future, by today's wall clock, was seen just now.
 func (s *Service) loadFleet(ctx context.Context, timeout time.Duration) error {
 	records, err := s.store.AgentRecords(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) loadFleet(ctx context.Context, timeout time.Duration) error {
 	s.fleet = &fleet{timeout: timeout, byID: make(map[string]*member, len(records))}
 	now := time.Now()
 	for _, r := range records {
-		silent := max(0, time.Duration(yard.Millis(now)-r.LastSeenMS)*time.Millisecond)
+		silent := max(0, time.Duration(now.UnixMilli()-r.LastSeenMS)*time.Millisecond)
 		s.fleet.add(r, now.Add(-silent))
 	}
 	return nil
@@ -116,7 +116,7 @@ func (f *fleet) end(m *member) {
 }
 
 func (m *member) see(now time.Time) {
-	m.seen, m.record.LastSeenMS, m.unsaved = now, yard.Millis(now), true
+	m.seen, m.record.LastSeenMS, m.unsaved = now, now.UnixMilli(), true
 }
 
 // seeOpen counts every agent with an open heartbeat as seen now.
@@ -130,7 +130,8 @@ func (f *fleet) seeOpen() {
 	}
 }
 
-// knownPlace returns the place as an agent knows it that says it is assigned to project. Its url is "" where nobody told.
+// knownPlace returns the place of an agent that says it is assigned to project, as that agent knows it. Its url is "" if
+// the agent was not told.
 func (f *fleet) knownPlace(m *member, project string) place {
 	if m != nil {
 		f.mu.Lock()

@@ -139,7 +139,7 @@ func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	s.logReachability(state, err)
 	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
 	if err == nil {
-		state.answer, state.seenMS = answer, yard.Millis(time.Now())
+		state.answer, state.seenMS = answer, time.Now().UnixMilli()
 		if fetch.askedAt.Before(state.wanted) {
 			s.ask(state, state.wanted)
 		}
@@ -156,7 +156,7 @@ func (s *Service) callPipeline(project yard.Project, known *yard.PipelineAnswer)
 	return s.projects.Pipeline(context.Background(), project, known)
 }
 
-// logReachability says when a project goes and when it comes, not each time that it is away.
+// logReachability logs when a project becomes unreachable, and when it is back, not each failure in between.
 func (s *Service) logReachability(state *pipelineState, err error) {
 	switch {
 	case err != nil && (state.err == nil || yard.MessageOf(err) != yard.MessageOf(state.err)):

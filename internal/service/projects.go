@@ -21,7 +21,8 @@ type projectStore interface {
 
 // registry is the project registry in memory, written through to the store: readers take a snapshot and no lock.
 type registry struct {
-	// mu makes check, store and publish one step. Who must not see a project vanish meanwhile holds it for reading.
+	// mu makes check, store and publish one step. A caller that must not see a project
+	// vanish meanwhile holds it for reading.
 	mu      sync.RWMutex
 	current atomic.Pointer[registrySnapshot]
 }

@@ -68,7 +68,7 @@ func (c *Client) Redeem(ctx context.Context, code, state string) (yard.Credentia
 	}, nil
 }
 
-// authorizeAddress appends the parameters in the specification's order to the configured address.
+// authorizeAddress appends the parameters to the configured address, in a fixed order.
 func (c Config) authorizeAddress(f flow, state string) string {
 	base, _, _ := strings.Cut(c.AuthorizeURL, "#") // a fragment would swallow the query
 	var b strings.Builder

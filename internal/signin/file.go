@@ -15,8 +15,8 @@ import (
 // recordKey is the top-level key of our record in the credentials file. All others belong to someone else.
 const recordKey = "oauth"
 
-// ErrNoRecord means that the credentials file has no well-formed record.
-var ErrNoRecord = errors.New("holds no sign-in")
+// errNoRecord means that the credentials file has no well-formed record.
+var errNoRecord = errors.New("holds no sign-in")
 
 // File is the credentials file at a path: {"oauth": {…}} and whatever else other programs keep beside it.
 // Several processes may use it at once.
@@ -52,11 +52,11 @@ func (f *File) Read() (yard.Credentials, error) {
 	if json.Unmarshal(members.get(recordKey), &fields) != nil ||
 		json.Unmarshal(fields["access_token"], &access) != nil || access == nil ||
 		json.Unmarshal(fields["refresh_token"], &refresh) != nil || refresh == nil {
-		return yard.Credentials{}, ErrNoRecord
+		return yard.Credentials{}, errNoRecord
 	}
 	expiresAt, err := parseUnsigned(fields["expires_at"])
 	if err != nil {
-		return yard.Credentials{}, ErrNoRecord
+		return yard.Credentials{}, errNoRecord
 	}
 	return yard.Credentials{AccessToken: yard.Secret(*access), RefreshToken: yard.Secret(*refresh), ExpiresAt: expiresAt}, nil
 }

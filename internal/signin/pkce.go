@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 )
 
-// Lengths in characters, from the specification; RFC 7636 allows verifiers of 43 to 128.
+// Lengths in characters; RFC 7636 allows verifiers of 43 to 128.
 const (
 	verifierLength = 128
 	stateLength    = 32

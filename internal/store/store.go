@@ -85,7 +85,12 @@ func restrict(path string) error {
 		return err
 	}
 	defer f.Close()
-	return errors.Join(files.Restrict(path), files.Restrict(path+"-wal"), files.Restrict(path+"-shm"))
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := files.Restrict(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // migrate applies the files of migrations/ that the database has not seen, in the order of their names.

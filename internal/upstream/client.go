@@ -23,7 +23,7 @@ const (
 	userAgent = "switchyard-gateway"
 )
 
-// tiers bound the memory that servers can take which send too much: to read and use more of an answer than the tier
+// tiers bound the memory that is taken by servers which send too much: to read and use more of an answer than the tier
 // before has, a call waits for one of its places.
 var tiers = [...]struct{ size, places int }{
 	{256 << 10, 0}, // no waiting: twice what a full feed has

@@ -19,7 +19,7 @@ import (
 
 var errTooLarge = yard.Errorf(yard.BadGateway, "answer is too large: over %d MiB", maxAnswer>>20)
 
-// statusError says what a status means that is no answer.
+// statusError says what a status other than 200 means.
 func statusError(response *http.Response) error {
 	status := response.StatusCode
 	switch {

@@ -62,7 +62,7 @@ func TestRecordsAreReadTolerantly(t *testing.T) {
 	}{
 		{"nothing", ` [ ] `, nil, 0},
 		{
-			"the specification's names", `[{"type":"StageTransition","timestamp_ms":1},{"kind":"MergeFailure","timestamp_ms":2},{"kind":"StoryBlocked","type":"x","timestamp_ms":3}]`,
+			"CamelCase names, and kind for type", `[{"type":"StageTransition","timestamp_ms":1},{"kind":"MergeFailure","timestamp_ms":2},{"kind":"StoryBlocked","type":"x","timestamp_ms":3}]`,
 			[]string{`{"timestamp_ms":1,"type":"stage_transition"}`, `{"timestamp_ms":2,"type":"merge_failure"}`, `{"kind":"StoryBlocked","timestamp_ms":3,"type":"x"}`},
 			0,
 		},
