@@ -287,7 +287,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
-	eventually(t, func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
+	await(t, func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
 	began := time.Now()
 	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
 		t.Fatal(text)
@@ -297,19 +297,5 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second { // the heartbeat is held for 14
 		t.Errorf("the assignment took %v", took)
-	}
-}
-
-// eventually waits for something that is about to happen.
-func eventually(t *testing.T, happened func() bool) {
-	t.Helper()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.After(time.Minute); !happened(); {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatal("it did not happen within 10 s")
-		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -151,14 +150,13 @@ func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
 // await polls until holds does.
 func await(t testing.TB, holds func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	for !holds() {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.After(time.Minute); !holds(); {
 		select {
-		case <-deadline.C:
-			t.Fatal("waited in vain")
-		default:
-			runtime.Gosched()
+		case <-poll.C:
+		case <-deadline:
+			t.Fatal("it did not happen within a minute")
 		}
 	}
 }

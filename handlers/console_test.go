@@ -110,8 +110,11 @@ func TestUnchangedPagesAndPartsAreNotSentAgain(t *testing.T) {
 	s := sampleSite(t)
 	for _, path := range []string{"/", "/?q=al&show=busy", "/projects", "/projects/alpha", "/events"} {
 		page := s.get(path)
-		tag := page.Header.Get("ETag")
-		if again := s.get(path, "If-None-Match", tag); again.StatusCode != http.StatusNotModified && again.Header.Get("ETag") == tag {
+		again := s.get(path, "If-None-Match", page.Header.Get("ETag"))
+		if again.StatusCode != http.StatusNotModified { // a minute may have begun: the ages on the page are others
+			again = s.get(path, "If-None-Match", again.Header.Get("ETag"))
+		}
+		if again.StatusCode != http.StatusNotModified {
 			t.Errorf("%s: %d for the same page, want 304", path, again.StatusCode)
 		}
 		address := page.partAddress(t)

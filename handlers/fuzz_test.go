@@ -35,7 +35,7 @@ func FuzzBody(f *testing.F) {
 		"", "{}", "null", "[]", `{"token":"swj_x","label":"l","version":1}`, `{"state":"idle","detail":"\u0000"}`, `{"project":null}`,
 		`{"project":"alpha","Project":7}`, `{"name":"b","url":"http://[::1]:99999","token":""}`, `{"url":"http://127.0.0.1:2/a%2Fb"}`,
 		`{"transport":"team","password":"\ud800","team_bot_token":null}`, `{"transport":"matrix","homeserver":{}}`, "{\"name\":\"\xff\"}",
-		`{"name":"a","name":"b"}{}`, "name=c&url=http://127.0.0.1:3&name=%zz", "project=alpha;", "pasted=code%23state",
+		`{"name":"a","name":"b"}{}`, "name=c&url=http://127.0.0.1:3&name=%zz", "project=alpha;", "callback=code%23state",
 	} {
 		f.Add(uint8(i%len(routes)), "application/json", body)
 		f.Add(uint8(i%len(routes)), "application/x-www-form-urlencoded", body)

@@ -17,20 +17,6 @@ import (
 	"switchyard/internal/yard"
 )
 
-// eventually waits for something that is about to happen.
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.After(time.Minute); !happened(); {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatalf("did not happen within a minute: %s", what)
-		}
-	}
-}
-
 // site is a gateway with the projects alpha and beta, and a directory for the agents of a test.
 type site struct {
 	*process
@@ -109,23 +95,12 @@ func (s *site) run(args ...string) *process {
 	s.t.Helper()
 	args = append([]string{"agent", "--gateway", s.url, "--label", "builder-1"}, args...)
 	args = append(args, "--", "sh", "-c", builder, "DIR/work")
-	p := &process{Cmd: switchyard(s.t, s.dir, args...), ended: make(chan struct{})}
-	p.Stderr = &p.stderr
-	if err := p.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	go func() { defer close(p.ended); _ = p.Wait() }()
-	s.t.Cleanup(func() {
-		p.Process.Kill()
-		<-p.ended
+	s.t.Cleanup(func() { // after the agent has been killed
 		for _, job := range s.work() {
 			syscall.Kill(-job.pid, syscall.SIGKILL)
 		}
-		if strings.Contains(p.stderr.String(), "DATA RACE") || strings.Contains(p.stderr.String(), "panic") {
-			s.t.Errorf("stderr: %s", &p.stderr)
-		}
 	})
-	return p
+	return launch(s.t, switchyard(s.t, s.dir, args...))
 }
 
 // job is a line that the command wrote.
@@ -372,12 +347,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 	s := newSite(t)
 	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--state", "DIR/state/agent.json")
 	cmd.Stdin = strings.NewReader(s.token() + "\n")
-	p := &process{Cmd: cmd, ended: make(chan struct{})}
-	p.Stderr = &p.stderr
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { defer close(p.ended); _ = p.Wait() }()
+	p := launch(t, cmd)
 	host, _ := os.Hostname()
 	s.wait("joined", func(a yard.Agent) bool { return a.Label == host })
 	eventually(t, "the identity is kept", func() bool { _, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); return err == nil })

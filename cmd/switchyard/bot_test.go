@@ -58,9 +58,9 @@ func (y *yardWithBot) moveAndKill(first, last int, posted func() int) {
 		switch story % 3 {
 		case 0: // before it is posted
 		case 1: // as it is posted
-			until(y.T, "the move posted", func() bool { return posted() > before })
+			eventually(y.T, "the move posted", func() bool { return posted() > before })
 		case 2: // as it has come into the stream
-			until(y.T, "the move in the stream", func() bool { return len(remote{y.T, y.gateway.url}.stream()) > story-1 })
+			eventually(y.T, "the move in the stream", func() bool { return len(remote{y.T, y.gateway.url}.stream()) > story-1 })
 		}
 		y.gateway.killHard()
 		y.begin()
@@ -102,16 +102,16 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 		return bodies
 	}
 	y.work.move(0, "1_backlog", "2_current")
-	until(t, "the move posted", func() bool { return len(posts()) == 1 })
+	eventually(t, "the move posted", func() bool { return len(posts()) == 1 })
 	hs.Say("!ops", bottest.Operator, "status")
-	until(t, "the command answered", func() bool { return len(posts()) == 2 })
+	eventually(t, "the command answered", func() bool { return len(posts()) == 2 })
 	if got := posts()[1]; !strings.HasPrefix(got, "Active project: alpha\n1 project, 1 reachable") {
 		t.Errorf("status: %q", got)
 	}
 	y.moveAndKill(1, 9, func() int { return len(posts()) })
-	until(t, "all moves posted", func() bool { return len(posts()) >= 11 })
+	eventually(t, "all moves posted", func() bool { return len(posts()) >= 11 })
 	y.work.move(10, "1_backlog", "2_current")
-	until(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
+	eventually(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
 	want := []string{"alpha 0_story Story number 0 Backlog → Current"}
 	for i := 1; i <= 10; i++ {
 		want = append(want, fmt.Sprintf("alpha %d_story Story number %d Backlog → Current", i, i))
@@ -158,7 +158,7 @@ func TestTheBotFromTheBrowserToASlackChannel(t *testing.T) {
 		t.Errorf("projects: %d, %v, %q", response.StatusCode, err, answer.Text)
 	}
 	y.moveAndKill(1, 6, func() int { return len(posts()) })
-	until(t, "all moves posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "`6_story`") })
+	eventually(t, "all moves posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "`6_story`") })
 	var want []string
 	for i := 1; i <= 6; i++ {
 		want = append(want, fmt.Sprintf("*alpha* `%d_story` Story number %d Backlog → Current", i, i))

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"switchyard/internal/browsertest"
 )
@@ -114,21 +113,6 @@ func (p *process) killHard() {
 	<-p.ended
 }
 
-// until waits until holds is true.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for !holds() {
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatalf("did not come about: %s", what)
-		}
-	}
-}
-
 // freeAddress is for what is stopped and started again there. Whoever asks for any port gets one over 32767: none of these.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -164,7 +148,7 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 		for _, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}} {
 			work.move(i, move[0], move[1])
 			want = append(want, fmt.Sprintf("%d_story: %s → %s", i, move[0], move[1]))
-			until(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
+			eventually(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
 		}
 	}
 	for where, list := range map[string][]event{"project server": remote{t, registry.Projects[0].URL}.feed(), "stream": gateway.stream()} {
@@ -210,14 +194,14 @@ func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
 		work.move(i, "1_backlog", "2_current")
 		switch i % 50 {
 		case 20: // in the middle of what it reads
-			until(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
+			eventually(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
 			p.killHard()
 		case 35: // some moves later
 			p, gateway = begin()
 		}
 	}
-	until(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
-	until(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
+	eventually(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
+	eventually(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
 	sameEvents(t, gateway.stream(), held.feed())
 }
 
@@ -236,8 +220,8 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 	for i := range moves / 2 {
 		work.move(i, "1_backlog", "2_current")
 	}
-	until(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
-	until(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
+	eventually(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
+	eventually(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
 	before := gateway.stream()
 	p.killHard()
 	work.move(moves/2, "1_backlog", "2_current") // nobody looks: not news to the next one
@@ -246,8 +230,8 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 		work.move(i, "1_backlog", "2_current")
 	}
 	second := moves/2 - 1
-	until(t, "the second half recorded", func() bool { return len(held.feed()) == second })
-	until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
+	eventually(t, "the second half recorded", func() bool { return len(held.feed()) == second })
+	eventually(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
 	all := gateway.stream()
 	sameEvents(t, all[:moves/2], before)
 	sameEvents(t, all[moves/2:], held.feed())

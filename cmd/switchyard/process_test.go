@@ -76,18 +76,15 @@ func refused(t *testing.T, cmd *exec.Cmd) (status int, says string) {
 	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
-// start starts a gateway and returns when it serves.
-func start(t *testing.T, cmd *exec.Cmd) *process {
+// launch starts a process, which ends with the test.
+func launch(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd, ended: make(chan struct{})}
 	p.Stderr = &p.stderr
-	stdout, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() { defer close(p.ended); _ = p.Wait() }()
 	t.Cleanup(func() {
 		p.Process.Kill()
 		<-p.ended
@@ -95,21 +92,41 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 			t.Errorf("stderr: %s", &p.stderr)
 		}
 	})
+	return p
+}
+
+// start starts a gateway and returns when it serves.
+func start(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	stdout, write := io.Pipe()
+	cmd.Stdout = write
+	p := launch(t, cmd)
+	go func() { <-p.ended; write.Close() }()
 	lines := bufio.NewScanner(stdout)
 	served := false
 	for !served && lines.Scan() {
 		p.url, served = strings.CutPrefix(lines.Text(), "Switchyard serves ")
 	}
-	go func() {
-		defer close(p.ended)
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = p.Wait()
-	}()
+	go io.Copy(io.Discard, stdout)
 	if !served {
 		<-p.ended
 		t.Fatalf("did not start: %s", &p.stderr)
 	}
 	return p
+}
+
+// eventually waits for something that is about to happen.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.After(time.Minute); !happened(); {
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("did not happen within a minute: %s", what)
+		}
+	}
 }
 
 // stop sends a signal and returns the exit status and how long the end took.

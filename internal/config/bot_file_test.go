@@ -69,7 +69,10 @@ func TestBotFileEditedByHand(t *testing.T) {
 			continue
 		}
 		var want yard.BotConfig
-		if json.Unmarshal([]byte(c.want), &want); err != nil || !reflect.DeepEqual(got, want) {
+		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: Load = %#v, %v; want %#v", c.content, got, err, want)
 		}
 	}

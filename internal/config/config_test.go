@@ -309,11 +309,10 @@ func TestTheExampleFile(t *testing.T) {
 			t.Errorf("%s: the example says %v, the default is %v", what, c.got, c.want)
 		}
 	}
-	if v := reflect.ValueOf(*got); true {
-		for i := range v.NumField() {
-			if v.Field(i).IsZero() {
-				t.Errorf("the example does not set %s", v.Type().Field(i).Name)
-			}
+	v := reflect.ValueOf(*got)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("the example does not set %s", v.Type().Field(i).Name)
 		}
 	}
 	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.Bot.Operators) == 0 {
