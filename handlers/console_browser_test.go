@@ -247,6 +247,63 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 	}
 }
 
+// TestBrowserShowsOnlyPagesOfTheGateway has a proxy before the gateway, and refusals in plain text.
+func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
+	s := sampleSite(t)
+	var instead atomic.Pointer[http.HandlerFunc]
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := instead.Load(); h != nil {
+			(*h)(w, r)
+			return
+		}
+		s.server.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	tab := browsertest.Open(t)
+	tab.Goto(front.URL + "/projects")
+	answer := func(status int, media, body string, headers ...string) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", media)
+			for i := 0; i+1 < len(headers); i += 2 {
+				w.Header().Set(headers[i], headers[i+1])
+			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		})
+		instead.Store(&h)
+	}
+	tab.Find("textbox", "Name").Type("delta")
+	tab.Find("textbox", "URL").Type("http://127.0.0.1:3009")
+	for _, c := range []struct {
+		status      int
+		media, body string
+	}{
+		{http.StatusBadGateway, "text/html", "<h1>Bad gateway</h1>"},
+		{http.StatusBadGateway, "text/plain", ""},
+		{http.StatusOK, "text/html", "<h1>Log in to the proxy</h1>"},
+	} {
+		answer(c.status, c.media, c.body)
+		refresh(tab)
+		tab.WaitText("The gateway does not answer.")
+		tab.Find("button", "Add project").Click()
+		tab.Wait(`!document.querySelector(".htmx-request")`)
+		instead.Store(nil)
+		refresh(tab)
+		tab.Wait(`document.getElementById('lost').hidden`)
+		tab.Find("heading", "Projects")
+		tab.Find("link", "alpha")
+	}
+
+	answer(http.StatusInternalServerError, "text/plain", "internal error, request 7", "X-Request-Id", "7")
+	tab.Find("button", "Add project").Click()
+	tab.WaitText("internal error, request 7")
+	refresh(tab)
+	instead.Store(nil)
+	tab.Find("button", "Add project").Click()
+	tab.Find("link", "delta")
+	tab.Complaints() // the refusals
+}
+
 func TestBrowserWithoutScripts(t *testing.T) {
 	s := sampleSite(t)
 	tab := browsertest.Open(t)

@@ -33,6 +33,26 @@
     if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
   })
 
+  // Only the gateway's own pages and parts come in place of what is there: no proxy's error, and no refusal in plain text.
+  const isOurs = (xhr) => xhr.getResponseHeader('X-Request-Id') !== null
+  document.addEventListener('htmx:beforeSwap', (event) => {
+    const { xhr, requestConfig } = event.detail
+    const isPage = (xhr.getResponseHeader('Content-Type') ?? '').startsWith('text/html')
+    if (isOurs(xhr) && isPage) return
+    event.detail.shouldSwap = false
+    if (isOurs(xhr) && requestConfig.verb === 'post') say(xhr.responseText)
+  })
+  const say = (text) => {
+    document.getElementById('refusal')?.remove()
+    const notice = document.createElement('div')
+    notice.id = 'refusal'
+    notice.role = 'alert'
+    notice.className = 'notice said border-l-stop bg-stop-tint'
+    notice.innerHTML = '<span class="signal signal-stop whitespace-normal"></span><button type="button" class="btn btn-quiet ml-auto" data-dismiss>Dismiss</button>'
+    notice.firstChild.textContent = text
+    document.getElementById('main').prepend(notice)
+  }
+
   // After a form the focus goes to what is to be mended. Where what had it is gone, its row has it, or else what was said.
   let had, row
   document.addEventListener('htmx:beforeSwap', (event) => {
@@ -92,8 +112,8 @@
   }
   for (const name of ['htmx:sendError', 'htmx:timeout']) document.addEventListener(name, () => setLost(true))
   document.addEventListener('htmx:afterRequest', (event) => {
-    const status = event.detail.xhr.status
-    if (status > 0) setLost(status >= 502)
+    const { xhr } = event.detail
+    if (xhr.status > 0) setLost(xhr.status >= 502 || !isOurs(xhr))
   })
   // The active project may be switched elsewhere. The header follows, unless the reader is about to switch as well.
   document.addEventListener('htmx:afterRequest', (event) => {

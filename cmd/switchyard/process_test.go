@@ -360,6 +360,7 @@ func TestAnExistingConfigurationDirectoryIsClosedIfItHoldsSecrets(t *testing.T) 
 			dir := t.TempDir()
 			own := filepath.Join(dir, "home", ".config", "switchyard")
 			os.MkdirAll(own, 0o755)
+			os.Chmod(own, 0o755) // whatever the umask
 			os.WriteFile(filepath.Join(own, "switchyard.toml"), []byte("[gateway]\nlisten = 'localhost:0'\n"), 0o644)
 			before, _ := os.Stat(dir)
 			start(t, switchyard(t, dir, append([]string{"gateway"}, c.args...)...))
