@@ -14,13 +14,6 @@ import (
 // maxBody is the largest request body, in bytes.
 const maxBody = 1 << 20
 
-// maxRest is how much of a body that is too large is read on, in bytes.
-const maxRest = 64 << 20
-
-// discardRest reads what follows of a body that is too large, for as long as a body may take: clients that send everything
-// before they look for an answer would find a broken connection instead.
-func discardRest(body io.Reader) { _, _ = io.CopyN(io.Discard, body, maxRest) }
-
 // body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
 type body map[string]json.RawMessage
 
@@ -29,10 +22,7 @@ type body map[string]json.RawMessage
 func decodeBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		discardRest(r.Body)
-	case err != nil:
+	if err != nil && !errors.As(err, &tooLarge) {
 		return nil, yard.WrapError(yard.Invalid, err, "the body could not be read")
 	}
 	if len(data) == 0 {

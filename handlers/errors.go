@@ -28,8 +28,7 @@ func plainForm(w http.ResponseWriter, status int, message string) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(message)) // the client may be gone
+	writeBytes(w, status, []byte(message))
 }
 
 // okForm is {"ok":false,"error":message}.

@@ -16,13 +16,11 @@ import (
 
 // decodeForm reads the fields of a plain form. It returns TooLarge over maxBody and Invalid for what is no form.
 func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	whole := r.Body
-	r.Body = http.MaxBytesReader(w, whole, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := r.ParseForm()
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		discardRest(whole)
 		return nil, yard.Errorf(yard.TooLarge, "the form must be at most %d bytes", maxBody)
 	case err != nil:
 		return nil, yard.WrapError(yard.Invalid, err, "the form could not be read")

@@ -3,9 +3,11 @@ package handlers
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +26,7 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-func (l pipeListener) send(t *testing.T, request string) *http.Response {
+func (l pipeListener) send(t *testing.T, request string) (net.Conn, *http.Response) {
 	t.Helper()
 	client, server := net.Pipe()
 	l <- server
@@ -33,7 +35,7 @@ func (l pipeListener) send(t *testing.T, request string) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response
+	return client, response
 }
 
 func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
@@ -59,7 +61,7 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 			took   time.Duration
 		}{"{}": {http.StatusOK, 4 * bodyTime}, "{": {http.StatusBadRequest, bodyTime}} {
 			began := time.Now()
-			response := listener.send(t, headers+body)
+			_, response := listener.send(t, headers+body)
 			if took := time.Since(began); response.StatusCode != want.status || took != want.took {
 				t.Errorf("body %q: %d after %v, want %d after %v", body, response.StatusCode, took, want.status, want.took)
 			}
@@ -69,17 +71,36 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAProjectServerCutsOffBodiesThatNobodyReads(t *testing.T) {
+func TestARefusalDoesNotWaitForABodyWhichThenIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &http.Server{Handler: fullProject().Handler()}
-		listener := make(pipeListener)
-		go func() { _ = server.Serve(listener) }()
-		began := time.Now()
-		response := listener.send(t, "POST /api/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{")
-		if took := time.Since(began); response.StatusCode != http.StatusMethodNotAllowed || took > bodyTime {
-			t.Errorf("%d after %v, want 405 after %v", response.StatusCode, took, bodyTime)
+		answer := func(w http.ResponseWriter, r *http.Request) error {
+			_, err := decodeBody(w, r)
+			return err
 		}
-		close(listener)
-		_ = server.Shutdown(context.Background())
+		for _, c := range []struct {
+			handler http.Handler
+			path    string
+			sent    int
+			want    int
+		}{
+			{fullProject().Handler(), "/api/events", 1, http.StatusMethodNotAllowed},
+			{limitBodyTime(errorWriter{}.api(plainForm, answer)), "/", maxBody + 1, http.StatusRequestEntityTooLarge},
+		} {
+			server := &http.Server{Handler: c.handler}
+			listener := make(pipeListener)
+			go func() { _ = server.Serve(listener) }()
+			began := time.Now()
+			headers := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", c.path, c.sent+1)
+			client, response := listener.send(t, headers+strings.Repeat(" ", c.sent))
+			if took := time.Since(began); response.StatusCode != c.want || took > 0 {
+				t.Errorf("%d after %v, want %d at once", response.StatusCode, took, c.want)
+			}
+			_, _ = io.Copy(io.Discard, client) // until the server closes it
+			if took := time.Since(began); took < bodyTime || took > bodyTime+time.Second {
+				t.Errorf("%s: cut off after %v, want %v", c.path, took, bodyTime)
+			}
+			close(listener)
+			_ = server.Shutdown(context.Background())
+		}
 	})
 }
