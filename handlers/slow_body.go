@@ -18,8 +18,12 @@ const maxRest = 64 << 20
 // connection instead.
 func limitBodyTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
 		connection := http.NewResponseController(w)
-		if r.Body == nil || r.Body == http.NoBody || connection.SetReadDeadline(time.Now().Add(bodyTime)) != nil {
+		if connection.SetReadDeadline(time.Now().Add(bodyTime)) != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
