@@ -17,6 +17,7 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -287,7 +288,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
-	await(t, func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
+	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
 	began := time.Now()
 	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
 		t.Fatal(text)

@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/signin"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -81,7 +82,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	}
 	var answer struct{ Items []item }
 	var got reply
-	await(t, func() bool { // on a busy machine the projects may have given no answer yet
+	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine the projects may have given no answer yet
 		got, answer.Items = s.send("GET", "/api/gateway/attention", ""), nil
 		got.decode(t, &answer)
 		return !strings.Contains(got.body, "no answer yet")
@@ -102,7 +103,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 func TestNothingNeedsSomebody(t *testing.T) {
 	s, _ := wholeGateway(t, "")
 	s.add("alpha", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[]}]}`)))
-	await(t, func() bool { // as soon as alpha has answered
+	waittest.Until(t, "alpha has answered", func() bool { // as soon as alpha has answered
 		got := s.send("GET", "/api/gateway/attention", "")
 		return got.status == 200 && got.body == `{"items":[]}`
 	})

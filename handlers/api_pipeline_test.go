@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -77,7 +78,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 	var got reply
 	var answer pipelineReply
 	asked := int64(0)
-	await(t, func() bool { // on a busy machine not all have answered within the time that the answer waits for them
+	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine not all have answered within the time that the answer waits for them
 		asked++
 		got, answer = s.send("GET", "/api/gateway/pipeline", ""), pipelineReply{}
 		got.decode(t, &answer)
@@ -136,29 +137,15 @@ func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
 		e = answer.Projects["p"]
 		return e
 	}
-	await(t, func() bool { return *entry().Reachable })
+	waittest.Until(t, "the project is reachable", func() bool { return *entry().Reachable })
 	seen := *e.FetchedAtMS
 	broken.Store(true)
-	await(t, func() bool { return !*entry().Reachable && *e.Error == "answers with HTTP status 500" })
+	waittest.Until(t, "the project is unreachable", func() bool { return !*entry().Reachable && *e.Error == "answers with HTTP status 500" })
 	if e.LastSeenMS == nil || *e.LastSeenMS < seen {
 		t.Errorf("%+v", e)
 	}
 	broken.Store(false)
-	await(t, func() bool { return *entry().Reachable })
-}
-
-// await polls until holds does.
-func await(t testing.TB, holds func() bool) {
-	t.Helper()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.After(time.Minute); !holds(); {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatal("it did not happen within a minute")
-		}
-	}
+	waittest.Until(t, "the project is reachable again", func() bool { return *entry().Reachable })
 }
 
 // BenchmarkPipelineAPI asks for fresh pipelines where 5 % of the projects refuse and 2 % hang.
@@ -187,7 +174,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 				return time.Since(began)
 			}
 			first := ask()
-			await(b, func() bool { // until the hanging ones have timed out
+			waittest.Until(b, "the hanging ones have timed out", func() bool { // until the hanging ones have timed out
 				_, all := s.Pipelines(b.Context(), time.Minute)
 				return !slices.ContainsFunc(all, func(p yard.ProjectPipeline) bool { return p.Error == "no answer yet" })
 			})

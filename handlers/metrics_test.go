@@ -15,6 +15,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -51,7 +52,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got reply
-	await(t, func() bool { // a long answer may be here before its handler has ended, and the pipelines before that of a slow project
+	waittest.Until(t, "everything is counted", func() bool { // a long answer may be here before its handler has ended, and the pipelines before that of a slow project
 		got = s.send("GET", "/metrics", "")
 		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 1\n") && strings.Contains(got.body, "\nswitchyard_upstream_calls_total{")
 	})
@@ -139,7 +140,7 @@ func TestAccessLogAtDebug(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, response.Body)
 	response.Body.Close()
-	await(t, func() bool { return strings.Contains(lines.String(), "msg=request") })
+	waittest.Until(t, "the request is logged", func() bool { return strings.Contains(lines.String(), "msg=request") })
 	got := lines.String()
 	for _, want := range []string{"level=DEBUG", "id=" + response.Header.Get("X-Request-Id"), "method=GET", "path=/oauth/callback", "status=400", "took=", "bytes="} {
 		if !strings.Contains(got, want) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -78,9 +79,9 @@ func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
 	conn, _ := g.dial()
 	connected := func() bool { a, _ := g.service.Agent(id); return a.Connected }
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	await(t, connected)
+	waittest.Until(t, "the agent is connected", connected)
 	conn.Close()
-	await(t, func() bool { return !connected() })
+	waittest.Until(t, "the agent is gone", func() bool { return !connected() })
 }
 
 func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
@@ -88,14 +89,14 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	id, secret := g.join("a")
 	conn, from := g.dial()
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	await(t, func() bool { a, _ := g.service.Agent(id); return a.Connected })
+	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agent(id); return a.Connected })
 	if err := g.service.RemoveAgent(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
 		t.Errorf("answered %d %s", response.StatusCode, body)
 	}
-	await(t, func() bool { // it is counted as it was answered
+	waittest.Until(t, "the answer is counted", func() bool { // it is counted as it was answered
 		_, text := g.call("GET", "/metrics", "", "")
 		return strings.Contains(text, `switchyard_http_requests_total{route="/gateway/agents/{id}/heartbeat",method="POST",status="401"} 1`)
 	})
@@ -114,7 +115,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	g.URL = server.URL
 	conn, from := g.dial()
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	await(t, func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == yard.AgentIdle })
+	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == yard.AgentIdle })
 	began := time.Now()
 	stop()
 	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 10*time.Second { // it is held for 15

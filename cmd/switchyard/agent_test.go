@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -66,7 +67,7 @@ func (s *site) agents() []yard.Agent {
 func (s *site) wait(what string, ok func(yard.Agent) bool) yard.Agent {
 	s.t.Helper()
 	var last yard.Agent
-	eventually(s.t, what, func() bool {
+	waittest.Until(s.t, what, func() bool {
 		agents := s.agents()
 		if len(agents) == 1 {
 			last = agents[0]
@@ -131,13 +132,13 @@ func (s *site) work() []job {
 // job waits for the nth line of work.
 func (s *site) job(n int) job {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("command %d starts", n), func() bool { return len(s.work()) >= n })
+	waittest.Until(s.t, fmt.Sprintf("command %d starts", n), func() bool { return len(s.work()) >= n })
 	return s.work()[n-1]
 }
 
 func (s *site) gone(j job) {
 	s.t.Helper()
-	eventually(s.t, "the command at "+j.project+" ends", func() bool { return !j.runs() })
+	waittest.Until(s.t, "the command at "+j.project+" ends", func() bool { return !j.runs() })
 }
 
 // TestAgentProgram follows one agent through its life.
@@ -191,9 +192,9 @@ func TestAgentProgram(t *testing.T) {
 	}
 
 	s.stop(t, syscall.SIGKILL)
-	eventually(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway is away") })
+	waittest.Until(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway is away") })
 	s.again()
-	eventually(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway is back") })
+	waittest.Until(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway is back") })
 	s.wait("running on", func(a yard.Agent) bool { return a.ID == agent.ID && a.State == yard.AgentRunning })
 	if !back.runs() || len(s.work()) != 5 {
 		t.Error("the command did not run on while the gateway was away")
@@ -331,7 +332,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 	if status, _ := s.do(t, "DELETE", "/gateway/agents/"+agent.ID, ""); status != 204 {
 		t.Errorf("removing: %d", status)
 	}
-	eventually(t, "the agent ends", func() bool { return strings.Contains(s.stderr.String(), "the agent ended") })
+	waittest.Until(t, "the agent ends", func() bool { return strings.Contains(s.stderr.String(), "the agent ended") })
 	if agents := s.agents(); len(agents) != 0 {
 		t.Errorf("a removed agent is back: %+v", agents)
 	}
@@ -350,7 +351,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 	p := launch(t, cmd)
 	host, _ := os.Hostname()
 	s.wait("joined", func(a yard.Agent) bool { return a.Label == host })
-	eventually(t, "the identity is kept", func() bool { _, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); return err == nil })
+	waittest.Until(t, "the identity is kept", func() bool { _, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); return err == nil })
 	if info, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the state file: %v, %v", info, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/bottest"
 	"switchyard/internal/browsertest"
+	"switchyard/internal/waittest"
 )
 
 // yardWithBot is a project server and a gateway whose bot an administrator sets up in the browser.
@@ -58,9 +59,9 @@ func (y *yardWithBot) moveAndKill(first, last int, posted func() int) {
 		switch story % 3 {
 		case 0: // before it is posted
 		case 1: // as it is posted
-			eventually(y.T, "the move posted", func() bool { return posted() > before })
+			waittest.Until(y.T, "the move posted", func() bool { return posted() > before })
 		case 2: // as it has come into the stream
-			eventually(y.T, "the move in the stream", func() bool { return len(remote{y.T, y.gateway.url}.stream()) > story-1 })
+			waittest.Until(y.T, "the move in the stream", func() bool { return len(remote{y.T, y.gateway.url}.stream()) > story-1 })
 		}
 		y.gateway.killHard()
 		y.begin()
@@ -102,16 +103,16 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 		return bodies
 	}
 	y.work.move(0, "1_backlog", "2_current")
-	eventually(t, "the move posted", func() bool { return len(posts()) == 1 })
+	waittest.Until(t, "the move posted", func() bool { return len(posts()) == 1 })
 	hs.Say("!ops", bottest.Operator, "status")
-	eventually(t, "the command answered", func() bool { return len(posts()) == 2 })
+	waittest.Until(t, "the command answered", func() bool { return len(posts()) == 2 })
 	if got := posts()[1]; !strings.HasPrefix(got, "Active project: alpha\n1 project, 1 reachable") {
 		t.Errorf("status: %q", got)
 	}
 	y.moveAndKill(1, 9, func() int { return len(posts()) })
-	eventually(t, "all moves posted", func() bool { return len(posts()) >= 11 })
+	waittest.Until(t, "all moves posted", func() bool { return len(posts()) >= 11 })
 	y.work.move(10, "1_backlog", "2_current")
-	eventually(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
+	waittest.Until(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
 	want := []string{"alpha 0_story Story number 0 Backlog → Current"}
 	for i := 1; i <= 10; i++ {
 		want = append(want, fmt.Sprintf("alpha %d_story Story number %d Backlog → Current", i, i))
@@ -158,7 +159,7 @@ func TestTheBotFromTheBrowserToASlackChannel(t *testing.T) {
 		t.Errorf("projects: %d, %v, %q", response.StatusCode, err, answer.Text)
 	}
 	y.moveAndKill(1, 6, func() int { return len(posts()) })
-	eventually(t, "all moves posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "`6_story`") })
+	waittest.Until(t, "all moves posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "`6_story`") })
 	var want []string
 	for i := 1; i <= 6; i++ {
 		want = append(want, fmt.Sprintf("*alpha* `%d_story` Story number %d Backlog → Current", i, i))

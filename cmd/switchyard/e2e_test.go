@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/waittest"
 )
 
 // event is an event of a feed or of the merged stream.
@@ -148,7 +149,7 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 		for _, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}} {
 			work.move(i, move[0], move[1])
 			want = append(want, fmt.Sprintf("%d_story: %s → %s", i, move[0], move[1]))
-			eventually(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
+			waittest.Until(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
 		}
 	}
 	for where, list := range map[string][]event{"project server": remote{t, registry.Projects[0].URL}.feed(), "stream": gateway.stream()} {
@@ -194,14 +195,14 @@ func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
 		work.move(i, "1_backlog", "2_current")
 		switch i % 50 {
 		case 20: // in the middle of what it reads
-			eventually(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
+			waittest.Until(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
 			p.killHard()
 		case 35: // some moves later
 			p, gateway = begin()
 		}
 	}
-	eventually(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
-	eventually(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
+	waittest.Until(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
+	waittest.Until(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
 	sameEvents(t, gateway.stream(), held.feed())
 }
 
@@ -220,8 +221,8 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 	for i := range moves / 2 {
 		work.move(i, "1_backlog", "2_current")
 	}
-	eventually(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
-	eventually(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
+	waittest.Until(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
+	waittest.Until(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
 	before := gateway.stream()
 	p.killHard()
 	work.move(moves/2, "1_backlog", "2_current") // nobody looks: not news to the next one
@@ -230,8 +231,8 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 		work.move(i, "1_backlog", "2_current")
 	}
 	second := moves/2 - 1
-	eventually(t, "the second half recorded", func() bool { return len(held.feed()) == second })
-	eventually(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
+	waittest.Until(t, "the second half recorded", func() bool { return len(held.feed()) == second })
+	waittest.Until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
 	all := gateway.stream()
 	sameEvents(t, all[:moves/2], before)
 	sameEvents(t, all[moves/2:], held.feed())

@@ -115,20 +115,6 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// eventually waits for something that is about to happen.
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.After(time.Minute); !happened(); {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatalf("did not happen within a minute: %s", what)
-		}
-	}
-}
-
 // stop sends a signal and returns the exit status and how long the end took.
 func (p *process) stop(t *testing.T, signal os.Signal) (status int, took time.Duration) {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"switchyard/internal/agentrun"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -111,7 +112,7 @@ func (g *fakeGateway) seen() []beat {
 func (g *fakeGateway) said(t *testing.T, what string, ok func(beat) bool) beat {
 	t.Helper()
 	var found beat
-	eventually(t, what, func() bool {
+	waittest.Until(t, what, func() bool {
 		for _, b := range g.seen() {
 			if ok(b) {
 				found = b
@@ -121,19 +122,6 @@ func (g *fakeGateway) said(t *testing.T, what string, ok func(beat) bool) beat {
 		return false
 	})
 	return found
-}
-
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.After(time.Minute); !happened(); {
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatalf("did not happen within a minute: %s", what)
-		}
-	}
 }
 
 // run runs an agent until the returned function is called, which returns what Run returned.
@@ -192,7 +180,7 @@ func TestACommandThatEndsIsReportedAndStartedAgain(t *testing.T) {
 	if b.Detail != "exit status 3\nline one\nbroken" {
 		t.Errorf("the detail is %q", b.Detail)
 	}
-	eventually(t, "the command is started again", func() bool { return len(pids(work)) >= 2 })
+	waittest.Until(t, "the command is started again", func() bool { return len(pids(work)) >= 2 })
 	if runs(pids(work)[0]) {
 		t.Error("what was left of the first command runs beside the second")
 	}
@@ -245,10 +233,10 @@ func TestACommandThatIgnoresSIGTERMIsKilledAfterTenSeconds(t *testing.T) {
 	work := filepath.Join(dir, "work")
 	run(t, g, filepath.Join(dir, "state"), "sh", "-c", `trap '' TERM; echo $$ >> "$0"; while :; do sleep 1; done`, work)
 	g.assign("alpha")
-	eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+	waittest.Until(t, "the command runs", func() bool { return len(pids(work)) == 1 })
 	began := time.Now()
 	g.assign("")
-	eventually(t, "the command is killed", func() bool { return !runs(pids(work)[0]) })
+	waittest.Until(t, "the command is killed", func() bool { return !runs(pids(work)[0]) })
 	if took := time.Since(began); took < 9*time.Second {
 		t.Errorf("killed after %v, want 10 s", took)
 	}
@@ -265,10 +253,10 @@ func TestAnAgentThatEndsHasLessPatience(t *testing.T) {
 			stop := run(t, g, filepath.Join(dir, "state"), "sh", "-c",
 				`trap 'echo 1 > "$1"' TERM; echo $$ >> "$0"; while :; do sleep 0.1; done`, work, told)
 			g.assign("alpha")
-			eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+			waittest.Until(t, "the command runs", func() bool { return len(pids(work)) == 1 })
 			if unassigned {
 				g.assign("")
-				eventually(t, "the command is told", func() bool { return len(pids(told)) == 1 })
+				waittest.Until(t, "the command is told", func() bool { return len(pids(told)) == 1 })
 			}
 			began := time.Now()
 			err := stop()
@@ -295,7 +283,7 @@ func TestStoppedIsSaidAtTheEnd(t *testing.T) {
 	}
 	run(t, g, filepath.Join(dir, "state"))
 	before := len(g.seen())
-	eventually(t, "it is back", func() bool { return len(g.seen()) > before })
+	waittest.Until(t, "it is back", func() bool { return len(g.seen()) > before })
 	if g.joins != 1 {
 		t.Errorf("joined %d times, want once", g.joins)
 	}
@@ -312,7 +300,7 @@ func TestAGatewayThatIsAwayIsNotAskedInABusyLoop(t *testing.T) {
 	g.mu.Unlock()
 	before := len(g.seen())
 	g.assign("") // ends the heartbeat that is being held
-	eventually(t, "three attempts", func() bool { return len(g.seen()) >= before+3 })
+	waittest.Until(t, "three attempts", func() bool { return len(g.seen()) >= before+3 })
 	beats := g.seen()[before:]
 	for i := range beats[1:] {
 		if pause := beats[i+1].at.Sub(beats[i].at); pause < 900*time.Millisecond {
@@ -334,7 +322,7 @@ func TestAGatewayThatDoesNotHoldIsNotAskedInABusyLoop(t *testing.T) {
 	}))
 	t.Cleanup(hasty.Close)
 	run(t, &fakeGateway{Server: hasty}, filepath.Join(t.TempDir(), "state"))
-	eventually(t, "twelve calls", func() bool { mu.Lock(); defer mu.Unlock(); return len(calls) >= 12 })
+	waittest.Until(t, "twelve calls", func() bool { mu.Lock(); defer mu.Unlock(); return len(calls) >= 12 })
 	if took := calls[11].Sub(calls[1]); took < 800*time.Millisecond {
 		t.Errorf("ten heartbeats within %v", took)
 	}
@@ -354,7 +342,7 @@ func TestALostIdentityEndsTheAgentAndItsCommand(t *testing.T) {
 		})
 	}()
 	g.assign("alpha")
-	eventually(t, "the command runs", func() bool { return len(pids(work)) == 1 })
+	waittest.Until(t, "the command runs", func() bool { return len(pids(work)) == 1 })
 	g.mu.Lock()
 	g.status = http.StatusUnauthorized
 	g.mu.Unlock()
@@ -383,7 +371,7 @@ func sleeper(t *testing.T, environment string) (group agentrun.Group, child int,
 	}
 	reaped := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(reaped) }()
-	eventually(t, "the child runs", func() bool { return len(pids(file)) == 1 })
+	waittest.Until(t, "the child runs", func() bool { return len(pids(file)) == 1 })
 	child = pids(file)[0]
 	t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"switchyard/internal/files"
+	"switchyard/internal/waittest"
 )
 
 // Some tests need a process of their own (to be killed, or for its umask): the test binary runs itself as one.
@@ -240,7 +240,7 @@ func TestAKilledWriterLeavesOldOrNewContentAndItsOrphansGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := os.Stat(path)
-		eventually(t, "the file is replaced", func() bool {
+		waittest.Until(t, "the file is replaced", func() bool {
 			now, err := os.Stat(path)
 			return err == nil && !os.SameFile(before, now)
 		})
@@ -321,18 +321,4 @@ func TestLockedWritersLoseNothing(t *testing.T) {
 	}
 	group.Wait()
 	wantFile(t, path, strings.Repeat(".", 100))
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("not in time: " + what)
-		}
-	}
 }

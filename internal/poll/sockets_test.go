@@ -22,6 +22,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -106,15 +107,6 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	return stamps, after
 }
 
-func waitUntil(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -183,7 +175,7 @@ func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
 		t.Errorf("odd: %v", got)
 	}
 	for name := range troubles {
-		waitUntil(t, name+" is logged", func() bool { return g.log.count("cannot be read\" project="+name+" ") == 1 })
+		waittest.Until(t, name+" is logged", func() bool { return g.log.count("cannot be read\" project="+name+" ") == 1 })
 	}
 	if n := g.log.count("record of a feed skipped"); n != 2 {
 		t.Errorf("%d log lines for two refused records", n)
@@ -193,7 +185,7 @@ func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
 		s.CloseClientConnections()
 		s.Close()
 	}
-	waitUntil(t, "goroutines are back to the baseline", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
+	waittest.Until(t, "goroutines are back to the baseline", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
 }
 
 func TestServerThatComesBackOnItsAddressIsFollowedOn(t *testing.T) {
@@ -208,7 +200,7 @@ func TestServerThatComesBackOnItsAddressIsFollowedOn(t *testing.T) {
 	var after int64
 	for round := range int64(3) {
 		if round > 0 {
-			waitUntil(t, "the port is free again", func() bool {
+			waittest.Until(t, "the port is free again", func() bool {
 				listener, err = net.Listen("tcp", address)
 				return err == nil
 			})
@@ -244,7 +236,7 @@ func BenchmarkDelivery(b *testing.B) {
 	}
 	defer g.stop() // before the servers
 	_, after := g.next(b, "", 0, projects)
-	waitUntil(b, "every feed is long-polled", func() bool {
+	waittest.Until(b, "every feed is long-polled", func() bool {
 		return !slices.ContainsFunc(all, func(s *server) bool { return len(s.requests()) < 2 })
 	})
 	var delays []time.Duration

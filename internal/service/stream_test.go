@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/service"
 	"switchyard/internal/store"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -128,7 +129,7 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 	for i := range 200 {
 		record(fmt.Sprint("p", i))
 	}
-	waitUntil(t, func() bool { return service.QueuedReads(svc) == 200 })
+	waittest.Until(t, "200 reads are queued", func() bool { return service.QueuedReads(svc) == 200 })
 	close(release)
 	done.Wait()
 	if n := db.appends.Load(); n != 2 {
@@ -136,15 +137,6 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 	}
 	if ids := eventIDs(t, svc, yard.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.LastEventID() != 201 {
 		t.Errorf("%d events, last id %d", len(ids), svc.LastEventID())
-	}
-}
-
-func waitUntil(t testing.TB, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("condition did not come true")
-		}
 	}
 }
 
@@ -165,7 +157,7 @@ func TestHugeReadsDoNotShareATransaction(t *testing.T) {
 	for i := range 3 {
 		done.Go(func() { _ = svc.RecordFeed(context.Background(), moved(fmt.Sprint("p", i), 1, 1000)) })
 	}
-	waitUntil(t, func() bool { return service.QueuedReads(svc) == 3 })
+	waittest.Until(t, "three reads are queued", func() bool { return service.QueuedReads(svc) == 3 })
 	close(release)
 	done.Wait()
 	if n := db.appends.Load(); n != 4 || svc.LastEventID() != 3001 {

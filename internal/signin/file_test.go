@@ -13,12 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"switchyard/internal/files"
 	"switchyard/internal/signin"
+	"switchyard/internal/waittest"
 	"switchyard/internal/yard"
 )
 
@@ -299,7 +299,7 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := os.Stat(path)
-		eventually(t, "the file is replaced", func() bool {
+		waittest.Until(t, "the file is replaced", func() bool {
 			now, err := os.Stat(path)
 			return err == nil && !os.SameFile(before, now)
 		})
@@ -320,19 +320,5 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	text := fmt.Sprintf("%v %+v %#v", sample, sample, sample)
 	if strings.Contains(text, `"at"`) || strings.Contains(text, `"rt"`) || strings.Contains(text, "{at ") {
 		t.Errorf("printed: %s", text)
-	}
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("not in time: " + what)
-		}
 	}
 }
