@@ -10,14 +10,14 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
 // access decides who is the administrator: whoever has the admin token or a session, and where there is no admin token,
 // everyone who has passed the guards.
 type access struct {
-	token    yard.Secret // "" for none
+	token    domain.Secret // "" for none
 	sessions sessions
 	wrong    wrongTokens
 	log      *slog.Logger
@@ -137,7 +137,7 @@ func (a *access) judge(r *http.Request, token string) verdict {
 func (a *access) matches(token string) bool { return matchesToken(token, a.token) }
 
 // matchesToken takes the same time for every wrong token.
-func matchesToken(token string, secret yard.Secret) bool {
+func matchesToken(token string, secret domain.Secret) bool {
 	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret.Reveal()))
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }

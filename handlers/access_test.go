@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 const adminToken = "correct-horse"
@@ -29,7 +29,7 @@ type door struct {
 	log *logBuffer
 }
 
-func newDoor(t *testing.T, token yard.Secret, key string) door {
+func newDoor(t *testing.T, token domain.Secret, key string) door {
 	t.Helper()
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {

@@ -3,8 +3,8 @@ package handlers
 import (
 	"net/http"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // createToken issues a join token. This answer is the only place where it shows.
@@ -39,13 +39,13 @@ func (g *gateway) joinAgent(w http.ResponseWriter, r *http.Request) error {
 	if version == nil {
 		version = new(string)
 	}
-	agent, secret, err := g.Service.JoinAgent(r.Context(), yard.Secret(token), label, *version)
+	agent, secret, err := g.Service.JoinAgent(r.Context(), domain.Secret(token), label, *version)
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusCreated, struct {
-		Agent  yard.Agent `json:"agent"`
-		Secret string     `json:"secret"`
+		Agent  domain.Agent `json:"agent"`
+		Secret string       `json:"secret"`
 	}{agent, secret.Reveal()})
 	return nil
 }
@@ -96,10 +96,10 @@ func heartbeatFields(b body) (service.Heartbeat, error) {
 	if err != nil {
 		return service.Heartbeat{}, err
 	}
-	if state != nil && !yard.AgentState(*state).Valid() {
-		return service.Heartbeat{}, yard.Errorf(yard.Invalid, "state: must be idle, running, failed or stopped")
+	if state != nil && !domain.AgentState(*state).Valid() {
+		return service.Heartbeat{}, domain.Errorf(domain.Invalid, "state: must be idle, running, failed or stopped")
 	}
-	return service.Heartbeat{State: (*yard.AgentState)(state), Detail: detail}, nil
+	return service.Heartbeat{State: (*domain.AgentState)(state), Detail: detail}, nil
 }
 
 // removeAgent ends an identity: the agent's own with its secret, any as the administrator. Who shows an agent's secret
@@ -123,7 +123,7 @@ func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
 func (g *gateway) listAgents(w http.ResponseWriter, r *http.Request) error {
 	agents := g.Service.Agents()
 	if agents == nil {
-		agents = []yard.Agent{}
+		agents = []domain.Agent{}
 	}
 	writeJSON(w, http.StatusOK, agents)
 	return nil
@@ -141,22 +141,22 @@ func (g *gateway) assignAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	agent, err := g.Service.AssignAgent(r.Context(), pathParam(r, "id"), project)
-	if yard.CodeOf(err) == yard.Invalid {
+	if domain.CodeOf(err) == domain.Invalid {
 		return err
 	}
 	if err != nil {
 		g.log.WarnContext(r.Context(), "agent not assigned", "id", requestID(r.Context()), "agent", pathParam(r, "id"), "error", err)
-		return yard.WrapError(yard.NotFound, err, "agent not found")
+		return domain.WrapError(domain.NotFound, err, "agent not found")
 	}
 	writeJSON(w, http.StatusOK, agent)
 	return nil
 }
 
 // agentSecret returns what the caller shows as an agent's secret, "" when nothing.
-func agentSecret(r *http.Request) yard.Secret {
+func agentSecret(r *http.Request) domain.Secret {
 	token, ok := bearerToken(r)
 	if !ok {
 		return ""
 	}
-	return yard.Secret(token)
+	return domain.Secret(token)
 }

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // agentGateway is a gateway on a real socket, with project alpha.
@@ -31,7 +31,7 @@ type agentGateway struct {
 
 func newAgentGateway(t *testing.T) *agentGateway { return newGuardedAgentGateway(t, "") }
 
-func newGuardedAgentGateway(t *testing.T, adminToken yard.Secret) *agentGateway {
+func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGateway {
 	t.Helper()
 	g := &agentGateway{t: t}
 	db, err := store.Open(t.Context(), t.TempDir())
@@ -104,7 +104,7 @@ func (g *agentGateway) join(label string) (id, secret string) {
 	g.t.Helper()
 	status, text := g.call("POST", "/gateway/agents", "", fmt.Sprintf(`{"token":%q,"label":%q}`, g.token(), label))
 	var answer struct {
-		Agent  yard.Agent
+		Agent  domain.Agent
 		Secret string
 	}
 	if err := json.Unmarshal([]byte(text), &answer); status != 201 || err != nil {
@@ -288,7 +288,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
-	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents()[0].State == yard.AgentRunning }) // it is being held
+	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents()[0].State == domain.AgentRunning }) // it is being held
 	began := time.Now()
 	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
 		t.Fatal(text)

@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // failedBot is a bot in trouble.
 type failedBot struct{ fakeBot }
 
-func (*failedBot) Status() yard.BotStatus {
-	return yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotFailed, Detail: "wrong password", SinceMS: 7}
+func (*failedBot) Status() domain.BotStatus {
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", SinceMS: 7}
 }
 
 func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
@@ -34,10 +34,10 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	now := time.Now()
 	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
 	// An agent that fell silent while the gateway was away.
-	if err := db.AddToken(t.Context(), yard.JoinToken{Hash: "h", ExpiresAtMS: hours(-1)}); err != nil {
+	if err := db.AddToken(t.Context(), domain.JoinToken{Hash: "h", ExpiresAtMS: hours(-1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Redeem("h", yard.AgentRecord{ID: "a1", Label: "builder", State: yard.AgentIdle, JoinedAtMS: hours(30)}); err != nil {
+	if err := db.Redeem("h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAtMS: hours(30)}); err != nil {
 		t.Fatal(err)
 	}
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
@@ -60,9 +60,9 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
 		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))
 	s.add("gone", "http://127.0.0.1:1")
-	s.record("gone", yard.NewFeedGap(3, hours(1)))
-	s.record("gone", yard.NewFeedGap(4, hours(2)))
-	s.record("removed", yard.NewFeedGap(5, hours(1)))
+	s.record("gone", domain.NewFeedGap(3, hours(1)))
+	s.record("gone", domain.NewFeedGap(4, hours(2)))
+	s.record("removed", domain.NewFeedGap(5, hours(1)))
 
 	type item struct {
 		Kind, Text, Link      string

@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // TeamChat is where Slack sends what people say. It checks the signature of every call itself.
@@ -18,12 +18,12 @@ func (g *gateway) teamCommands(w http.ResponseWriter, r *http.Request) { g.TeamC
 
 // botConfigJSON is the bot's configuration as the API shows it: secrets in clear, null where unset.
 type botConfigJSON struct {
-	Transport         yard.BotTransport `json:"transport"`
-	Homeserver        *string           `json:"homeserver"`
-	Username          *string           `json:"username"`
-	Password          *string           `json:"password"`
-	TeamBotToken      *string           `json:"team_bot_token"`
-	TeamSigningSecret *string           `json:"team_signing_secret"`
+	Transport         domain.BotTransport `json:"transport"`
+	Homeserver        *string             `json:"homeserver"`
+	Username          *string             `json:"username"`
+	Password          *string             `json:"password"`
+	TeamBotToken      *string             `json:"team_bot_token"`
+	TeamSigningSecret *string             `json:"team_signing_secret"`
 }
 
 func (g *gateway) botConfig(w http.ResponseWriter, r *http.Request) error {
@@ -56,21 +56,21 @@ func (g *gateway) saveBotConfig(w http.ResponseWriter, r *http.Request) error {
 }
 
 // botConfig reads the six fields. It returns an Invalid error that names the first that is missing or mistyped.
-func (b body) botConfig() (yard.BotConfig, error) {
+func (b body) botConfig() (domain.BotConfig, error) {
 	transport, err := b.text("transport")
 	if err != nil {
-		return yard.BotConfig{}, err
+		return domain.BotConfig{}, err
 	}
 	var texts [5]*string
 	for i, name := range []string{"homeserver", "username", "password", "team_bot_token", "team_signing_secret"} {
 		if texts[i], err = b.optionalText(name); err != nil {
-			return yard.BotConfig{}, err
+			return domain.BotConfig{}, err
 		}
 	}
-	return yard.BotConfig{
-		Transport:  yard.BotTransport(transport),
-		Homeserver: texts[0], Username: texts[1], Password: (*yard.Secret)(texts[2]),
-		TeamBotToken: (*yard.Secret)(texts[3]), TeamSigningSecret: (*yard.Secret)(texts[4]),
+	return domain.BotConfig{
+		Transport:  domain.BotTransport(transport),
+		Homeserver: texts[0], Username: texts[1], Password: (*domain.Secret)(texts[2]),
+		TeamBotToken: (*domain.Secret)(texts[3]), TeamSigningSecret: (*domain.Secret)(texts[4]),
 	}, nil
 }
 

@@ -18,9 +18,9 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // fakeBot stands for the running bot.
@@ -38,8 +38,8 @@ func (b *fakeBot) Restart(ctx context.Context) error {
 	return nil
 }
 
-func (b *fakeBot) Status() yard.BotStatus {
-	return yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotOff, Detail: "Not set up", SinceMS: 1, Rooms: []string{}}
+func (b *fakeBot) Status() domain.BotStatus {
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", SinceMS: 1, Rooms: []string{}}
 }
 
 func (b *fakeBot) SendTest(context.Context) error { return b.test }
@@ -176,7 +176,7 @@ func TestFailedSaveIsTold(t *testing.T) {
 		t.Errorf("bot restarted %d times after a failed save", n)
 	}
 	os.Remove(path)
-	bot.restart = func(context.Context) error { return yard.Errorf(yard.Unavailable, "it hangs") }
+	bot.restart = func(context.Context) error { return domain.Errorf(domain.Unavailable, "it hangs") }
 	w = ask(h, "POST", "/api/gateway/bot-config", `{"transport":"matrix"}`)
 	if w.Code != 500 || !strings.Contains(w.Body.String(), "it hangs") {
 		t.Errorf("failed restart: POST = %d %s", w.Code, w.Body)
@@ -187,7 +187,7 @@ func TestSavesFollowEachOtherAndAnswerInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bot := &fakeBot{restart: func(ctx context.Context) error {
 			<-ctx.Done() // the old bot does not end
-			return yard.Errorf(yard.Unavailable, "the old bot has not ended yet")
+			return domain.Errorf(domain.Unavailable, "the old bot has not ended yet")
 		}}
 		var running, most atomic.Int32
 		inner := bot.restart
@@ -231,7 +231,7 @@ func TestBotStatusAndTest(t *testing.T) {
 	if w := ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 200 || w.Body.String() != `{"ok":true}` {
 		t.Errorf("test = %d %s", w.Code, w.Body)
 	}
-	bot.test = yard.Errorf(yard.BadGateway, "the bot is off")
+	bot.test = domain.Errorf(domain.BadGateway, "the bot is off")
 	if w := ask(h, "POST", "/api/gateway/bot/test", ""); w.Code != 502 || w.Body.String() != `{"ok":false,"error":"the bot is off"}` {
 		t.Errorf("failed test = %d %s", w.Code, w.Body)
 	}

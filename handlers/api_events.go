@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // events answers with a page of the merged stream: what follows a position, for which it may wait, or what is before one.
@@ -22,7 +22,7 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var events []yard.Event
+	var events []domain.Event
 	if q.Backward || wait == 0 {
 		events, err = g.Service.Events(r.Context(), q)
 	} else {
@@ -51,8 +51,8 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 }
 
 // events returns what the query selects of the merged stream, and the position that it names.
-func (q query) events() (selected yard.EventQuery, position int64, err error) {
-	selected = yard.EventQuery{Project: q.Get("project"), Type: yard.EventType(q.Get("type")), Backward: q.Has("before")}
+func (q query) events() (selected domain.EventQuery, position int64, err error) {
+	selected = domain.EventQuery{Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before")}
 	limit, err := q.number("limit", 200, 1, 1000)
 	if err != nil {
 		return selected, 0, err
@@ -63,7 +63,7 @@ func (q query) events() (selected yard.EventQuery, position int64, err error) {
 		return selected, selected.After, err
 	}
 	if q.Has("after") {
-		return selected, 0, yard.Errorf(yard.Invalid, "after and before exclude each other")
+		return selected, 0, domain.Errorf(domain.Invalid, "after and before exclude each other")
 	}
 	if q.Get("before") != "" { // else the newest page
 		position, err = q.number("before", 0, 0, math.MaxInt64)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -76,25 +76,25 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 
 // streamQuery returns where the stream begins and what it selects. Last-Event-ID goes before the address's own position,
 // which browsers send again unchanged when they come back.
-func (g *gateway) streamQuery(r *http.Request) (yard.EventQuery, error) {
+func (g *gateway) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	query, err := parseQuery(r)
 	if err != nil {
-		return yard.EventQuery{}, err
+		return domain.EventQuery{}, err
 	}
-	q := yard.EventQuery{Limit: streamPage, Project: query.Get("project"), Type: yard.EventType(query.Get("type"))}
+	q := domain.EventQuery{Limit: streamPage, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
 	if q.After, err = query.number("after", g.Service.LastEventID(), 0, math.MaxInt64); err != nil {
 		return q, err
 	}
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		if q.After, err = strconv.ParseInt(id, 10, 64); err != nil || q.After < 0 {
-			return q, yard.Errorf(yard.Invalid, "Last-Event-ID: must be an id of this stream")
+			return q, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
 		}
 	}
 	return q, nil
 }
 
 // appendFrames appends events as server-sent events. A record has no line breaks.
-func appendFrames(b []byte, events []yard.Event) []byte {
+func appendFrames(b []byte, events []domain.Event) []byte {
 	for _, e := range events {
 		b = append(b, "id: "...)
 		b = strconv.AppendInt(b, e.ID, 10)

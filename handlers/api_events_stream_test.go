@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // slowConnection is a response whose reader takes nothing once stalled is set: a write then lasts until its deadline.
@@ -98,9 +98,9 @@ func TestSilentStreamShowsEvery15SecondsThatItLives(t *testing.T) {
 func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 	var c slowConnection
 	inBubble(t, &c, func(svc *service.Service, _ <-chan struct{}) {
-		read := yard.FeedRead{Cursor: yard.FeedCursor{Project: "alpha"}}
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha"}}
 		for n := range 5 {
-			r, err := yard.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 6<<20))))
+			r, err := domain.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 6<<20))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,8 +128,8 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 		c.stalled = true
 		began := time.Now()
 		for i := range 3 {
-			r := yard.NewFeedGap(1, int64(i))
-			if err := svc.RecordFeed(context.Background(), yard.FeedRead{Cursor: yard.FeedCursor{Project: fmt.Sprint(i)}, Records: []yard.Record{r}}); err != nil {
+			r := domain.NewFeedGap(1, int64(i))
+			if err := svc.RecordFeed(context.Background(), domain.FeedRead{Cursor: domain.FeedCursor{Project: fmt.Sprint(i)}, Records: []domain.Record{r}}); err != nil {
 				t.Error(err)
 			}
 		}

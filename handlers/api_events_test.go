@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // eventGateway is a gateway over a real store and sockets.
@@ -55,9 +55,9 @@ func startEventGateway(t testing.TB) eventGateway {
 // record stores records of a project, given as JSON.
 func (g eventGateway) record(t testing.TB, project string, records ...string) {
 	t.Helper()
-	read := yard.FeedRead{Cursor: yard.FeedCursor{Project: project}, ReceivedAtMS: 77}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: 77}
 	for _, text := range records {
-		r, err := yard.ParseRecord(json.RawMessage(text))
+		r, err := domain.ParseRecord(json.RawMessage(text))
 		if err != nil {
 			t.Fatal(err)
 		}

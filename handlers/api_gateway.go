@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // healthz answers while the process serves.
@@ -16,7 +16,7 @@ func (g *gateway) healthz(w http.ResponseWriter, r *http.Request) {
 func (g *gateway) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := g.Service.Ready(r.Context()); err != nil {
 		g.logCause(r, err)
-		return yard.Errorf(yard.Unavailable, "%s", yard.MessageOf(err))
+		return domain.Errorf(domain.Unavailable, "%s", domain.MessageOf(err))
 	}
 	plainForm(w, http.StatusOK, "ready")
 	return nil
@@ -46,12 +46,12 @@ type registryCache struct {
 }
 
 type encodedRegistry struct {
-	registry *yard.Registry
+	registry *domain.Registry
 	body     []byte
 }
 
 // encode encodes a registry once: it never changes, another one takes its place.
-func (c *registryCache) encode(registry *yard.Registry) []byte {
+func (c *registryCache) encode(registry *domain.Registry) []byte {
 	if last := c.Load(); last != nil && last.registry == registry {
 		return last.body
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // freshPipeline is the age up to which what a project said last answers a request.
@@ -45,7 +45,7 @@ func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
 }
 
 // appendPipeline appends a project's entry up to where its stages follow, when it is reachable, and the closing brace.
-func appendPipeline(b []byte, p yard.ProjectPipeline) []byte {
+func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
 	b = appendJSON(b, p.Project)
 	b = append(b, `:{"url":`...)
 	b = appendJSON(b, p.URL)

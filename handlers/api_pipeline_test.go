@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 const boardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&","blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
@@ -176,7 +176,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 			first := ask()
 			waittest.Until(b, "the hanging ones have timed out", func() bool { // until the hanging ones have timed out
 				_, all := s.Pipelines(b.Context(), time.Minute)
-				return !slices.ContainsFunc(all, func(p yard.ProjectPipeline) bool { return p.Error == "no answer yet" })
+				return !slices.ContainsFunc(all, func(p domain.ProjectPipeline) bool { return p.Error == "no answer yet" })
 			})
 			var worst, cpu time.Duration
 			for b.Loop() {

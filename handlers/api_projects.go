@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func (g *gateway) addProject(w http.ResponseWriter, r *http.Request) error {
@@ -21,7 +21,7 @@ func (g *gateway) addProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	p, err := g.Service.AddProject(r.Context(), name, url, token)
 	if err != nil {
-		return g.refused(r, err, yard.Conflict)
+		return g.refused(r, err, domain.Conflict)
 	}
 	writeJSON(w, http.StatusOK, projectJSON{p.Name, p.URL})
 	return nil
@@ -38,7 +38,7 @@ func (g *gateway) updateProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	p, err := g.Service.UpdateProject(r.Context(), pathParam(r, "name"), url, token)
 	if err != nil {
-		return g.refused(r, err, yard.NotFound)
+		return g.refused(r, err, domain.NotFound)
 	}
 	writeJSON(w, http.StatusOK, projectJSON{p.Name, p.URL})
 	return nil
@@ -46,14 +46,14 @@ func (g *gateway) updateProject(w http.ResponseWriter, r *http.Request) error {
 
 func (g *gateway) removeProject(w http.ResponseWriter, r *http.Request) error {
 	if _, err := g.Service.RemoveProject(r.Context(), pathParam(r, "name")); err != nil {
-		return g.refused(r, err, yard.NotFound)
+		return g.refused(r, err, domain.NotFound)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // projectFields returns the fields of a project besides its name; the token is nil when it is not mentioned.
-func projectFields(b body) (url string, token *yard.Secret, err error) {
+func projectFields(b body) (url string, token *domain.Secret, err error) {
 	if url, err = b.text("url"); err != nil {
 		return "", nil, err
 	}
@@ -61,6 +61,6 @@ func projectFields(b body) (url string, token *yard.Secret, err error) {
 	if err != nil || text == nil {
 		return url, nil, err
 	}
-	secret := yard.Secret(*text)
+	secret := domain.Secret(*text)
 	return url, &secret, nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 	"switchyard/static"
 	"switchyard/views"
 )
@@ -46,7 +46,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	c.logCause(r, err)
-	status, message := statuses[yard.CodeOf(err)], yard.MessageOf(err)
+	status, message := statuses[domain.CodeOf(err)], domain.MessageOf(err)
 	if wantsPart(r) {
 		w.Header().Set("HX-Reswap", "none")
 		if status == http.StatusNotFound {
@@ -83,7 +83,7 @@ func (c *console) notFound(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	return yard.Errorf(yard.NotFound, "There is no page at this address.")
+	return domain.Errorf(domain.NotFound, "There is no page at this address.")
 }
 
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.

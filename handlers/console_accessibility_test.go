@@ -13,11 +13,11 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/browsertest"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // newWholeSite is a gateway with everything set up, something in every state, and an admin token.
@@ -30,7 +30,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 	}
 	log := slog.New(slog.DiscardHandler)
 	provider := signintest.New(t)
-	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]yard.Stage{}}}
+	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]domain.Stage{}}}
 	s.Service, err = service.New(t.Context(), service.Options{
 		Store: db, Log: log, Projects: s.boards, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
 		BotFile: config.BotFile{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
@@ -68,7 +68,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 	s.record("alpha", fmt.Sprintf(`{"type":"story_blocked","story_id":"12_story_pay","story_name":"Pay","reason":"waiting for a key","timestamp_ms":%d}`, ms))
 	s.record("beta", fmt.Sprintf(`{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict in go.mod","timestamp_ms":%d}`, ms))
 	s.record("beta", fmt.Sprintf(`{"type":"feed_gap","missed":3,"timestamp_ms":%d}`, ms))
-	s.says(s.join("builder-1"), yard.AgentRunning, "14_story_login")
+	s.says(s.join("builder-1"), domain.AgentRunning, "14_story_login")
 	s.join("builder-2")
 	return s
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -62,7 +62,7 @@ func (c *console) agentsVersion(p views.AgentsProps) string {
 }
 
 // assignedTo is the name of the agent's project, "" for none.
-func assignedTo(a yard.Agent) string {
+func assignedTo(a domain.Agent) string {
 	if a.AssignedProject == nil {
 		return ""
 	}
@@ -95,7 +95,7 @@ func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{version: join.Version, part: views.JoinState(join)})
 }
 
-func (c *console) joinProps(token yard.JoinToken) views.JoinProps {
+func (c *console) joinProps(token domain.JoinToken) views.JoinProps {
 	p := views.JoinProps{Token: token, Now: time.Now()}
 	p.Agent, _ = c.service.Agent(token.UsedBy)
 	v := c.version()
@@ -150,11 +150,11 @@ func (c *console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	switch {
 	case err != nil:
 		c.logCause(r, err)
-		done = views.Notice{Text: sentence(yard.MessageOf(err)), Failed: true}
+		done = views.Notice{Text: sentence(domain.MessageOf(err)), Failed: true}
 	case !wantsPart(r):
 		return c.notices.redirect(w, r, views.AgentsURL, done)
 	}
-	return c.showAgents(w, r, views.AgentsProps{Said: done}, statuses[yard.CodeOf(err)])
+	return c.showAgents(w, r, views.AgentsProps{Said: done}, statuses[domain.CodeOf(err)])
 }
 
 // addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have

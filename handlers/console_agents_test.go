@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // join makes an agent.
-func (s *consoleSite) join(label string) yard.Agent {
+func (s *consoleSite) join(label string) domain.Agent {
 	s.Helper()
 	token, _, err := s.CreateToken(context.Background())
 	if err != nil {
@@ -23,9 +23,9 @@ func (s *consoleSite) join(label string) yard.Agent {
 	return s.redeem(token.Reveal(), label)
 }
 
-func (s *consoleSite) redeem(token, label string) yard.Agent {
+func (s *consoleSite) redeem(token, label string) domain.Agent {
 	s.Helper()
-	a, _, err := s.JoinAgent(context.Background(), yard.Secret(token), &label, "0.1.0")
+	a, _, err := s.JoinAgent(context.Background(), domain.Secret(token), &label, "0.1.0")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func (s *consoleSite) redeem(token, label string) yard.Agent {
 }
 
 // says is what an agent reports.
-func (s *consoleSite) says(a yard.Agent, state yard.AgentState, detail string) {
+func (s *consoleSite) says(a domain.Agent, state domain.AgentState, detail string) {
 	s.Helper()
 	if _, err := s.Heartbeat(context.Background(), a.ID, service.Heartbeat{State: &state, Detail: &detail}); err != nil {
 		s.Fatal(err)
@@ -128,13 +128,13 @@ func TestAgentsPart(t *testing.T) {
 	if answer := s.get(at, "HX-Request", "true"); answer.StatusCode != 204 {
 		t.Errorf("unchanged: %d %s", answer.StatusCode, answer.body)
 	}
-	s.says(a, yard.AgentFailed, "exit status 3\nno <space> left")
+	s.says(a, domain.AgentFailed, "exit status 3\nno <space> left")
 	part := s.get(at, "HX-Request", "true")
 	s.wantText("changed", part.body, `<div id="agents"`, ">failed<", "exit status 3", "no &lt;space&gt; left", "!<h1>")
 	if address(part.body) == at {
 		t.Error("the part changed, its version did not")
 	}
-	s.says(a, yard.AgentStopped, "")
+	s.says(a, domain.AgentStopped, "")
 	s.wantText("stopped", s.get("/agents").body, ">stopped<")
 }
 
@@ -172,7 +172,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	tab.WaitText("builder-2 is assigned to alpha.")
 	s.wantAssigned(builder, "alpha")
 
-	s.says(builder, yard.AgentRunning, "compiling\nlinking")
+	s.says(builder, domain.AgentRunning, "compiling\nlinking")
 	tab.Wait(row + `.innerText.includes("running")`) // the table refreshes itself
 	screenshot(tab, "agents")
 	tab.Size(390, 844)
@@ -193,7 +193,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	tab.Wait(`document.querySelectorAll("#agents tbody tr").length === 1`)
 }
 
-func (s *consoleSite) wantAssigned(a yard.Agent, project string) {
+func (s *consoleSite) wantAssigned(a domain.Agent, project string) {
 	s.Helper()
 	known, _ := s.Agent(a.ID)
 	got := ""

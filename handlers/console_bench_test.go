@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // benchmarkPath measures how a path is answered at a number of projects, each with six stages and three stories in work.
@@ -61,7 +61,7 @@ func BenchmarkPartShared(b *testing.B) {
 func BenchmarkPartChanged(b *testing.B) {
 	change := func(s *consoleSite, i int) {
 		b.StopTimer()
-		s.record("project-007", fmt.Sprintf(`{"type":%q,"timestamp_ms":%d}`, yard.MergeFailure, i+1))
+		s.record("project-007", fmt.Sprintf(`{"type":%q,"timestamp_ms":%d}`, domain.MergeFailure, i+1))
 		b.StartTimer()
 	}
 	benchmarkPath(b, 50, at("/?v=old"), change, "HX-Request", "true")

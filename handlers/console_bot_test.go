@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"switchyard/internal/browsertest"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestBotPageHoldsNoSecret(t *testing.T) {
@@ -76,7 +76,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 
 	tab.Find("button", "Send a test message").Click()
 	tab.WaitText("Sent.")
-	bot.test = yard.Errorf(yard.BadGateway, "the bot is in no room")
+	bot.test = domain.Errorf(domain.BadGateway, "the bot is in no room")
 	tab.Find("button", "Send a test message").Click()
 	tab.WaitText("the bot is in no room")
 

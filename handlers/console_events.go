@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -22,7 +22,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 	p := views.EventsProps{
 		Filter: views.EventFilter{
 			Project: query.Get("project"),
-			Type:    yard.EventType(query.Get("type")),
+			Type:    domain.EventType(query.Get("type")),
 			Text:    query.Get("q"),
 		},
 		Day:       query.Get("day"),
@@ -33,7 +33,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 		text := query.Get(name)
 		n, err := strconv.ParseInt(text, 10, 64)
 		if text != "" && (err != nil || n < 1) {
-			return yard.Errorf(yard.Invalid, "%s: must be the id of an event", name)
+			return domain.Errorf(domain.Invalid, "%s: must be the id of an event", name)
 		}
 		*id = n
 	}
@@ -70,7 +70,7 @@ func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	}
 	switch end := len(p.Events) - 1; {
 	case p.From > 0:
-		before := func(e yard.Event) bool { return e.ID < p.From }
+		before := func(e domain.Event) bool { return e.ID < p.From }
 		if i := slices.IndexFunc(p.Events, before); i >= 0 {
 			p.Events = p.Events[:i]
 		} else {
@@ -108,7 +108,7 @@ func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 
 // findEvents puts at most limit events into p and reports whether there are more.
 func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
-	p.Events, err = c.service.Events(r.Context(), yard.EventQuery{
+	p.Events, err = c.service.Events(r.Context(), domain.EventQuery{
 		Backward: true, Before: p.Before, Limit: limit + 1,
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -44,7 +44,7 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 		return problem
 	}
 	if err := c.access.sessions.begin(w, r); err != nil {
-		return yard.WrapError(yard.Internal, err, "the session could not be made")
+		return domain.WrapError(domain.Internal, err, "the session could not be made")
 	}
 	c.log.InfoContext(r.Context(), "logged in", "from", callerOf(r), "id", requestID(r.Context()))
 	w.Header().Set("Cache-Control", "no-store")

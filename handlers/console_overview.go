@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -21,7 +21,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	if unchanged(w, r, v.String()) {
 		return nil
 	}
-	events, err := c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents})
+	events, err := c.service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
 	if err != nil {
 		return err
 	}

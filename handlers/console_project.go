@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -21,7 +21,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	}
 	i, found := s.registry.Index(name)
 	if !found {
-		return yard.Errorf(yard.NotFound, "There is no project %q here.", name)
+		return domain.Errorf(domain.NotFound, "There is no project %q here.", name)
 	}
 	p := views.ProjectProps{
 		Fragments: c.fragments,
@@ -39,7 +39,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 			p.Agents = append(p.Agents, agent)
 		}
 	}
-	p.Events, err = c.service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	p.Events, err = c.service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		version: p.Version,
 		page:    views.Project(p),
 		part:    views.ProjectPart(p),
-		status:  statuses[yard.CodeOf(refused)],
+		status:  statuses[domain.CodeOf(refused)],
 	})
 }
 
@@ -74,7 +74,7 @@ func (c *console) updateProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	token := secretField(fields, "token")
 	if token == nil && fields.Get("forget_token") != "" {
-		token = new(yard.Secret)
+		token = new(domain.Secret)
 	}
 	name := pathParam(r, "name")
 	_, err = c.service.UpdateProject(r.Context(), name, fields.Get("url"), token)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -35,7 +35,7 @@ func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		version: p.Version,
 		page:    views.Projects(p),
 		part:    views.ProjectsPart(p),
-		status:  statuses[yard.CodeOf(refused)],
+		status:  statuses[domain.CodeOf(refused)],
 	})
 }
 
@@ -74,7 +74,7 @@ func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	removed, ok := c.removals.take(fields.Get("removal"))
 	if !ok {
-		return yard.Errorf(yard.NotFound, "This removal cannot be taken back any more. Add the project anew.")
+		return domain.Errorf(domain.NotFound, "This removal cannot be taken back any more. Add the project anew.")
 	}
 	agents, err := c.service.RestoreProject(r.Context(), removed)
 	if err != nil {

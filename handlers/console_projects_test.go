@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // follow goes where a form's answer leads.
@@ -87,7 +87,7 @@ func (s *consoleSite) submitUndo(page answer) answer {
 
 func TestRemovingAndTakingItBack(t *testing.T) {
 	s := newConsoleSite(t)
-	token := yard.Secret("secret-1")
+	token := domain.Secret("secret-1")
 	if _, err := s.AddProject(t.Context(), "a/b c", "http://127.0.0.1:3001", &token); err != nil {
 		t.Fatal(err)
 	}

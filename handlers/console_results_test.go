@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 		t.Errorf("the agent was assigned %d times", n)
 	}
 
-	s.says(agent, yard.AgentRunning, "")
+	s.says(agent, domain.AgentRunning, "")
 	refresh(tab)
 	tab.Wait(`document.querySelector("#agents tbody").innerText.includes("running")`)
 	tab.WaitText("builder-1 is assigned to beta.")
@@ -86,7 +86,7 @@ func TestNoPageScrollsSideways(t *testing.T) {
 	s.add("beta", board("1_backlog:", "2_current: 14_story_log_in_with_a_passkey_or_a_token!"+strings.Repeat("why ", 80), "3_qa: 12_story_b", "4_merge: 9_story_c", "5_done:"))
 	s.add("gamma", nil)
 	s.record(word, fmt.Sprintf(`{"type":"merge_failure","story_id":"1_story_%s","story_name":%q,"reason":%q,"timestamp_ms":%d}`, word, word, word, time.Now().UnixMilli()))
-	s.says(s.join(word), yard.AgentFailed, word)
+	s.says(s.join(word), domain.AgentFailed, word)
 	s.join("builder-1")
 	tab := browsertest.Open(t)
 	for _, width := range []int64{360, 720, 920, 1280} {

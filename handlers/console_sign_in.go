@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -58,7 +58,7 @@ func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
 
 // callback is where the provider sends the browser back to.
 func (c *console) callback(w http.ResponseWriter, r *http.Request) error {
-	return c.signInResult(w, r, yard.NewSignInCallback(r.URL.RawQuery))
+	return c.signInResult(w, r, domain.NewSignInCallback(r.URL.RawQuery))
 }
 
 // signInByHand is the page for browsers that cannot reach the callback.
@@ -72,9 +72,9 @@ func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	callback, err := yard.ParsePastedCallback(form.Get("callback"))
+	callback, err := domain.ParsePastedCallback(form.Get("callback"))
 	if err != nil {
-		return c.showSignInByHand(w, r, yard.MessageOf(err))
+		return c.showSignInByHand(w, r, domain.MessageOf(err))
 	}
 	return c.signInResult(w, r, callback)
 }
@@ -109,17 +109,17 @@ func (c *console) signOutForm(w http.ResponseWriter, r *http.Request) error {
 	notice := views.Notice{Text: "Signed out."}
 	if _, err := c.service.SignOut(r.Context()); err != nil {
 		c.logCause(r, err)
-		notice = views.Notice{Text: yard.MessageOf(err), Failed: true}
+		notice = views.Notice{Text: domain.MessageOf(err), Failed: true}
 	}
 	return c.notices.redirect(w, r, localPath(form.Get("next")), notice)
 }
 
 // signInResult finishes a sign-in and shows how it ended.
-func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback yard.SignInCallback) error {
+func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback domain.SignInCallback) error {
 	result := c.service.FinishSignIn(r.Context(), callback)
 	page := signInPages[result.Outcome]
 	page.props.Detail = foreignText(result.Detail)
-	page.props.Done = result.Outcome == yard.SignInDone
+	page.props.Done = result.Outcome == domain.SignInDone
 	return c.render(w, r, view{
 		frame:  views.Frame{Title: page.props.Title},
 		page:   views.SignInResult(page.props),
@@ -128,43 +128,43 @@ func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback 
 }
 
 // signInPages are the pages at which a sign-in ends.
-var signInPages = map[yard.SignInOutcome]struct {
+var signInPages = map[domain.SignInOutcome]struct {
 	status int
 	props  views.SignInResultProps
 }{
-	yard.SignInDenied: {http.StatusBadRequest, views.SignInResultProps{
+	domain.SignInDenied: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Authentication Failed", Message: "The provider denied the request.",
 		Next: "Nothing has changed here.",
 	}},
-	yard.SignInNoCode: {http.StatusBadRequest, views.SignInResultProps{
+	domain.SignInNoCode: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Missing Code", Message: "No authorization code received.",
 		Next: "The address has no code in it. Sign in again, or copy the whole address.",
 	}},
-	yard.SignInNoState: {http.StatusBadRequest, views.SignInResultProps{
+	domain.SignInNoState: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Missing State", Message: "No state parameter received, possible CSRF attack.",
 		Next: "If you have not just signed in here, leave it at that. Otherwise sign in again.",
 	}},
-	yard.SignInUnknownState: {http.StatusBadRequest, views.SignInResultProps{
+	domain.SignInUnknownState: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Invalid State", Message: "Unknown or expired state, log in again.",
 		Next: "Each sign-in works once, and a restart of the gateway forgets those under way.",
 	}},
-	yard.SignInUnreachable: {http.StatusInternalServerError, views.SignInResultProps{
+	domain.SignInUnreachable: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Exchange Failed", Message: "Failed to contact the provider.",
 		Next: "Check that this machine reaches the token address, then try again.",
 	}},
-	yard.SignInRefused: {http.StatusInternalServerError, views.SignInResultProps{
+	domain.SignInRefused: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Exchange Failed", Message: "The provider returned an HTTP error, try again.",
 		Next: "If it stays so, check the client and the token address in the settings.",
 	}},
-	yard.SignInUnreadable: {http.StatusInternalServerError, views.SignInResultProps{
+	domain.SignInUnreadable: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Parse Failed", Message: "Unexpected response received from the provider.",
 		Next: "Check the token address in the settings, then try again.",
 	}},
-	yard.SignInNotSaved: {http.StatusInternalServerError, views.SignInResultProps{
+	domain.SignInNotSaved: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Credential Write Failed", Message: "Tokens received but could not be saved.",
 		Next: "Nothing was overwritten. Put that right, then try again.",
 	}},
-	yard.SignInDone: {http.StatusOK, views.SignInResultProps{
+	domain.SignInDone: {http.StatusOK, views.SignInResultProps{
 		Title: "Authenticated!", Message: "Login successful, the tab can be closed.",
 		Next: "The console shows until when the sign-in is valid.",
 	}},

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // consoleSite is a gateway over a real store and a real socket, with boards in place of project servers.
@@ -33,7 +33,7 @@ type consoleSite struct {
 
 func newConsoleSite(t testing.TB) *consoleSite {
 	t.Helper()
-	b := &boards{pipelines: map[string][]yard.Stage{}}
+	b := &boards{pipelines: map[string][]domain.Stage{}}
 	s := newConsoleSiteWith(t, b)
 	s.boards = b
 	return s
@@ -74,23 +74,23 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 // boards answer as project servers would: by the project's name, refusing where there is no board.
 type boards struct {
 	mu        sync.Mutex
-	pipelines map[string][]yard.Stage
+	pipelines map[string][]domain.Stage
 	asked     int
 }
 
-func (b *boards) Pipeline(_ context.Context, p yard.Project, _ *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
 	stages, ok := b.pipelines[p.Name]
 	if !ok {
-		return nil, yard.Errorf(yard.BadGateway, "connection refused")
+		return nil, domain.Errorf(domain.BadGateway, "connection refused")
 	}
 	raw, err := json.Marshal(stages)
-	return &yard.PipelineAnswer{Stages: stages, Raw: raw}, err
+	return &domain.PipelineAnswer{Stages: stages, Raw: raw}, err
 }
 
-func (b *boards) set(project string, stages []yard.Stage) {
+func (b *boards) set(project string, stages []domain.Stage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pipelines[project] = stages
@@ -98,16 +98,16 @@ func (b *boards) set(project string, stages []yard.Stage) {
 
 // board lists stages with their stories: "2_current: 14_story_login, 12_story_pay!waiting for a key". "!" blocks a
 // story, "?" fails its merge.
-func board(lines ...string) []yard.Stage {
-	var stages []yard.Stage
+func board(lines ...string) []domain.Stage {
+	var stages []domain.Stage
 	for _, line := range lines {
 		name, list, _ := strings.Cut(line, ":")
-		stage := yard.Stage{Name: name, Items: []yard.Item{}}
+		stage := domain.Stage{Name: name, Items: []domain.Item{}}
 		for _, text := range strings.Split(list, ",") {
 			if text = strings.TrimSpace(text); text == "" {
 				continue
 			}
-			item := yard.Item{SinceMS: time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute).UnixMilli()}
+			item := domain.Item{SinceMS: time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute).UnixMilli()}
 			if id, reason, ok := strings.Cut(text, "!"); ok {
 				text, item.Blocked = id, &reason
 			}
@@ -125,7 +125,7 @@ func board(lines ...string) []yard.Stage {
 }
 
 // add registers a project with a board.
-func (s *consoleSite) add(name string, stages []yard.Stage) {
+func (s *consoleSite) add(name string, stages []domain.Stage) {
 	s.Helper()
 	if stages != nil {
 		s.boards.set(name, stages)
@@ -144,11 +144,11 @@ func (s *consoleSite) move(project, story, from, to string, at time.Time) {
 
 func (s *consoleSite) record(project, text string) {
 	s.Helper()
-	record, err := yard.ParseRecord(json.RawMessage(text))
+	record, err := domain.ParseRecord(json.RawMessage(text))
 	if err != nil {
 		s.Fatal(err)
 	}
-	read := yard.FeedRead{Cursor: yard.FeedCursor{Project: project}, Records: []yard.Record{record}, ReceivedAtMS: record.TimestampMS}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, Records: []domain.Record{record}, ReceivedAtMS: record.TimestampMS}
 	if err := s.RecordFeed(context.Background(), read); err != nil {
 		s.Fatal(err)
 	}

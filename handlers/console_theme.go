@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -35,7 +35,7 @@ func (c *console) setTheme(w http.ResponseWriter, r *http.Request) error {
 	case "system":
 		cookie.MaxAge = -1
 	default:
-		return yard.Errorf(yard.Invalid, "theme: must be system, light or dark")
+		return domain.Errorf(domain.Invalid, "theme: must be system, light or dark")
 	}
 	http.SetCookie(w, cookie)
 	http.Redirect(w, r, localPath(form.Get("next")), http.StatusSeeOther)

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // maxBody is the largest request body, in bytes.
@@ -23,21 +23,21 @@ func decodeBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) {
-		return nil, yard.WrapError(yard.Invalid, err, "the body could not be read")
+		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
 	}
 	if len(data) == 0 {
-		return nil, yard.Errorf(yard.Invalid, "a JSON body is required")
+		return nil, domain.Errorf(domain.Invalid, "a JSON body is required")
 	}
 	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
 		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
-		return nil, yard.Errorf(yard.UnsupportedType, "the body must be sent as Content-Type: application/json")
+		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
 	if err != nil {
-		return nil, yard.Errorf(yard.TooLarge, "the body must be at most %d bytes", maxBody)
+		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", maxBody)
 	}
 	var fields body
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return nil, yard.Errorf(yard.Invalid, "the body must be one JSON object")
+		return nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
 	}
 	return fields, nil
 }
@@ -46,7 +46,7 @@ func decodeBody(w http.ResponseWriter, r *http.Request) (body, error) {
 func (b body) text(name string) (string, error) {
 	value, err := b.optionalText(name)
 	if err == nil && value == nil {
-		err = yard.Errorf(yard.Invalid, "%s: is required and must be a string", name)
+		err = domain.Errorf(domain.Invalid, "%s: is required and must be a string", name)
 	}
 	if err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (b body) optionalText(name string) (*string, error) {
 	}
 	var value *string
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, yard.Errorf(yard.Invalid, "%s: must be a string", name)
+		return nil, domain.Errorf(domain.Invalid, "%s: must be a string", name)
 	}
 	return value, nil
 }

@@ -3,21 +3,21 @@ package handlers
 import (
 	"net/http"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // statuses is the one table from error codes to HTTP statuses.
-var statuses = map[yard.Code]int{
-	yard.Invalid:         http.StatusBadRequest,
-	yard.Unauthorized:    http.StatusUnauthorized,
-	yard.Forbidden:       http.StatusForbidden,
-	yard.NotFound:        http.StatusNotFound,
-	yard.Conflict:        http.StatusConflict,
-	yard.TooLarge:        http.StatusRequestEntityTooLarge,
-	yard.UnsupportedType: http.StatusUnsupportedMediaType,
-	yard.BadGateway:      http.StatusBadGateway,
-	yard.Unavailable:     http.StatusServiceUnavailable,
-	yard.Internal:        http.StatusInternalServerError,
+var statuses = map[domain.Code]int{
+	domain.Invalid:         http.StatusBadRequest,
+	domain.Unauthorized:    http.StatusUnauthorized,
+	domain.Forbidden:       http.StatusForbidden,
+	domain.NotFound:        http.StatusNotFound,
+	domain.Conflict:        http.StatusConflict,
+	domain.TooLarge:        http.StatusRequestEntityTooLarge,
+	domain.UnsupportedType: http.StatusUnsupportedMediaType,
+	domain.BadGateway:      http.StatusBadGateway,
+	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.Internal:        http.StatusInternalServerError,
 }
 
 // An errorForm writes a refusal in the form that an endpoint documents.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/securecookie"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -21,16 +21,16 @@ func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, yard.Errorf(yard.TooLarge, "the form must be at most %d bytes", maxBody)
+		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d bytes", maxBody)
 	case err != nil:
-		return nil, yard.WrapError(yard.Invalid, err, "the form could not be read")
+		return nil, domain.WrapError(domain.Invalid, err, "the form could not be read")
 	}
 	return r.PostForm, nil
 }
 
 // secretField returns a field that is never sent back, nil when it was left empty.
-func secretField(fields url.Values, name string) *yard.Secret {
-	secret := yard.Secret(fields.Get(name))
+func secretField(fields url.Values, name string) *domain.Secret {
+	secret := domain.Secret(fields.Get(name))
 	if secret == "" {
 		return nil
 	}
@@ -40,12 +40,12 @@ func secretField(fields url.Values, name string) *yard.Secret {
 // fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
 // fault. Its Message is "" for what is no fault of the form.
 func fieldError(err error) views.FieldError {
-	code := yard.CodeOf(err)
-	message := yard.MessageOf(err)
+	code := domain.CodeOf(err)
+	message := domain.MessageOf(err)
 	switch code {
-	case yard.Conflict: // only a name can be taken
+	case domain.Conflict: // only a name can be taken
 		return views.FieldError{Field: "name", Message: sentence(message)}
-	case yard.Invalid:
+	case domain.Invalid:
 		if field, reason, ok := strings.Cut(message, ": "); ok && !strings.Contains(field, " ") {
 			return views.FieldError{Field: field, Message: sentence(reason)}
 		}

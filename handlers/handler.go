@@ -13,7 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // handlerFunc is a handler that leaves writing its error to the adapter around it.
@@ -38,7 +38,7 @@ func (e errorWriter) write(w http.ResponseWriter, r *http.Request, form errorFor
 		return
 	}
 	e.logCause(r, err)
-	form(w, statuses[yard.CodeOf(err)], yard.MessageOf(err))
+	form(w, statuses[domain.CodeOf(err)], domain.MessageOf(err))
 }
 
 // ended reports whether the request failed because its client gave it up: no failure of ours, and most likely nobody
@@ -49,7 +49,7 @@ func ended(r *http.Request, err error) bool {
 
 // logCause logs what the answer to a failed request does not say, under the request's id.
 func (e errorWriter) logCause(r *http.Request, err error) {
-	if yard.CodeOf(err) == yard.Internal {
+	if domain.CodeOf(err) == domain.Internal {
 		e.log.ErrorContext(r.Context(), "request failed", "id", requestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 }
@@ -124,10 +124,10 @@ func rescue(log *slog.Logger, next http.Handler) http.Handler {
 
 // refused makes every failure but those of the codes listed a 400 with the same message, as some endpoints document
 // it; what the message hides is logged.
-func (e errorWriter) refused(r *http.Request, err error, but ...yard.Code) error {
-	if slices.Contains(but, yard.CodeOf(err)) {
+func (e errorWriter) refused(r *http.Request, err error, but ...domain.Code) error {
+	if slices.Contains(but, domain.CodeOf(err)) {
 		return err
 	}
 	e.logCause(r, err)
-	return yard.Errorf(yard.Invalid, "%s", yard.MessageOf(err))
+	return domain.Errorf(domain.Invalid, "%s", domain.MessageOf(err))
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Metrics counts what a gateway does, for GET /metrics.
@@ -115,7 +115,7 @@ func (m *Metrics) Call(project, kind string, err error) {
 }
 
 // write writes what was counted, of projects only those that there still are. The series of a metric stand together.
-func (m *Metrics) write(w io.Writer, registry *yard.Registry) {
+func (m *Metrics) write(w io.Writer, registry *domain.Registry) {
 	gauge(w, "switchyard_http_requests_in_flight", uint64(m.inFlight.Load()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *Metrics) write(w io.Writer, registry *yard.Registry) {
 }
 
 // writeCalls writes what is known of calls. Callers hold mu.
-func (m *Metrics) writeCalls(w io.Writer, registry *yard.Registry) {
+func (m *Metrics) writeCalls(w io.Writer, registry *domain.Registry) {
 	maps.DeleteFunc(m.calls, func(k callKey, _ *calls) bool {
 		_, found := registry.Find(k.project)
 		return !found
@@ -172,7 +172,7 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 	g.writeAgents(w)
 	bot := g.Service.BotStatus()
 	declare(w, "switchyard_bot_state", "gauge")
-	for _, state := range []yard.BotState{yard.BotOff, yard.BotConnecting, yard.BotConnected, yard.BotFailed} {
+	for _, state := range []domain.BotState{domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed} {
 		metrics.WriteGaugeUint64(w, series("switchyard_bot_state", "state", string(state)), number(bot.State == state))
 	}
 	gauge(w, "switchyard_store_up", number(g.Service.Ready(r.Context()) == nil))
@@ -182,7 +182,7 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
 // of this machine.
 func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
-	events, err := g.Service.Events(r.Context(), yard.EventQuery{Backward: true, Limit: 1})
+	events, err := g.Service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
 	if err != nil || len(events) == 0 {
 		return 0, false
 	}
@@ -190,19 +190,19 @@ func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 }
 
 func (g *gateway) writeAgents(w io.Writer) {
-	states, presences := map[yard.AgentState]uint64{}, map[yard.AgentPresence]uint64{}
+	states, presences := map[domain.AgentState]uint64{}, map[domain.AgentPresence]uint64{}
 	for _, a := range g.Service.AllAgents() {
 		presences[a.Presence]++
-		if a.Presence == yard.AgentAlive {
+		if a.Presence == domain.AgentAlive {
 			states[a.State]++
 		}
 	}
 	declare(w, "switchyard_agents", "gauge")
-	for _, p := range []yard.AgentPresence{yard.AgentAlive, yard.AgentLeft, yard.AgentLost} {
+	for _, p := range []domain.AgentPresence{domain.AgentAlive, domain.AgentLeft, domain.AgentLost} {
 		metrics.WriteGaugeUint64(w, series("switchyard_agents", "presence", string(p)), presences[p])
 	}
 	declare(w, "switchyard_agents_alive", "gauge")
-	for _, s := range []yard.AgentState{yard.AgentIdle, yard.AgentRunning, yard.AgentFailed} {
+	for _, s := range []domain.AgentState{domain.AgentIdle, domain.AgentRunning, domain.AgentFailed} {
 		metrics.WriteGaugeUint64(w, series("switchyard_agents_alive", "state", string(s)), states[s])
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 func TestMetrics(t *testing.T) {
@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 	s.send("BREW", "/no/such/2", "")
 	s.send("DELETE", "/api/gateway/projects/gone", "")
 	counted.Call("gone", "feed", errors.New("refused")) // a last call that ended after the removal
-	read := yard.FeedRead{ReceivedAtMS: 5500, Records: []yard.Record{{Type: "x", TimestampMS: 3000, JSON: []byte(`{"timestamp_ms":3000}`)}}}
+	read := domain.FeedRead{ReceivedAtMS: 5500, Records: []domain.Record{{Type: "x", TimestampMS: 3000, JSON: []byte(`{"timestamp_ms":3000}`)}}}
 	read.Cursor.Project = "p"
 	if err := svc.RecordFeed(t.Context(), read); err != nil {
 		t.Fatal(err)

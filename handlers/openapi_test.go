@@ -18,16 +18,16 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
-	"switchyard/internal/yard"
 )
 
 // wholeGateway is a gateway with every part, over real sockets.
-func wholeGateway(t testing.TB, adminToken yard.Secret) (apiSite, handlers.Gateway) {
+func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gateway) {
 	t.Helper()
 	db, err := store.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -302,8 +302,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	named("PUT", "alpha", `{"url":7}`, 400)
 	named("PUT", "nowhere", `{"url":"`+alpha+`"}`, 404)
 	get("/api/gateway/pipeline", "", 200)
-	s.record("alpha", yard.NewFeedGap(3, 1_700_000_000_000))
-	s.record("alpha", yard.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
+	s.record("alpha", domain.NewFeedGap(3, 1_700_000_000_000))
+	s.record("alpha", domain.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	get("/api/gateway/attention", "", 200)
 	get("/api/gateway/events", "", 200)
 	get("/api/gateway/events", "?before=&limit=1", 200)
@@ -360,9 +360,9 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 }
 
 // record stores one record of a project.
-func (s apiSite) record(project string, record yard.Record) {
+func (s apiSite) record(project string, record domain.Record) {
 	s.Helper()
-	read := yard.FeedRead{Cursor: yard.FeedCursor{Project: project}, ReceivedAtMS: time.Now().UnixMilli(), Records: []yard.Record{record}}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: time.Now().UnixMilli(), Records: []domain.Record{record}}
 	if err := s.RecordFeed(s.Context(), read); err != nil {
 		s.Fatal(err)
 	}

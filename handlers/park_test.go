@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // heldBeat is a heartbeat that is held for so long, as it goes over the wire.
@@ -115,7 +115,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	g.URL = server.URL
 	conn, from := g.dial()
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == yard.AgentIdle })
+	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == domain.AgentIdle })
 	began := time.Now()
 	stop()
 	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 10*time.Second { // it is held for 15

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
-	"switchyard/internal/yard"
 )
 
 // events answers with the events that are newer than since; for the first of them it may wait. The feed is asked by
@@ -74,7 +74,7 @@ func feedQuery(raw string) (since uint64, wait time.Duration, err error) {
 		case name == "since" && !hasSince:
 			hasSince = true
 			if since, err = strconv.ParseUint(value, 10, 64); err != nil {
-				err = yard.Errorf(yard.Invalid, "since: must be an unsigned 64-bit decimal number")
+				err = domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
 			}
 		case name == "wait" && !hasWait:
 			hasWait = true

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"switchyard/internal/board"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // board answers with the stages and their stories: 304 to those who have them already.
@@ -41,7 +41,7 @@ func (p *project) encodedBoard() (body []byte, tag string) {
 	defer c.mu.Unlock()
 	if view := p.Board.View(); c.view != view {
 		c.view = view
-		c.body = encodeJSON(yard.Pipeline{Project: p.Name, Stages: view.Stages})
+		c.body = encodeJSON(domain.Pipeline{Project: p.Name, Stages: view.Stages})
 		c.version++
 	}
 	return c.body, `"` + p.Feed.Instance() + "-" + strconv.Itoa(c.version) + `"`

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
-	"switchyard/internal/yard"
 )
 
 // Project is what a project server's HTTP is made of.
@@ -15,7 +15,7 @@ type Project struct {
 	Board interface{ View() *board.View }
 	Feed  *feed.Ring
 	// Token is what callers must have, "" for none.
-	Token yard.Secret
+	Token domain.Secret
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
 	Log        *slog.Logger

@@ -19,8 +19,8 @@ import (
 
 	"switchyard/handlers"
 	workboard "switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
-	"switchyard/internal/yard"
 )
 
 // standing is a board that tests set.
@@ -30,7 +30,7 @@ type standing struct {
 
 func (s *standing) View() *workboard.View { return s.view.Load() }
 
-func (s *standing) set(stages ...yard.Stage) { s.view.Store(&workboard.View{Stages: stages}) }
+func (s *standing) set(stages ...domain.Stage) { s.view.Store(&workboard.View{Stages: stages}) }
 
 // projectServer is a project server without a directory, its clock at a known time.
 type projectServer struct {
@@ -39,7 +39,7 @@ type projectServer struct {
 	handler http.Handler
 }
 
-func newProject(token yard.Secret) *projectServer {
+func newProject(token domain.Secret) *projectServer {
 	p := &projectServer{
 		standing: &standing{},
 		feed:     feed.New(func() time.Time { return time.UnixMilli(1000) }),
@@ -238,7 +238,7 @@ func TestAThousandReadersWaitAndAllGetTheEvent(t *testing.T) {
 func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 	p := newProject("")
 	reason := "waiting: <key> & more"
-	p.set(yard.Stage{Name: "1_backlog", Items: []yard.Item{}}, yard.Stage{Name: "2_current", Items: []yard.Item{
+	p.set(domain.Stage{Name: "1_backlog", Items: []domain.Item{}}, domain.Stage{Name: "2_current", Items: []domain.Item{
 		{StoryID: "7_login", StoryName: "Log in", Blocked: &reason, SinceMS: 5},
 	}})
 	w := p.ask("GET", "/api/pipeline")
@@ -253,7 +253,7 @@ func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 			t.Errorf("If-None-Match %s: %d %s", sent, w.Code, w.Body)
 		}
 	}
-	p.set(yard.Stage{Name: "1_backlog", Items: []yard.Item{}})
+	p.set(domain.Stage{Name: "1_backlog", Items: []domain.Item{}})
 	if w := p.ask("GET", "/api/pipeline", "If-None-Match: "+tag); w.Code != 200 || w.Header().Get("ETag") == tag {
 		t.Errorf("after a change: %d, tag %s", w.Code, w.Header().Get("ETag"))
 	}
@@ -262,7 +262,7 @@ func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 func TestDoorsOfAProjectServer(t *testing.T) {
 	const right = "Authorization: Bearer s3cret"
 	for name, test := range map[string]struct {
-		token          yard.Secret
+		token          domain.Secret
 		method, target string
 		headers        []string
 		status         int

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // maxWait is the longest that a request is held; one that asks for more is held for this long.
@@ -15,7 +15,7 @@ const maxWait = time.Minute
 // query is the query of a request. Its methods return Invalid errors that name the parameter.
 type query struct{ url.Values }
 
-var errQuery = yard.Errorf(yard.Invalid, "the query is malformed")
+var errQuery = domain.Errorf(domain.Invalid, "the query is malformed")
 
 func parseQuery(r *http.Request) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
@@ -32,7 +32,7 @@ func (q query) number(name string, absent, low, high int64) (int64, error) {
 	}
 	n, err := strconv.ParseUint(q.Get(name), 10, 63) // takes no sign
 	if err != nil || int64(n) < low || int64(n) > high {
-		return 0, yard.Errorf(yard.Invalid, "%s: must be a number from %d to %d", name, low, high)
+		return 0, domain.Errorf(domain.Invalid, "%s: must be a number from %d to %d", name, low, high)
 	}
 	return int64(n), nil
 }
@@ -49,7 +49,7 @@ func (q query) wait() (time.Duration, error) {
 func parseWait(text string) (time.Duration, error) {
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
-		return 0, yard.Errorf(yard.Invalid, "wait: must be a duration such as 10s or 1m30s")
+		return 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as 10s or 1m30s")
 	}
 	return min(wait, maxWait), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 	"switchyard/views"
 )
 
@@ -24,7 +24,7 @@ type Gateway struct {
 	Metrics  *Metrics
 	TeamChat TeamChat
 	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
-	AdminToken yard.Secret
+	AdminToken domain.Secret
 	SessionKey []byte
 }
 

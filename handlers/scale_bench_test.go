@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // BenchmarkScale measures what grows with the number of projects, each time after a change of the registry: the registry as
@@ -48,10 +48,10 @@ func newScaleSite(b *testing.B, n int) *consoleSite {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := newConsoleSiteWith(b, sameBoard{&yard.PipelineAnswer{Stages: stages, Raw: raw}})
-	projects := make([]yard.Project, n)
+	s := newConsoleSiteWith(b, sameBoard{&domain.PipelineAnswer{Stages: stages, Raw: raw}})
+	projects := make([]domain.Project, n)
 	for i := range projects {
-		projects[i] = yard.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:3001"}
+		projects[i] = domain.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:3001"}
 	}
 	if err := s.SeedProjects(b.Context(), projects); err != nil {
 		b.Fatal(err)
@@ -60,9 +60,9 @@ func newScaleSite(b *testing.B, n int) *consoleSite {
 }
 
 // sameBoard answers for every project server alike.
-type sameBoard struct{ answer *yard.PipelineAnswer }
+type sameBoard struct{ answer *domain.PipelineAnswer }
 
-func (b sameBoard) Pipeline(context.Context, yard.Project, *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+func (b sameBoard) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	return b.answer, nil
 }
 

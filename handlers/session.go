@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorilla/securecookie"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // sessionSeconds is how long a session lasts: a week, after which the admin token is asked for again.
@@ -23,7 +23,7 @@ type sessions struct {
 	name string
 }
 
-func newSessions(key []byte, adminToken yard.Secret) sessions {
+func newSessions(key []byte, adminToken domain.Secret) sessions {
 	derive := func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(purpose))

@@ -17,11 +17,11 @@ import (
 	"testing"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // signInSite is a gateway over real sockets that signs people in at a provider of its own.
@@ -55,7 +55,7 @@ func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
 	return newGuardedSignInSite(t, provider, "")
 }
 
-func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToken yard.Secret) *signInSite {
+func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToken domain.Secret) *signInSite {
 	t.Helper()
 	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -139,10 +139,10 @@ func (s *signInSite) approved(t testing.TB) string {
 	return query
 }
 
-func (s *signInSite) status(t testing.TB) yard.SignInStatus {
+func (s *signInSite) status(t testing.TB) domain.SignInStatus {
 	t.Helper()
 	a := s.get(t, "/oauth/status")
-	var status yard.SignInStatus
+	var status domain.SignInStatus
 	if err := json.Unmarshal([]byte(a.body), &status); err != nil || a.StatusCode != http.StatusOK {
 		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.body)
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/signintest"
-	"switchyard/internal/yard"
 )
 
 func TestSigningInAndOut(t *testing.T) {
@@ -157,7 +157,7 @@ func TestCredentialsThatCannotBeWrittenAreSaidSo(t *testing.T) {
 	if data, _ := os.ReadFile(s.path); string(data) != foreign {
 		t.Errorf("the file became %q", data)
 	}
-	if s.status(t) != (yard.SignInStatus{}) {
+	if s.status(t) != (domain.SignInStatus{}) {
 		t.Errorf("status = %+v", s.status(t))
 	}
 }

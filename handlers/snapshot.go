@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -24,10 +24,10 @@ const (
 type snapshot struct {
 	at        time.Time
 	lastEvent int64 // when it was taken
-	registry  *yard.Registry
-	pipelines []yard.ProjectPipeline // of registry.Projects, in its order
-	attention []yard.Attention
-	finished  []yard.DayCount // stories of all projects; none while they are not counted
+	registry  *domain.Registry
+	pipelines []domain.ProjectPipeline // of registry.Projects, in its order
+	attention []domain.Attention
+	finished  []domain.DayCount // stories of all projects; none while they are not counted
 	// Numbers of versions: the same number is the same look.
 	changes          []uint64 // of each pipeline
 	attentionVersion uint64
@@ -66,7 +66,7 @@ func (c *console) look(r *http.Request) (*snapshot, error) {
 		return nil, err
 	}
 	for _, chart := range charts {
-		next.finished = yard.AddDays(next.finished, chart.Days)
+		next.finished = domain.AddDays(next.finished, chart.Days)
 	}
 	if old == nil {
 		old = &snapshot{}
@@ -109,7 +109,7 @@ func (s *snapshot) index(project string) (i int, known bool) {
 }
 
 // samePipeline reports whether pages show a and b alike: all but when an answer came, unless it is an old one.
-func samePipeline(a, b yard.ProjectPipeline) bool {
+func samePipeline(a, b domain.ProjectPipeline) bool {
 	return a.Project == b.Project && a.URL == b.URL && a.Error == b.Error && a.Reachable == b.Reachable && a.Stale == b.Stale &&
 		bytes.Equal(a.Raw, b.Raw) && (!a.Stale || a.FetchedAtMS == b.FetchedAtMS) && (a.Reachable || a.LastSeenMS == b.LastSeenMS)
 }

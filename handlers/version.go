@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // versionSeed makes versions of one process comparable. Another process renders everything anew.
@@ -58,14 +58,14 @@ func (v *version) flag(values ...bool) {
 }
 
 // events adds events, which never change.
-func (v *version) events(events []yard.Event) {
+func (v *version) events(events []domain.Event) {
 	for _, e := range events {
 		v.number(e.ID)
 	}
 }
 
 // charts adds the numbers that charts draw.
-func (v *version) charts(c yard.Charts) {
+func (v *version) charts(c domain.Charts) {
 	for _, d := range c.Days {
 		v.number(d.Day.Unix(), int64(d.Finished))
 	}

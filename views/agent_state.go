@@ -3,17 +3,17 @@ package views
 import (
 	"github.com/a-h/templ"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // agentState is how an agent is, as a signal and in words.
-func agentState(a yard.KnownAgent) (Signal, string) {
+func agentState(a domain.KnownAgent) (Signal, string) {
 	switch {
-	case a.Presence == yard.AgentLost:
+	case a.Presence == domain.AgentLost:
 		return SignalStop, "lost"
-	case a.State == yard.AgentRunning:
+	case a.State == domain.AgentRunning:
 		return SignalClear, "running"
-	case a.State == yard.AgentFailed:
+	case a.State == domain.AgentFailed:
 		return SignalCaution, "failed"
 	}
 	return SignalNone, string(a.State)

@@ -11,28 +11,28 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 	"strings"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
 // AgentsProps are what the page Agents shows.
 type AgentsProps struct {
 	Version  string
-	Agents   []yard.KnownAgent
-	Projects []yard.Project
-	Tokens   []yard.JoinToken // that can still be redeemed
-	Join     *JoinProps       // the panel of Add agent, nil while nobody asked for it
-	Said     Notice           // what the last action on the table did
+	Agents   []domain.KnownAgent
+	Projects []domain.Project
+	Tokens   []domain.JoinToken // that can still be redeemed
+	Join     *JoinProps         // the panel of Add agent, nil while nobody asked for it
+	Said     Notice             // what the last action on the table did
 	Now      time.Time
 }
 
 // JoinProps are what is shown of a join token to those it was given to.
 type JoinProps struct {
 	Version string
-	Token   yard.JoinToken
-	Command string          // holds the token itself; "" after the first time
-	Local   bool            // the command's address leads to this machine only
-	Agent   yard.KnownAgent // that the token made; its ID is "" for none
+	Token   domain.JoinToken
+	Command string            // holds the token itself; "" after the first time
+	Local   bool              // the command's address leads to this machine only
+	Agent   domain.KnownAgent // that the token made; its ID is "" for none
 	Now     time.Time
 }
 
@@ -178,7 +178,7 @@ func AgentsPart(p AgentsProps) templ.Component {
 	})
 }
 
-func agentRow(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
+func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -199,7 +199,7 @@ func agentRow(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		var templ_7745c5c3_Var5 = []any{templ.KV("text-muted", a.Presence != yard.AgentAlive)}
+		var templ_7745c5c3_Var5 = []any{templ.KV("text-muted", a.Presence != domain.AgentAlive)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var5...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -339,7 +339,7 @@ func agentRow(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Presence == yard.AgentAlive && a.State == yard.AgentRunning {
+		if a.Presence == domain.AgentAlive && a.State == domain.AgentRunning {
 			templ_7745c5c3_Err = since(stamp(a.StateSinceMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -395,7 +395,7 @@ func agentRow(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
 }
 
 // agentDetail is what the agent says beside its state: how its command ended, and the last lines of its output.
-func agentDetail(a yard.KnownAgent, id string) templ.Component {
+func agentDetail(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -434,7 +434,7 @@ func agentDetail(a yard.KnownAgent, id string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.State == yard.AgentFailed || rest == "" {
+		if a.State == domain.AgentFailed || rest == "" {
 			var templ_7745c5c3_Var17 string
 			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(cut(first, 60))
 			if templ_7745c5c3_Err != nil {
@@ -473,7 +473,7 @@ func agentDetail(a yard.KnownAgent, id string) templ.Component {
 
 // assignAgent sends the agent to a project soon after one is chosen, not to each that arrow keys pass on the way; without
 // scripts its button does.
-func assignAgent(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
+func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -632,7 +632,7 @@ func assignAgent(p AgentsProps, a yard.KnownAgent, id string) templ.Component {
 }
 
 // renameAgent changes the label. Its dialog belongs to the label that it changes, and so closes when that is another one.
-func renameAgent(a yard.KnownAgent, id string) templ.Component {
+func renameAgent(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -797,9 +797,9 @@ func renameAgent(a yard.KnownAgent, id string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var38 string
-		templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(yard.MaxAgentLabel))
+		templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(domain.MaxAgentLabel))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/agents.templ`, Line: 164, Col: 173}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/agents.templ`, Line: 164, Col: 175}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 		if templ_7745c5c3_Err != nil {
@@ -827,7 +827,7 @@ func renameAgent(a yard.KnownAgent, id string) templ.Component {
 }
 
 // removeAgent asks first.
-func removeAgent(a yard.KnownAgent, id string) templ.Component {
+func removeAgent(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -969,7 +969,7 @@ func removeAgent(a yard.KnownAgent, id string) templ.Component {
 }
 
 // unusedTokens are known by the beginning of their hash, which says nothing of the token.
-func unusedTokens(tokens []yard.JoinToken, now time.Time) templ.Component {
+func unusedTokens(tokens []domain.JoinToken, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -10,14 +10,14 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strings"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
 // BotProps are what the page Bot configuration shows at first. The fields' values, secrets among them, are filled in by
 // static/bot-config.js and are never part of the page.
 type BotProps struct {
-	Status  yard.BotStatus
+	Status  domain.BotStatus
 	Now     time.Time
 	Version string // of the state
 }
@@ -407,24 +407,24 @@ func BotState(p BotProps) templ.Component {
 	})
 }
 
-func botSignal(state yard.BotState) string {
+func botSignal(state domain.BotState) string {
 	switch state {
-	case yard.BotConnected:
+	case domain.BotConnected:
 		return "signal-clear"
-	case yard.BotConnecting:
+	case domain.BotConnecting:
 		return "signal-caution"
-	case yard.BotFailed:
+	case domain.BotFailed:
 		return "signal-stop"
 	}
 	return "signal-none"
 }
 
-func botTitle(s yard.BotStatus) string {
-	if s.State == yard.BotOff {
+func botTitle(s domain.BotStatus) string {
+	if s.State == domain.BotOff {
 		return "Off"
 	}
 	network := "Matrix"
-	if s.Transport == yard.BotTeam {
+	if s.Transport == domain.BotTeam {
 		network = "Slack"
 	}
 	return network + ": " + strings.ToLower(string(s.State))

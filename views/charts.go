@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const dayFormat = "Mon 2 Jan"
@@ -37,7 +37,7 @@ const (
 	textHeight  = 16
 )
 
-func newDayChart(days []yard.DayCount) dayChart {
+func newDayChart(days []domain.DayCount) dayChart {
 	highest, best := 0, 0
 	c := dayChart{column: strconv.Itoa(columnWidth), bar: strconv.Itoa(barWidth)}
 	for i, d := range days {
@@ -76,7 +76,7 @@ func newDayChart(days []yard.DayCount) dayChart {
 }
 
 // longestStay is the longest median.
-func longestStay(stages []yard.StageTime) time.Duration {
+func longestStay(stages []domain.StageTime) time.Duration {
 	var longest time.Duration
 	for _, s := range stages {
 		longest = max(longest, s.Median)

@@ -3,32 +3,32 @@ package views
 import (
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // eventTypes are the types to choose from.
 var eventTypes = []struct {
-	Type  yard.EventType
+	Type  domain.EventType
 	Words string
 }{
-	{yard.StageTransition, "moved"},
-	{yard.StoryBlocked, "blocked"},
-	{yard.MergeFailure, "merge failed"},
-	{yard.FeedGap, "events dropped"},
+	{domain.StageTransition, "moved"},
+	{domain.StoryBlocked, "blocked"},
+	{domain.MergeFailure, "merge failed"},
+	{domain.FeedGap, "events dropped"},
 }
 
 // eventDay is the events of one day, in the gateway's time zone.
 type eventDay struct {
 	key    string // as dayOf has it
 	start  time.Time
-	events []yard.Event
+	events []domain.Event
 }
 
 // dayOf is the day of an event: 2026-11-21.
-func dayOf(e yard.Event) string { return stamp(e.TimestampMS).Format(time.DateOnly) }
+func dayOf(e domain.Event) string { return stamp(e.TimestampMS).Format(time.DateOnly) }
 
 // byDay cuts events into runs of one day, in their order. Feeds that were behind may have a day come twice.
-func byDay(events []yard.Event) []eventDay {
+func byDay(events []domain.Event) []eventDay {
 	var days []eventDay
 	for _, e := range events {
 		key := dayOf(e)

@@ -9,14 +9,14 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
 // EventFilter selects events; an empty field selects all.
 type EventFilter struct {
 	Project string
-	Type    yard.EventType
+	Type    domain.EventType
 	Text    string
 }
 
@@ -30,8 +30,8 @@ type EventsProps struct {
 	Version   string
 	Fragments *Fragments
 	Filter    EventFilter
-	Names     []string     // of the projects to choose from
-	Events    []yard.Event // newest first
+	Names     []string       // of the projects to choose from
+	Events    []domain.Event // newest first
 	// From is the id of the oldest event on the page as it was first loaded: refreshing never drops what is being read.
 	From int64
 	// Cut says that more has come than is shown: between these events and the older ones some are missing.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Show selects the projects of the grid.
@@ -32,7 +32,7 @@ type grid struct {
 const compactFrom = 24
 
 type gridRow struct {
-	yard.ProjectPipeline
+	domain.ProjectPipeline
 	signal Signal
 	word   string
 	active bool
@@ -46,7 +46,7 @@ func (g grid) state(row gridRow) fragmentState {
 
 // gridCell is one stage of one project. Without a stage there is only the track.
 type gridCell struct {
-	stage *yard.Stage
+	stage *domain.Stage
 	work  bool // its stories are shown, elsewhere they are counted
 	ends  ends
 }
@@ -92,7 +92,7 @@ func newGrid(p OverviewProps) grid {
 }
 
 // columns is the union of all stages, ordered by number, then by name.
-func columns(pipelines []yard.ProjectPipeline) []string {
+func columns(pipelines []domain.ProjectPipeline) []string {
 	seen := map[string]bool{}
 	var names []string
 	for _, p := range pipelines {
@@ -113,9 +113,9 @@ func columns(pipelines []yard.ProjectPipeline) []string {
 }
 
 // cells are a project's stages in the columns of the grid.
-func cells(p yard.ProjectPipeline, columns []string) []gridCell {
+func cells(p domain.ProjectPipeline, columns []string) []gridCell {
 	row := make([]gridCell, len(columns))
-	from, to := yard.WorkStages(p.Stages)
+	from, to := domain.WorkStages(p.Stages)
 	first, last := len(columns), -1
 	for i := range p.Stages {
 		column := slices.Index(columns, p.Stages[i].Name)
@@ -142,7 +142,7 @@ func cells(p yard.ProjectPipeline, columns []string) []gridCell {
 const chips = 3
 
 // shown returns the stories that a cell shows, those in trouble first, and how many more there are.
-func (c gridCell) shown(compact bool) (items []yard.Item, more int) {
+func (c gridCell) shown(compact bool) (items []domain.Item, more int) {
 	if !c.work {
 		return nil, 0
 	}

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
@@ -19,13 +19,13 @@ type OverviewProps struct {
 	Version          string
 	Fragments        *Fragments
 	Active           string
-	Pipelines        []yard.ProjectPipeline // ordered by name
-	Changes          []uint64               // of Pipelines: equal numbers are equal looks; nil is not known
-	Attention        []yard.Attention
-	AttentionVersion uint64          // equal numbers are equal attention
-	Events           []yard.Event    // the latest, newest first
-	Finished         []yard.DayCount // stories of all projects; none while they are not counted
-	Filter           string          // part of a project's name
+	Pipelines        []domain.ProjectPipeline // ordered by name
+	Changes          []uint64                 // of Pipelines: equal numbers are equal looks; nil is not known
+	Attention        []domain.Attention
+	AttentionVersion uint64            // equal numbers are equal attention
+	Events           []domain.Event    // the latest, newest first
+	Finished         []domain.DayCount // stories of all projects; none while they are not counted
+	Filter           string            // part of a project's name
 	Show             Show
 	Now              time.Time
 }
@@ -279,7 +279,7 @@ func attention(p OverviewProps) templ.Component {
 	})
 }
 
-func attentionList(list []yard.Attention, now time.Time) templ.Component {
+func attentionList(list []domain.Attention, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -420,9 +420,9 @@ func attentionList(list []yard.Attention, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(" in " + yard.StageTitle(a.Stage))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(" in " + domain.StageTitle(a.Stage))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 104, Col: 66}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 104, Col: 68}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
@@ -575,9 +575,9 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var23 string
-				templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(yard.StageTitle(name))
+				templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(domain.StageTitle(name))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 133, Col: 62}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 133, Col: 64}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 				if templ_7745c5c3_Err != nil {
@@ -1080,9 +1080,9 @@ func gridProject(g grid, row gridRow, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var51 string
-			templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(yard.StageTitle(g.columns[i]))
+			templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(domain.StageTitle(g.columns[i]))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 220, Col: 158}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 220, Col: 160}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var51))
 			if templ_7745c5c3_Err != nil {
@@ -1239,7 +1239,7 @@ func chipList(project string, cell gridCell, compact bool, now time.Time) templ.
 }
 
 // chip is a story in the grid: its number, as much of its name as there is room for, and its age; all of it on focus and hover.
-func chip(project string, item yard.Item, now time.Time) templ.Component {
+func chip(project string, item domain.Item, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1556,7 +1556,7 @@ func storyTitle(id, name string) templ.Component {
 }
 
 // latestEvents are the newest events of one or of all projects.
-func latestEvents(f *Fragments, events []yard.Event, url string, now time.Time) templ.Component {
+func latestEvents(f *Fragments, events []domain.Event, url string, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1632,7 +1632,7 @@ func latestEvents(f *Fragments, events []yard.Event, url string, now time.Time) 
 }
 
 // eventList is one line an event.
-func eventList(f *Fragments, events []yard.Event, now time.Time) templ.Component {
+func eventList(f *Fragments, events []domain.Event, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1671,7 +1671,7 @@ func eventList(f *Fragments, events []yard.Event, now time.Time) templ.Component
 	})
 }
 
-func eventLine(e yard.Event, now time.Time) templ.Component {
+func eventLine(e domain.Event, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

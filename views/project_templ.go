@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
@@ -18,12 +18,12 @@ import (
 type ProjectProps struct {
 	Version   string
 	Fragments *Fragments
-	Project   yard.Project
+	Project   domain.Project
 	Active    bool
-	Pipeline  yard.ProjectPipeline
-	Agents    []yard.Agent // those assigned to it
-	Events    []yard.Event // the latest, newest first
-	Charts    yard.Charts
+	Pipeline  domain.ProjectPipeline
+	Agents    []domain.Agent // those assigned to it
+	Events    []domain.Event // the latest, newest first
+	Charts    domain.Charts
 	Form      ProjectForm // its settings
 	Now       time.Time
 }
@@ -192,7 +192,7 @@ func ProjectPart(p ProjectProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			_, done := yard.WorkStages(p.Pipeline.Stages)
+			_, done := domain.WorkStages(p.Pipeline.Stages)
 			for i, stage := range p.Pipeline.Stages {
 				templ_7745c5c3_Err = boardStage(stage, foldStories(i >= done), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
@@ -318,7 +318,7 @@ func foldStories(done bool) int {
 	return 25
 }
 
-func boardStage(stage yard.Stage, fold int, now time.Time) templ.Component {
+func boardStage(stage domain.Stage, fold int, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -384,9 +384,9 @@ func boardStage(stage yard.Stage, fold int, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var14 string
-		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(yard.StageTitle(stage.Name))
+		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(domain.StageTitle(stage.Name))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/project.templ`, Line: 103, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/project.templ`, Line: 103, Col: 34}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {
@@ -467,7 +467,7 @@ func boardStage(stage yard.Stage, fold int, now time.Time) templ.Component {
 	})
 }
 
-func storyList(items []yard.Item, now time.Time) templ.Component {
+func storyList(items []domain.Item, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -506,7 +506,7 @@ func storyList(items []yard.Item, now time.Time) templ.Component {
 	})
 }
 
-func story(item yard.Item, now time.Time) templ.Component {
+func story(item domain.Item, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

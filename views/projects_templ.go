@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"strconv"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
@@ -26,7 +26,7 @@ type ProjectsProps struct {
 
 // ProjectRow is a project in the table.
 type ProjectRow struct {
-	yard.ProjectPipeline
+	domain.ProjectPipeline
 	Change      uint64 // equal numbers are equal looks of the pipeline; 0 is not known
 	LastEventMS int64  // 0 for none
 }
@@ -316,7 +316,7 @@ func projectRow(row ProjectRow, active string, now time.Time) templ.Component {
 }
 
 // projectSignal is the state of a project with what explains it.
-func projectSignal(p yard.ProjectPipeline, now time.Time) templ.Component {
+func projectSignal(p domain.ProjectPipeline, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"time"
 )
 
@@ -207,7 +207,7 @@ func SignInResult(p SignInResultProps) templ.Component {
 type SignInByHandProps struct {
 	Address     string // where to sign in; whoever has it can finish this one sign-in only
 	RedirectURI string
-	SignIn      yard.SignInStatus
+	SignIn      domain.SignInStatus
 	Problem     string // of what was pasted, "" for none
 	Now         time.Time
 }

@@ -3,7 +3,7 @@ package views
 import (
 	"strings"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Signal is one of the three signals, or none. A word always stands beside it.
@@ -17,15 +17,15 @@ const (
 )
 
 // projectState is how a project is, as a signal and in words.
-func projectState(p yard.ProjectPipeline) (Signal, string) {
+func projectState(p domain.ProjectPipeline) (Signal, string) {
 	if !p.Reachable {
-		if p.Error == yard.NoAnswerYet {
+		if p.Error == domain.NoAnswerYet {
 			return SignalNone, p.Error
 		}
 		return SignalStop, "unreachable"
 	}
 	blocked, failed := 0, 0
-	_, done := yard.WorkStages(p.Stages)
+	_, done := domain.WorkStages(p.Stages)
 	for _, stage := range p.Stages[:done] {
 		for _, item := range stage.Items {
 			switch {
@@ -56,9 +56,9 @@ func projectState(p yard.ProjectPipeline) (Signal, string) {
 }
 
 // inWork is the number of stories that are worked on.
-func inWork(p yard.ProjectPipeline) int {
+func inWork(p domain.ProjectPipeline) int {
 	n := 0
-	from, to := yard.WorkStages(p.Stages)
+	from, to := domain.WorkStages(p.Stages)
 	for _, stage := range p.Stages[from:to] {
 		n += len(stage.Items)
 	}
@@ -66,7 +66,7 @@ func inWork(p yard.ProjectPipeline) int {
 }
 
 // storyState is how a story is; SignalNone with "" is nothing to speak of.
-func storyState(item yard.Item) (Signal, string) {
+func storyState(item domain.Item) (Signal, string) {
 	switch {
 	case item.Blocked != nil:
 		return SignalStop, "Blocked: " + *item.Blocked
@@ -77,59 +77,59 @@ func storyState(item yard.Item) (Signal, string) {
 }
 
 // eventState is how an event reads: a signal where it is trouble, and a sentence.
-func eventState(e yard.Event) (Signal, string) {
+func eventState(e domain.Event) (Signal, string) {
 	d := e.Details()
 	switch e.Type {
-	case yard.StageTransition:
-		return SignalNone, yard.StageTitle(d.FromStage) + " → " + yard.StageTitle(d.ToStage)
-	case yard.StoryBlocked:
+	case domain.StageTransition:
+		return SignalNone, domain.StageTitle(d.FromStage) + " → " + domain.StageTitle(d.ToStage)
+	case domain.StoryBlocked:
 		return SignalStop, "blocked: " + d.Reason
-	case yard.MergeFailure:
+	case domain.MergeFailure:
 		return SignalCaution, "merge failed: " + d.Reason
-	case yard.FeedGap:
+	case domain.FeedGap:
 		return SignalCaution, count(int(d.Missed), "event was", "events were") + " dropped before the gateway could read them"
 	}
 	return SignalNone, string(e.Type)
 }
 
 // attentionSignal is stop for what stands still, caution for the rest.
-func attentionSignal(kind yard.AttentionKind) Signal {
+func attentionSignal(kind domain.AttentionKind) Signal {
 	if kind.Stops() {
 		return SignalStop
 	}
 	return SignalCaution
 }
 
-func attentionWord(kind yard.AttentionKind) string {
+func attentionWord(kind domain.AttentionKind) string {
 	switch kind {
-	case yard.AttentionUnreachable:
+	case domain.AttentionUnreachable:
 		return "Unreachable"
-	case yard.AttentionBlocked:
+	case domain.AttentionBlocked:
 		return "Blocked"
-	case yard.AttentionMerge:
+	case domain.AttentionMerge:
 		return "Merge failed"
-	case yard.AttentionBot:
+	case domain.AttentionBot:
 		return "Bot failed"
-	case yard.AttentionAgentLost:
+	case domain.AttentionAgentLost:
 		return "Agent lost"
-	case yard.AttentionFeedGap:
+	case domain.AttentionFeedGap:
 		return "Events lost"
-	case yard.AttentionSignIn:
+	case domain.AttentionSignIn:
 		return "Sign-in expired"
 	}
 	return "Stuck"
 }
 
 // attentionSubject is what leads to where something is mended that is no story, "" where the project does.
-func attentionSubject(a yard.Attention) string {
+func attentionSubject(a domain.Attention) string {
 	switch a.Kind {
-	case yard.AttentionBot:
+	case domain.AttentionBot:
 		return "Bot configuration"
-	case yard.AttentionAgentLost:
+	case domain.AttentionAgentLost:
 		return a.Agent
-	case yard.AttentionFeedGap:
+	case domain.AttentionFeedGap:
 		return "Show where"
-	case yard.AttentionSignIn:
+	case domain.AttentionSignIn:
 		return "Sign in again"
 	}
 	return ""

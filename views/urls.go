@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Addresses of the console's pages and of the forms on them.
@@ -33,16 +33,16 @@ func StoryURL(project, storyID string) string {
 }
 
 // AttentionURL is the place where something is mended that needs somebody.
-func AttentionURL(a yard.Attention) string {
+func AttentionURL(a domain.Attention) string {
 	switch a.Kind {
-	case yard.AttentionBot:
+	case domain.AttentionBot:
 		return BotConfigURL
-	case yard.AttentionSignIn:
+	case domain.AttentionSignIn:
 		return SignInURL
-	case yard.AttentionAgentLost:
+	case domain.AttentionAgentLost:
 		return AgentsURL
-	case yard.AttentionFeedGap:
-		return withQuery(EventsURL, "project", a.Project, "type", string(yard.FeedGap))
+	case domain.AttentionFeedGap:
+		return withQuery(EventsURL, "project", a.Project, "type", string(domain.FeedGap))
 	}
 	if a.Story != nil {
 		return StoryURL(a.Project, a.Story.StoryID)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Page names an entry of the navigation; "" is a page that is in none of them.
@@ -36,9 +36,9 @@ type Frame struct {
 	Title    string // of the page; the product's name is added
 	Page     Page
 	Path     string // path and query of this page: forms of the frame come back to it
-	Projects []yard.Project
+	Projects []domain.Project
 	Active   string // "" for none
-	SignIn   yard.SignInStatus
+	SignIn   domain.SignInStatus
 	Theme    Theme
 	Notice   Notice
 	Scripts  []string // files of package static that only this page needs

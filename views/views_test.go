@@ -12,7 +12,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 	"switchyard/static"
 	"switchyard/views"
 )
@@ -26,42 +26,42 @@ func minutesAgo(n int) int64 { return now.Add(-time.Duration(n) * time.Minute).U
 
 func text(s string) *string { return &s }
 
-var alpha = yard.ProjectPipeline{
+var alpha = domain.ProjectPipeline{
 	Project: "alpha", URL: "http://127.0.0.1:3001", Reachable: true, FetchedAtMS: minutesAgo(0), LastSeenMS: minutesAgo(0),
-	Stages: []yard.Stage{
-		{Name: "1_backlog", Items: []yard.Item{{StoryID: "20_story_idea", StoryName: "An idea", SinceMS: minutesAgo(9000)}}},
-		{Name: "2_current", Items: []yard.Item{
+	Stages: []domain.Stage{
+		{Name: "1_backlog", Items: []domain.Item{{StoryID: "20_story_idea", StoryName: "An idea", SinceMS: minutesAgo(9000)}}},
+		{Name: "2_current", Items: []domain.Item{
 			{StoryID: "14_story_login", StoryName: "Log in with a passkey or with a token", SinceMS: minutesAgo(14)},
 			{StoryID: "15", StoryName: "15", SinceMS: minutesAgo(1)},
 			{StoryID: "16_story_c", StoryName: "C", SinceMS: minutesAgo(2)},
 			{StoryID: "12_story_pay", StoryName: "Pay", SinceMS: minutesAgo(120), Blocked: text("waiting: API key")},
 		}},
 		{Name: "3_qa"},
-		{Name: "5_done", Items: []yard.Item{{StoryID: "1_story_a", StoryName: "A", SinceMS: minutesAgo(3)}}},
+		{Name: "5_done", Items: []domain.Item{{StoryID: "1_story_a", StoryName: "A", SinceMS: minutesAgo(3)}}},
 	},
 }
 
 var (
-	stale = yard.ProjectPipeline{
+	stale = domain.ProjectPipeline{
 		Project: "be ta/2", URL: "http://127.0.0.1:3002", Reachable: true, Stale: true, FetchedAtMS: minutesAgo(1), LastSeenMS: minutesAgo(1),
-		Stages: []yard.Stage{{Name: "1_todo"}, {Name: "2_current", Items: []yard.Item{
+		Stages: []domain.Stage{{Name: "1_todo"}, {Name: "2_current", Items: []domain.Item{
 			{StoryID: "7_story_cache", StoryName: "Cache", SinceMS: minutesAgo(2000), MergeFailure: text("conflict in go.mod")},
 		}}, {Name: "3_done"}},
 	}
-	lost    = yard.ProjectPipeline{Project: "gamma", URL: "http://127.0.0.1:3003", Error: "connection refused", LastSeenMS: minutesAgo(3)}
-	unheard = yard.ProjectPipeline{Project: "new", URL: "http://127.0.0.1:3004", Error: yard.NoAnswerYet}
+	lost    = domain.ProjectPipeline{Project: "gamma", URL: "http://127.0.0.1:3003", Error: "connection refused", LastSeenMS: minutesAgo(3)}
+	unheard = domain.ProjectPipeline{Project: "new", URL: "http://127.0.0.1:3004", Error: domain.NoAnswerYet}
 )
 
-func event(t *testing.T, id int64, record string) yard.Event {
-	r, err := yard.ParseRecord([]byte(record))
+func event(t *testing.T, id int64, record string) domain.Event {
+	r, err := domain.ParseRecord([]byte(record))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return yard.Event{ID: id, Project: "alpha", ReceivedAtMS: r.TimestampMS, Record: r}
+	return domain.Event{ID: id, Project: "alpha", ReceivedAtMS: r.TimestampMS, Record: r}
 }
 
-func events(t *testing.T) []yard.Event {
-	return []yard.Event{
+func events(t *testing.T) []domain.Event {
+	return []domain.Event{
 		event(t, 5, `{"type":"feed_gap","missed":3,"timestamp_ms":1795261500000}`),
 		event(t, 4, `{"type":"something_new","timestamp_ms":1795261400000}`),
 		event(t, 3, `{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict","timestamp_ms":1795261300000}`),
@@ -71,33 +71,33 @@ func events(t *testing.T) []yard.Event {
 }
 
 // days are the counts of finished stories up to now's day.
-func days(counts ...int) (list []yard.DayCount) {
+func days(counts ...int) (list []domain.DayCount) {
 	for i, n := range counts {
-		list = append(list, yard.DayCount{Day: now.AddDate(0, 0, i-len(counts)+1).Truncate(24 * time.Hour), Finished: n})
+		list = append(list, domain.DayCount{Day: now.AddDate(0, 0, i-len(counts)+1).Truncate(24 * time.Hour), Finished: n})
 	}
 	return list
 }
 
 func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
-	pipelines := []yard.ProjectPipeline{alpha, stale, lost, unheard}
+	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
-			Projects: []yard.Project{{Name: "alpha", Token: "secret"}, {Name: "beta"}},
-			SignIn:   yard.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42))},
+			Projects: []domain.Project{{Name: "alpha", Token: "secret"}, {Name: "beta"}},
+			SignIn:   domain.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42))},
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": views.OverviewPart(views.OverviewProps{
-			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: yard.FindAttention(pipelines, now), Events: events(t), Now: now,
+			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: domain.FindAttention(pipelines, now), Events: events(t), Now: now,
 		}),
-		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []yard.Attention{
-			{Kind: yard.AttentionBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
-			{Kind: yard.AttentionSignIn, SinceMS: minutesAgo(9)},
-			{Kind: yard.AttentionAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
-			{Kind: yard.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
+		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []domain.Attention{
+			{Kind: domain.AttentionBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
+			{Kind: domain.AttentionSignIn, SinceMS: minutesAgo(9)},
+			{Kind: domain.AttentionAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
+			{Kind: domain.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
 		}}),
 		"charts_empty": views.ProjectPart(views.ProjectProps{
-			Version: "v1", Project: yard.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: yard.Charts{Days: days(0, 0)},
+			Version: "v1", Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
 		}),
 		"overview_busy":  views.OverviewPart(views.OverviewProps{Version: "v1", Pipelines: pipelines, Finished: days(120, 3, 0), Now: now}),
 		"overview_first": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now}),
@@ -105,8 +105,8 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}}),
 		"project": views.ProjectPart(views.ProjectProps{
-			Version: "v1", Project: yard.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
-			Charts: yard.Charts{Days: days(0, 2, 0, 7, 1), Stages: []yard.StageTime{
+			Version: "v1", Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
+			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
 				{Stage: "2_current", Median: 30 * time.Hour, Stays: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Stays: 1},
 			}},
 		}),

@@ -16,7 +16,7 @@ import (
 
 	"switchyard/internal/agentrun"
 	"switchyard/internal/config"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func agentCommand() *cobra.Command {
@@ -43,18 +43,18 @@ func agentCommand() *cobra.Command {
 			if label == "" {
 				label = hostLabel()
 			}
-			if err := yard.CheckAgentLabel(label); err != nil {
-				return usagef("--%s", yard.MessageOf(err))
+			if err := domain.CheckAgentLabel(label); err != nil {
+				return usagef("--%s", domain.MessageOf(err))
 			}
 			if state == "" {
 				if state, err = agentStateFile(label); err != nil {
 					return err
 				}
 			}
-			given := yard.Secret(cmp.Or(token, os.Getenv("SWITCHYARD_TOKEN")))
+			given := domain.Secret(cmp.Or(token, os.Getenv("SWITCHYARD_TOKEN")))
 			options := agentrun.Options{
 				Gateway: address, Label: label, StateFile: state, Version: version,
-				Token: func(ctx context.Context) (yard.Secret, error) {
+				Token: func(ctx context.Context) (domain.Secret, error) {
 					if given != "" {
 						return given, nil
 					}
@@ -94,7 +94,7 @@ func gatewayAddress(text string) (string, error) {
 // hostLabel is the machine's name as a label.
 func hostLabel() string {
 	name, err := os.Hostname()
-	if err != nil || yard.CheckAgentLabel(name) != nil {
+	if err != nil || domain.CheckAgentLabel(name) != nil {
 		return "agent"
 	}
 	return name
@@ -115,7 +115,7 @@ func agentStateName(label string) string {
 }
 
 // askForToken reads a join token from in, one line.
-func askForToken(ctx context.Context, in io.Reader, out io.Writer) (yard.Secret, error) {
+func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secret, error) {
 	fmt.Fprint(out, "Join token: ")
 	line := make(chan string, 1)
 	go func() {
@@ -127,7 +127,7 @@ func askForToken(ctx context.Context, in io.Reader, out io.Writer) (yard.Secret,
 		if text == "" {
 			return "", errors.New("a join token is needed: --token, SWITCHYARD_TOKEN, or an answer here; the gateway's page Agents gives one out")
 		}
-		return yard.Secret(text), nil
+		return domain.Secret(text), nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // site is a gateway with the projects alpha and beta, and a directory for the agents of a test.
@@ -53,10 +53,10 @@ func (s *site) token() string {
 	return answer.Token
 }
 
-func (s *site) agents() []yard.Agent {
+func (s *site) agents() []domain.Agent {
 	s.t.Helper()
 	_, text := s.do(s.t, "GET", "/gateway/agents", "")
-	var agents []yard.Agent
+	var agents []domain.Agent
 	if err := json.Unmarshal([]byte(text), &agents); err != nil {
 		s.t.Fatalf("agents: %v: %s", err, text)
 	}
@@ -64,9 +64,9 @@ func (s *site) agents() []yard.Agent {
 }
 
 // wait waits until the one agent that is alive is as wanted.
-func (s *site) wait(what string, ok func(yard.Agent) bool) yard.Agent {
+func (s *site) wait(what string, ok func(domain.Agent) bool) domain.Agent {
 	s.t.Helper()
-	var last yard.Agent
+	var last domain.Agent
 	waittest.Until(s.t, what, func() bool {
 		agents := s.agents()
 		if len(agents) == 1 {
@@ -146,8 +146,8 @@ func TestAgentProgram(t *testing.T) {
 	s := newSite(t)
 	token := s.token()
 	p := s.run("--token", token)
-	agent := s.wait("joined", func(a yard.Agent) bool {
-		return a.Label == "builder-1" && a.State == yard.AgentIdle && a.Version == version
+	agent := s.wait("joined", func(a domain.Agent) bool {
+		return a.Label == "builder-1" && a.State == domain.AgentIdle && a.Version == version
 	})
 
 	began := time.Now()
@@ -159,7 +159,7 @@ func TestAgentProgram(t *testing.T) {
 	if first.project != "alpha" || first.url != "http://127.0.0.1:9/alpha" || first.agent != agent.ID || first.token != "none" {
 		t.Errorf("the command's environment is %+v", first)
 	}
-	s.wait("running", func(a yard.Agent) bool { return a.State == yard.AgentRunning })
+	s.wait("running", func(a domain.Agent) bool { return a.State == domain.AgentRunning })
 
 	s.assign(agent.ID, "beta")
 	second := s.job(2)
@@ -177,7 +177,7 @@ func TestAgentProgram(t *testing.T) {
 
 	s.assign(agent.ID, "")
 	s.gone(moved)
-	s.wait("idle", func(a yard.Agent) bool { return a.State == yard.AgentIdle })
+	s.wait("idle", func(a domain.Agent) bool { return a.State == domain.AgentIdle })
 
 	s.assign(agent.ID, "alpha")
 	left := s.job(4)
@@ -195,7 +195,7 @@ func TestAgentProgram(t *testing.T) {
 	waittest.Until(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway is away") })
 	s.again()
 	waittest.Until(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway is back") })
-	s.wait("running on", func(a yard.Agent) bool { return a.ID == agent.ID && a.State == yard.AgentRunning })
+	s.wait("running on", func(a domain.Agent) bool { return a.ID == agent.ID && a.State == domain.AgentRunning })
 	if !back.runs() || len(s.work()) != 5 {
 		t.Error("the command did not run on while the gateway was away")
 	}
@@ -233,7 +233,7 @@ func TestAgentProgram(t *testing.T) {
 	}
 
 	p = s.run("--token", s.token()) // the paste of a new command works although the old state file is there
-	joined := s.wait("joined anew", func(a yard.Agent) bool { return a.ID != agent.ID })
+	joined := s.wait("joined anew", func(a domain.Agent) bool { return a.ID != agent.ID })
 	p.stop(t, syscall.SIGTERM)
 	leave := switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1", "--leave")
 	if out, err := leave.CombinedOutput(); err != nil {
@@ -291,7 +291,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	s := &site{t: t, dir: t.TempDir()}
 	s.process = start(t, switchyard(t, s.dir, "up", "--listen", "localhost:0", "--data", "DIR/data", "--agent", "local", "--",
 		"sh", "-c", "trap '' TERM\n"+builder, "DIR/work"))
-	agent := s.wait("joined", func(a yard.Agent) bool { return a.Label == "local" })
+	agent := s.wait("joined", func(a domain.Agent) bool { return a.Label == "local" })
 	s.assign(agent.ID, sampleName)
 	job := s.job(1)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -316,7 +316,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 		s.process = start(t, switchyard(t, s.dir, "up", "--listen", "localhost:0", "--data", "DIR/data", "--agent", "local", "--", "sh", "-c", builder, "DIR/work"))
 	}
 	up()
-	agent := s.wait("joined", func(a yard.Agent) bool { return a.Label == "local" })
+	agent := s.wait("joined", func(a domain.Agent) bool { return a.Label == "local" })
 	s.assign(agent.ID, sampleName)
 	first := s.job(1)
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took > 9*time.Second || first.runs() {
@@ -350,7 +350,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 	cmd.Stdin = strings.NewReader(s.token() + "\n")
 	p := launch(t, cmd)
 	host, _ := os.Hostname()
-	s.wait("joined", func(a yard.Agent) bool { return a.Label == host })
+	s.wait("joined", func(a domain.Agent) bool { return a.Label == host })
 	waittest.Until(t, "the identity is kept", func() bool { _, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); return err == nil })
 	if info, err := os.Stat(filepath.Join(s.dir, "state/agent.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the state file: %v, %v", info, err)

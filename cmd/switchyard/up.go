@@ -16,8 +16,8 @@ import (
 
 	"switchyard/internal/agentrun"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 func upCommand() *cobra.Command {
@@ -38,11 +38,11 @@ func upCommand() *cobra.Command {
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				dirs, command = args[:dash], args[dash:]
 			}
-			switch err := yard.CheckAgentLabel(agent); {
+			switch err := domain.CheckAgentLabel(agent); {
 			case !cmd.Flags().Changed("agent") && len(command) > 0:
 				return usagef("a command needs --agent LABEL, the agent that runs it")
 			case cmd.Flags().Changed("agent") && err != nil:
-				return usagef("--agent: %s", yard.MessageOf(err))
+				return usagef("--agent: %s", domain.MessageOf(err))
 			}
 			boards, err := boardsOf(dirs)
 			if err != nil {
@@ -84,7 +84,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	options := agentrun.Options{
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
-		Token: func(ctx context.Context) (yard.Secret, error) {
+		Token: func(ctx context.Context) (domain.Secret, error) {
 			token, _, err := g.service.CreateToken(ctx)
 			return token, err
 		},
@@ -124,8 +124,8 @@ func boardsOf(dirs []string) ([]workBoard, error) {
 			return nil, err
 		}
 		name := strings.TrimSpace(boardName(dir))
-		if err := yard.CheckProjectName(name); err != nil {
-			return nil, usagef("%s: as a project's %s", dir, yard.MessageOf(err))
+		if err := domain.CheckProjectName(name); err != nil {
+			return nil, usagef("%s: as a project's %s", dir, domain.MessageOf(err))
 		}
 		if other, ok := taken[name]; ok {
 			return nil, usagef("%s and %s would both be the project %q", other, dir, name)
@@ -154,7 +154,7 @@ func boardName(dir string) string {
 // addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active
 // project where none is. The sample board is among them while it is registered, and also where nothing is, if there are no
 // others; out says where it is.
-func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token yard.Secret, out io.Writer) error {
+func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
 	registry := g.service.Registry()
 	_, registered := registry.Find(sampleName)
 	taken := slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName })
@@ -181,7 +181,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token yard.
 	return nil
 }
 
-func (g *gateway) addBoard(ctx context.Context, b workBoard, token yard.Secret) error {
+func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) error {
 	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token}, g.log)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"os"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 // Options are what an agent is made of.
@@ -24,7 +24,7 @@ type Options struct {
 	StateFile string
 	Version   string
 	// Token gives a join token. It is called only where one is needed.
-	Token func(context.Context) (yard.Secret, error)
+	Token func(context.Context) (domain.Secret, error)
 	// Rejoin lets the agent join anew when it starts and the gateway does not know the identity of the state file any more.
 	Rejoin bool
 	// Command and its arguments; empty for an agent that only joins and stays alive.
@@ -233,7 +233,7 @@ func (a *agent) call(ctx context.Context, at place, wait time.Duration) (next pl
 func (a *agent) sayStopped(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	if _, err := a.client.heartbeat(ctx, a.file.who(), yard.AgentStopped, "", "", 0); err != nil {
+	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
 		a.Log.WarnContext(ctx, "the gateway could not be told that the agent stops", "error", err)
 	}
 }

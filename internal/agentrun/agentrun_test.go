@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"switchyard/internal/agentrun"
+	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // beat is a heartbeat as the fake gateway saw it.
@@ -82,7 +82,7 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		project = g.project
 		g.mu.Unlock()
 	}
-	agent := yard.Agent{ID: "a1", Label: "label"}
+	agent := domain.Agent{ID: "a1", Label: "label"}
 	if project != "" {
 		agent.AssignedProject, agent.ProjectURL = &project, new(string)
 	}
@@ -132,7 +132,7 @@ func run(t *testing.T, g *fakeGateway, state string, command ...string) (stop fu
 	go func() {
 		done <- agentrun.Run(ctx, agentrun.Options{
 			Gateway: g.URL, Label: "label", StateFile: state, Version: "1",
-			Token:   func(context.Context) (yard.Secret, error) { return "swj_x", nil },
+			Token:   func(context.Context) (domain.Secret, error) { return "swj_x", nil },
 			Command: command, Environment: os.Environ(), Output: io.Discard, Log: slog.New(slog.DiscardHandler),
 		})
 	}()
@@ -318,7 +318,7 @@ func TestAGatewayThatDoesNotHoldIsNotAskedInABusyLoop(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, time.Now())
-		_ = json.NewEncoder(w).Encode(map[string]any{"agent": yard.Agent{ID: "a1"}, "secret": "s1"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"agent": domain.Agent{ID: "a1"}, "secret": "s1"})
 	}))
 	t.Cleanup(hasty.Close)
 	run(t, &fakeGateway{Server: hasty}, filepath.Join(t.TempDir(), "state"))
@@ -337,7 +337,7 @@ func TestALostIdentityEndsTheAgentAndItsCommand(t *testing.T) {
 	go func() {
 		ended <- agentrun.Run(ctx, agentrun.Options{
 			Gateway: g.URL, Label: "label", StateFile: filepath.Join(dir, "state"),
-			Token:   func(context.Context) (yard.Secret, error) { return "swj_x", nil },
+			Token:   func(context.Context) (domain.Secret, error) { return "swj_x", nil },
 			Command: []string{"sh", "-c", `echo $$ >> "$0"; exec sleep 1000`, work}, Output: io.Discard, Log: slog.New(slog.DiscardHandler),
 		})
 	}()

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -46,10 +46,10 @@ func (r *refusal) Error() string {
 }
 
 // join redeems a join token.
-func (c *client) join(ctx context.Context, token yard.Secret, label, version string) (identity, error) {
+func (c *client) join(ctx context.Context, token domain.Secret, label, version string) (identity, error) {
 	var answer struct {
-		Agent  yard.Agent `json:"agent"`
-		Secret string     `json:"secret"`
+		Agent  domain.Agent `json:"agent"`
+		Secret string       `json:"secret"`
 	}
 	err := c.call(ctx, callLimit, http.MethodPost, "/gateway/agents", "", map[string]string{
 		"token": token.Reveal(), "label": label, "version": version,
@@ -61,12 +61,12 @@ func (c *client) join(ctx context.Context, token yard.Secret, label, version str
 }
 
 // heartbeat says what the agent does; the gateway holds its answer for wait at most, while the agent is still assigned to assigned.
-func (c *client) heartbeat(ctx context.Context, who identity, state yard.AgentState, detail, assigned string, wait time.Duration) (place, error) {
+func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string, wait time.Duration) (place, error) {
 	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
 	if wait <= 0 {
 		query = url.Values{}
 	}
-	var agent yard.Agent
+	var agent domain.Agent
 	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
 		map[string]string{"state": string(state), "detail": detail}, &agent)
 	if err != nil || agent.AssignedProject == nil {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 const (
@@ -40,7 +40,7 @@ type runner struct {
 
 	mu     sync.Mutex
 	want   place
-	state  yard.AgentState
+	state  domain.AgentState
 	detail string // how the command ended last
 	tail   *tail  // what it said last
 }
@@ -53,7 +53,7 @@ func newRunner(o Options, file *stateFile) *runner {
 			return strings.HasPrefix(name, "SWITCHYARD_") && strings.HasSuffix(name, "_TOKEN")
 		}),
 		sent: make(chan struct{}, 1), changed: make(chan struct{}, 1),
-		state: yard.AgentIdle, tail: &tail{},
+		state: domain.AgentIdle, tail: &tail{},
 	}
 }
 
@@ -74,13 +74,13 @@ func (r *runner) wanted() place {
 }
 
 // status returns what a heartbeat says: the state, and in the detail how the command ended and the last lines of its output.
-func (r *runner) status() (yard.AgentState, string) {
+func (r *runner) status() (domain.AgentState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state, strings.Trim(r.detail+"\n"+r.tail.String(), "\n")
 }
 
-func (r *runner) set(state yard.AgentState, detail string) {
+func (r *runner) set(state domain.AgentState, detail string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != state || r.detail != detail {
@@ -103,7 +103,7 @@ func (r *runner) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		place := r.wanted()
 		if place.project == "" || len(r.argv) == 0 {
-			r.set(yard.AgentIdle, "")
+			r.set(domain.AgentIdle, "")
 			backoff.Reset()
 			r.stay(ctx, place, nil)
 			continue
@@ -140,7 +140,7 @@ func (r *runner) stay(ctx context.Context, p place, ended <-chan struct{}) {
 
 // runAt runs the command at a place until it ends by itself, the agent is sent elsewhere, or ctx ends. Nothing of its
 // process group is left then. It returns the state that follows and, in words, how it ended.
-func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) {
+func (r *runner) runAt(ctx context.Context, at place) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
 	out := io.MultiWriter(r.tail, r.output)
@@ -149,7 +149,7 @@ func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) 
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.who().ID)
 	p, err := prepare(r.argv, env, out)
 	if err != nil {
-		return yard.AgentFailed, "cannot start: " + err.Error()
+		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
 	err = r.file.update(func(s *state) { s.Command = p.group })
 	if err == nil {
@@ -157,10 +157,10 @@ func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) 
 	}
 	if err != nil {
 		r.stop(ctx, p)
-		return yard.AgentFailed, "cannot start: " + err.Error()
+		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
 	r.log.InfoContext(ctx, "the command runs", "project", at.project, "pid", p.group.PGID)
-	r.set(yard.AgentRunning, "")
+	r.set(domain.AgentRunning, "")
 	r.stay(ctx, at, p.exited)
 	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
@@ -169,12 +169,12 @@ func (r *runner) runAt(ctx context.Context, at place) (yard.AgentState, string) 
 	select {
 	case <-p.exited:
 	default:
-		return yard.AgentFailed, "cannot be killed"
+		return domain.AgentFailed, "cannot be killed"
 	}
 	if p.failed {
-		return yard.AgentFailed, p.status
+		return domain.AgentFailed, p.status
 	}
-	return yard.AgentIdle, p.status
+	return domain.AgentIdle, p.status
 }
 
 func (r *runner) stop(ctx context.Context, p *process) {

@@ -31,7 +31,7 @@ var layers = []string{
 	"internal/feed",
 	"internal/config",
 	"internal/files",
-	"internal/yard",
+	"internal/domain",
 }
 
 // testSupport are packages that only tests and measurements use.
@@ -114,10 +114,10 @@ func TestPackagesDoNotKnowWhatTheyMustNot(t *testing.T) {
 	}
 }
 
-func TestYardKnowsTheStandardLibraryOnly(t *testing.T) {
-	for _, imported := range packages(t)["internal/yard"] {
+func TestDomainKnowsTheStandardLibraryOnly(t *testing.T) {
+	for _, imported := range packages(t)["internal/domain"] {
 		if strings.Contains(imported, ".") || strings.HasPrefix(imported, module+"/") {
-			t.Errorf("internal/yard imports %s", imported)
+			t.Errorf("internal/domain imports %s", imported)
 		}
 	}
 }

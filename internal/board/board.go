@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
-	"switchyard/internal/yard"
 )
 
 // When to look again. A look at 100 items takes a fraction of a millisecond, one at 10,000 about 20 ms.
@@ -38,7 +38,7 @@ type Options struct {
 // View is a consistent state of a board. It never changes: another state is another View.
 type View struct {
 	// Stages are in the order of their numbers, their items in the order of the numbers that their ids begin with.
-	Stages []yard.Stage
+	Stages []domain.Stage
 }
 
 // Board is a work directory under watch.

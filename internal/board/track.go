@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
-	"switchyard/internal/yard"
 )
 
 // grace is how long a story may be gone and count as moved when it comes back, and how long a story whose file is
@@ -191,11 +191,11 @@ func (n *news) lookAgain(at time.Time) {
 }
 
 // board returns every stage with the stories that count there, ordered by the number that their ids begin with.
-func (t *tracker) board() []yard.Stage {
-	stages := make([]yard.Stage, len(t.stages))
+func (t *tracker) board() []domain.Stage {
+	stages := make([]domain.Stage, len(t.stages))
 	index := map[string]int{}
 	for i, name := range t.stages {
-		stages[i] = yard.Stage{Name: name, Items: []yard.Item{}}
+		stages[i] = domain.Stage{Name: name, Items: []domain.Item{}}
 		index[name] = i
 	}
 	for _, s := range t.stories {
@@ -204,13 +204,13 @@ func (t *tracker) board() []yard.Stage {
 		}
 	}
 	for _, stage := range stages {
-		slices.SortFunc(stage.Items, func(a, b yard.Item) int { return compareNumbered(a.StoryID, b.StoryID) })
+		slices.SortFunc(stage.Items, func(a, b domain.Item) int { return compareNumbered(a.StoryID, b.StoryID) })
 	}
 	return stages
 }
 
-func (s *story) item() yard.Item {
-	item := yard.Item{StoryID: s.id, StoryName: s.name(), SinceMS: s.sinceMS}
+func (s *story) item() domain.Item {
+	item := domain.Item{StoryID: s.id, StoryName: s.name(), SinceMS: s.sinceMS}
 	if reason := s.facts.blocked; reason != "" {
 		item.Blocked = &reason
 	}

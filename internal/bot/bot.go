@@ -13,22 +13,22 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 // Gateway is what the bot needs of the service.
 type Gateway interface {
-	BotConfig(ctx context.Context) (yard.BotConfig, error)
-	Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error)
+	BotConfig(ctx context.Context) (domain.BotConfig, error)
+	Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
 	LastEventID() int64
 	EventsChanged() <-chan struct{}
-	Registry() *yard.Registry
+	Registry() *domain.Registry
 	Switch(ctx context.Context, name string) error
-	Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Registry, []yard.ProjectPipeline)
-	Attention(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error)
-	Agents() []yard.Agent
-	AssignAgent(ctx context.Context, id string, project *string) (yard.Agent, error)
+	Pipelines(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
+	Attention(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error)
+	Agents() []domain.Agent
+	AssignAgent(ctx context.Context, id string, project *string) (domain.Agent, error)
 }
 
 // State keeps small values over restarts; an absent one is "".
@@ -91,7 +91,7 @@ type bot struct {
 	state   State
 	answer  Answer
 	log     *slog.Logger
-	report  func(yard.BotState, string)
+	report  func(domain.BotState, string)
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
@@ -99,7 +99,7 @@ type bot struct {
 }
 
 // errEnded is what a call gets that came as the bot ended.
-var errEnded = yard.Errorf(yard.BadGateway, "the bot is restarting; try again in a moment")
+var errEnded = domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
 
 // run connects and works until ctx ends. When it returns, nothing of the bot is left running.
 func (b *bot) run(ctx context.Context) {
@@ -113,18 +113,18 @@ func (b *bot) run(ctx context.Context) {
 		b.calls.Wait()
 	}()
 	backoff := supervise.Backoff{First: firstPause, Max: maxPause}
-	b.report(yard.BotConnecting, "")
+	b.report(domain.BotConnecting, "")
 	for {
 		err := b.attempt(ctx, &backoff)
 		if ctx.Err() != nil {
 			return
 		}
 		pause := backoff.Next()
-		if yard.CodeOf(err) == yard.Unauthorized {
+		if domain.CodeOf(err) == domain.Unauthorized {
 			pause = refusePause
 		}
 		b.log.WarnContext(ctx, "bot failed", "error", err, "again_in", pause)
-		b.report(yard.BotFailed, yard.MessageOf(err))
+		b.report(domain.BotFailed, domain.MessageOf(err))
 		if !supervise.Sleep(ctx, pause) {
 			return
 		}
@@ -140,7 +140,7 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
 		return err
 	}
-	b.report(yard.BotConnected, "")
+	b.report(domain.BotConnected, "")
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,7 +177,7 @@ func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 func caught(f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = yard.WrapError(yard.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
+			err = domain.WrapError(domain.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
 				"the bot stumbled over a mistake of its own, which the log shows; it tries again")
 		}
 	}()

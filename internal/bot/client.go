@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // maxAnswer bounds an answer of a chat server, in bytes. A sync of many rooms is the largest.
@@ -58,5 +58,5 @@ func unreachable(err error, host string) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		reason = "it takes too long"
 	}
-	return yard.WrapError(yard.BadGateway, err, fmt.Sprintf("No answer from %s: %s. Check the address; the bot keeps trying.", host, reason))
+	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("No answer from %s: %s. Check the address; the bot keeps trying.", host, reason))
 }

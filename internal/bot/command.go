@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // commands answers what people ask, the same on every chat network.
@@ -165,14 +165,14 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 }
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.
-func (c *commands) findAgents(words []word) ([]yard.Agent, []word) {
+func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
 	all := c.gateway.Agents()
 	for n := len(words); n > 0; n-- {
 		name := join(words[:n])
-		var found []yard.Agent
+		var found []domain.Agent
 		for _, a := range all {
 			if a.ID == name {
-				return []yard.Agent{a}, words[n:]
+				return []domain.Agent{a}, words[n:]
 			}
 			if a.Label == name {
 				found = append(found, a)
@@ -191,14 +191,14 @@ func usage(text string) Message {
 
 // failed says why a change was refused; what is not for people goes to the log.
 func (c *commands) failed(ctx context.Context, err error) Message {
-	if yard.CodeOf(err) == yard.Internal {
+	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
-	return Message{{Plain("That did not work: " + short(yard.MessageOf(err), maxReason))}}
+	return Message{{Plain("That did not work: " + short(domain.MessageOf(err), maxReason))}}
 }
 
 func (c *commands) events(ctx context.Context, _ []word) Message {
-	events, err := c.gateway.Events(ctx, yard.EventQuery{Backward: true, Limit: 10})
+	events, err := c.gateway.Events(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
 		return c.failed(ctx, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"switchyard/internal/bot"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestCommands(t *testing.T) {
@@ -87,7 +87,7 @@ func TestMessagesEscapeWhatOthersWrote(t *testing.T) {
 	// A name cannot forge a line of its own, or turn the text around.
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
-		g.happen("alpha", yard.StoryBlocked, `"story_id":"1\n■ beta","story_name":"\u202eevil\u0007","reason":"a\r\nb"`)
+		g.happen("alpha", domain.StoryBlocked, `"story_id":"1\n■ beta","story_name":"\u202eevil\u0007","reason":"a\r\nb"`)
 		chat := &fakeChat{}
 		run(t, g, func() bot.Transport { return chat })
 		got, _ := chat.answer(t.Context(), bot.Question{Text: "events"})

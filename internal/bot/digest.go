@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Longest texts of others in a message, in characters.
@@ -18,26 +18,26 @@ const (
 )
 
 // describe says what happened, in one line.
-func describe(e yard.Event) Line {
+func describe(e domain.Event) Line {
 	d := e.Details()
 	project := Bold(short(e.Project, maxName))
 	switch e.Type {
-	case yard.StageTransition:
+	case domain.StageTransition:
 		return append(Line{project, Plain(" ")}, append(story(d),
 			Plain(" "+stageTitle(d.FromStage)+" → "+stageTitle(d.ToStage)))...)
-	case yard.StoryBlocked:
+	case domain.StoryBlocked:
 		return append(Line{Plain("■ "), project, Plain(" "), Bold("blocked"), Plain(" ")}, append(story(d), reason(d)...)...)
-	case yard.MergeFailure:
+	case domain.MergeFailure:
 		return append(Line{Plain("▲ "), project, Plain(" "), Bold("merge failed"), Plain(" ")}, append(story(d), reason(d)...)...)
-	case yard.FeedGap:
+	case domain.FeedGap:
 		return Line{project, Plain(" " + plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")}
 	}
 	return append(Line{project, Plain(" " + short(string(e.Type), maxName) + " ")}, story(d)...)
 }
 
-func stageTitle(name string) string { return short(yard.StageTitle(name), maxName) }
+func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
 
-func story(d yard.EventDetails) Line {
+func story(d domain.EventDetails) Line {
 	id, name := short(d.StoryID, maxName), short(d.StoryName, maxName)
 	if name == "" || name == id {
 		return Line{Code(id)}
@@ -45,7 +45,7 @@ func story(d yard.EventDetails) Line {
 	return Line{Code(id), Plain(" " + name)}
 }
 
-func reason(d yard.EventDetails) Line {
+func reason(d domain.EventDetails) Line {
 	if d.Reason == "" {
 		return nil
 	}
@@ -77,7 +77,7 @@ type projectDigest struct {
 	troubles []Line
 }
 
-func (g *digest) add(e yard.Event) {
+func (g *digest) add(e domain.Event) {
 	if g.projects == nil {
 		g.projects = map[string]*projectDigest{}
 	}
@@ -89,7 +89,7 @@ func (g *digest) add(e yard.Event) {
 	g.events++
 	p.events++
 	switch e.Type {
-	case yard.StageTransition:
+	case domain.StageTransition:
 		// Stages are few; a server that makes up names does not get more memory for it.
 		title := stageTitle(e.Details().ToStage)
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
@@ -97,20 +97,20 @@ func (g *digest) add(e yard.Event) {
 		} else {
 			p.other++
 		}
-	case yard.StoryBlocked:
+	case domain.StoryBlocked:
 		p.blocked++
 		g.addTrouble(p, e)
-	case yard.MergeFailure:
+	case domain.MergeFailure:
 		p.failed++
 		g.addTrouble(p, e)
-	case yard.FeedGap:
+	case domain.FeedGap:
 		p.missed += e.Details().Missed
 	default:
 		p.other++
 	}
 }
 
-func (g *digest) addTrouble(p *projectDigest, e yard.Event) {
+func (g *digest) addTrouble(p *projectDigest, e domain.Event) {
 	g.troubles++
 	if g.shown < maxDigestTroubles {
 		g.shown++

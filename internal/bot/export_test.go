@@ -1,9 +1,9 @@
 package bot
 
-import "switchyard/internal/yard"
+import "switchyard/internal/domain"
 
 // SetBuild has s use another transport.
-func (s *Supervisor) SetBuild(build func(yard.BotConfig) (Transport, error)) { s.build = build }
+func (s *Supervisor) SetBuild(build func(domain.BotConfig) (Transport, error)) { s.build = build }
 
 // ErrRefused is what a transport returns for a room that does not take a message.
 var ErrRefused = errRefused

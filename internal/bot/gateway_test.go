@@ -13,62 +13,62 @@ import (
 	"time"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/domain"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // fakeGateway is the service as the bot sees it.
 type fakeGateway struct {
 	mu      sync.Mutex
-	config  yard.BotConfig
+	config  domain.BotConfig
 	err     error // of BotConfig
-	events  []yard.Event
+	events  []domain.Event
 	changed chan struct{}
 	active  string
-	agents  []yard.Agent
+	agents  []domain.Agent
 }
 
 func newGateway() *fakeGateway {
-	return &fakeGateway{changed: make(chan struct{}), agents: []yard.Agent{
-		{ID: "a1", Label: "builder 1", State: yard.AgentIdle},
-		{ID: "a2", Label: "twin", State: yard.AgentRunning},
-		{ID: "a3", Label: "twin", State: yard.AgentRunning},
+	return &fakeGateway{changed: make(chan struct{}), agents: []domain.Agent{
+		{ID: "a1", Label: "builder 1", State: domain.AgentIdle},
+		{ID: "a2", Label: "twin", State: domain.AgentRunning},
+		{ID: "a3", Label: "twin", State: domain.AgentRunning},
 	}}
 }
 
 // happen appends one event to the stream.
-func (g *fakeGateway) happen(project string, kind yard.EventType, fields string) {
+func (g *fakeGateway) happen(project string, kind domain.EventType, fields string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	id := int64(len(g.events) + 1)
 	raw := fmt.Sprintf(`{"type":%q,"timestamp_ms":%d,%s}`, kind, id, fields)
-	record, err := yard.ParseRecord(json.RawMessage(raw))
+	record, err := domain.ParseRecord(json.RawMessage(raw))
 	if err != nil {
 		panic(raw)
 	}
-	g.events = append(g.events, yard.Event{ID: id, Project: project, Record: record})
+	g.events = append(g.events, domain.Event{ID: id, Project: project, Record: record})
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
 // move appends a stage transition of story n.
 func (g *fakeGateway) move(project string, n int) {
-	g.happen(project, yard.StageTransition, fmt.Sprintf(`"story_id":"s%d","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa"`, n, n))
+	g.happen(project, domain.StageTransition, fmt.Sprintf(`"story_id":"s%d","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa"`, n, n))
 }
 
-func (g *fakeGateway) configure(c yard.BotConfig, err error) {
+func (g *fakeGateway) configure(c domain.BotConfig, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.config, g.err = c, err
 }
 
-func (g *fakeGateway) BotConfig(context.Context) (yard.BotConfig, error) {
+func (g *fakeGateway) BotConfig(context.Context) (domain.BotConfig, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.config, g.err
 }
 
-func (g *fakeGateway) Events(_ context.Context, q yard.EventQuery) ([]yard.Event, error) {
+func (g *fakeGateway) Events(_ context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q.Backward {
@@ -92,15 +92,15 @@ func (g *fakeGateway) EventsChanged() <-chan struct{} {
 	return g.changed
 }
 
-func (g *fakeGateway) Registry() *yard.Registry {
+func (g *fakeGateway) Registry() *domain.Registry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return &yard.Registry{Active: g.active, Projects: []yard.Project{{Name: "alpha"}, {Name: "beta two"}}}
+	return &domain.Registry{Active: g.active, Projects: []domain.Project{{Name: "alpha"}, {Name: "beta two"}}}
 }
 
 func (g *fakeGateway) Switch(_ context.Context, name string) error {
 	if _, ok := g.Registry().Find(name); !ok {
-		return yard.Errorf(yard.NotFound, "project '%s' does not exist", name)
+		return domain.Errorf(domain.NotFound, "project '%s' does not exist", name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,12 +108,12 @@ func (g *fakeGateway) Switch(_ context.Context, name string) error {
 	return nil
 }
 
-func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*yard.Registry, []yard.ProjectPipeline) {
+func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	reason := "waiting: <API> key"
-	return g.Registry(), []yard.ProjectPipeline{
-		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
-			{Name: "2_current", Items: []yard.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}},
-			{Name: "3_qa", Items: []yard.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
+	return g.Registry(), []domain.ProjectPipeline{
+		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
+			{Name: "2_current", Items: []domain.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}},
+			{Name: "3_qa", Items: []domain.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
 			{Name: "5_done"},
 		}},
 		{Project: "beta two", Error: "connection refused"},
@@ -121,24 +121,24 @@ func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*yard.Registry,
 }
 
 // Attention is more than what is wrong in pipelines.
-func (g *fakeGateway) Attention(_ context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error) {
-	found := append(yard.FindAttention(pipelines, time.Now()),
-		yard.Attention{Kind: yard.AttentionAgentLost, Agent: "builder 4", Project: "alpha"},
-		yard.Attention{Kind: yard.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
-	yard.SortAttention(found)
+func (g *fakeGateway) Attention(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
+	found := append(domain.FindAttention(pipelines, time.Now()),
+		domain.Attention{Kind: domain.AttentionAgentLost, Agent: "builder 4", Project: "alpha"},
+		domain.Attention{Kind: domain.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
+	domain.SortAttention(found)
 	return found, nil
 }
 
-func (g *fakeGateway) Agents() []yard.Agent {
+func (g *fakeGateway) Agents() []domain.Agent {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.agents)
 }
 
-func (g *fakeGateway) AssignAgent(_ context.Context, id string, project *string) (yard.Agent, error) {
+func (g *fakeGateway) AssignAgent(_ context.Context, id string, project *string) (domain.Agent, error) {
 	if project != nil {
 		if _, ok := g.Registry().Find(*project); !ok {
-			return yard.Agent{}, yard.Errorf(yard.Invalid, "project '%s' does not exist", *project)
+			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", *project)
 		}
 	}
 	g.mu.Lock()
@@ -149,7 +149,7 @@ func (g *fakeGateway) AssignAgent(_ context.Context, id string, project *string)
 			return g.agents[i], nil
 		}
 	}
-	return yard.Agent{}, yard.Errorf(yard.NotFound, "agent not found")
+	return domain.Agent{}, domain.Errorf(domain.NotFound, "agent not found")
 }
 
 // logs collects a log for searching.
@@ -223,7 +223,7 @@ func (p *process) current() *bot.Supervisor {
 }
 
 // save configures the bot as the service does.
-func (p *process) save(c yard.BotConfig) {
+func (p *process) save(c domain.BotConfig) {
 	p.t.Helper()
 	p.gateway.configure(c, nil)
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
@@ -234,9 +234,9 @@ func (p *process) save(c yard.BotConfig) {
 }
 
 // waitState returns the status once it has this state and its detail holds text.
-func (p *process) waitState(state yard.BotState, text string) yard.BotStatus {
+func (p *process) waitState(state domain.BotState, text string) domain.BotStatus {
 	p.t.Helper()
-	var status yard.BotStatus
+	var status domain.BotStatus
 	eventually(p.t, func() string {
 		status = p.supervisor.Status()
 		if status.State == state && strings.Contains(status.Detail, text) {

@@ -14,7 +14,7 @@ import (
 
 	"switchyard/internal/bot"
 	"switchyard/internal/bottest"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // executioner kills a process at one step of its work: a call of the chat server or a write to the store, before it is
@@ -238,5 +238,5 @@ func (p *process) rooms() []string { return p.current().Status().Rooms }
 // settled reports whether the bot has nothing more to post.
 func (p *process) settled(e *executioner) bool {
 	stored, err := e.store.State(p.t.Context(), "bot.outbox")
-	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastEventID()) && p.current().Status().State == yard.BotConnected
+	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastEventID()) && p.current().Status().State == domain.BotConnected
 }

@@ -15,14 +15,14 @@ import (
 	"slices"
 	"sync"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // matrix is the transport of the Matrix network, for one account.
 type matrix struct {
 	homeserver string
 	username   string
-	password   yard.Secret
+	password   domain.Secret
 	operators  []string
 	state      State
 	log        *slog.Logger
@@ -54,7 +54,7 @@ type matrixRoom struct {
 	Name string `json:"name"`
 }
 
-func newMatrix(o Options, homeserver, username string, password yard.Secret) *matrix {
+func newMatrix(o Options, homeserver, username string, password domain.Secret) *matrix {
 	return &matrix{
 		homeserver: homeserver, username: username, password: password,
 		operators: o.Operators, state: o.State, log: o.Log, http: newHTTPClient(),
@@ -155,7 +155,7 @@ func (m *matrix) logIn(ctx context.Context, stale string) error {
 		return m.loginFailure(err)
 	}
 	if answer.Token == "" || answer.UserID == "" || answer.DeviceID == "" {
-		return yard.Errorf(yard.BadGateway, "The homeserver's answer to the login is incomplete.")
+		return domain.Errorf(domain.BadGateway, "The homeserver's answer to the login is incomplete.")
 	}
 	return m.change(ctx, func(s *matrixSession) {
 		if s.UserID != answer.UserID { // somebody else's rooms and position mean nothing
@@ -171,11 +171,11 @@ func (m *matrix) loginFailure(err error) error {
 	case !errors.As(err, &refused) || refused.status >= http.StatusInternalServerError:
 		return explainMatrix(err)
 	case refused.code == "M_FORBIDDEN":
-		return yard.WrapError(yard.Unauthorized, err, "The homeserver refuses this user name or password. Check Bot username and Password, and save.")
+		return domain.WrapError(domain.Unauthorized, err, "The homeserver refuses this user name or password. Check Bot username and Password, and save.")
 	case refused.code == "M_USER_DEACTIVATED":
-		return yard.WrapError(yard.Unauthorized, err, "This account is deactivated. Enter another one and save.")
+		return domain.WrapError(domain.Unauthorized, err, "This account is deactivated. Enter another one and save.")
 	}
-	return yard.WrapError(yard.Unauthorized, err, fmt.Sprintf(
+	return domain.WrapError(domain.Unauthorized, err, fmt.Sprintf(
 		"The homeserver refuses a login with a password: %s %s.", refused.code, refused.message))
 }
 
@@ -186,9 +186,9 @@ func (m *matrix) call(ctx context.Context, call matrixCall) error {
 		client, token := m.client, m.session.Token
 		m.mu.Unlock()
 		if client == nil {
-			return yard.Errorf(yard.BadGateway, "The bot is not connected.")
+			return domain.Errorf(domain.BadGateway, "The bot is not connected.")
 		}
-		call.token = yard.Secret(token)
+		call.token = domain.Secret(token)
 		err := obeying(ctx, func() error {
 			ctx, cancel := context.WithTimeout(ctx, callLimit)
 			defer cancel()
@@ -210,7 +210,7 @@ func explainMatrix(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return yard.WrapError(yard.BadGateway, err, fmt.Sprintf("The homeserver answers with status %d %s %s. The bot keeps trying.",
+	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with status %d %s %s. The bot keeps trying.",
 		refused.status, refused.code, refused.message))
 }
 

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 // defaultRetry is the pause after a refusal for too many calls that names none.
@@ -33,7 +33,7 @@ type matrixCall struct {
 	method string
 	path   string // after /_matrix/client, its parts escaped
 	query  url.Values
-	token  yard.Secret
+	token  domain.Secret
 	body   any
 	answer any // pointer to decode into, or nil
 }
@@ -76,7 +76,7 @@ func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, call.method, address, body)
 	if err != nil {
-		return yard.WrapError(yard.Unauthorized, err, "Homeserver URL: is not a valid address.")
+		return domain.WrapError(domain.Unauthorized, err, "Homeserver URL: is not a valid address.")
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -143,7 +143,7 @@ func discover(ctx context.Context, client *http.Client, entered string) (*matrix
 	}
 	address, err := url.Parse(entered)
 	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, yard.Errorf(yard.Unauthorized, "Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
+		return nil, domain.Errorf(domain.Unauthorized, "Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
 	}
 	direct := &matrixClient{client, entered}
 	directErr := direct.probe(ctx)
@@ -159,9 +159,9 @@ func discover(ctx context.Context, client *http.Client, entered string) (*matrix
 	var refused *matrixError
 	if errors.As(directErr, &refused) {
 		if refused.status >= http.StatusInternalServerError {
-			return nil, yard.WrapError(yard.BadGateway, directErr, fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", address.Host, refused.status))
+			return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", address.Host, refused.status))
 		}
-		return nil, yard.WrapError(yard.BadGateway, directErr, fmt.Sprintf("%s answers, but is no Matrix homeserver. Check the Homeserver URL.", address.Host))
+		return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("%s answers, but is no Matrix homeserver. Check the Homeserver URL.", address.Host))
 	}
 	return nil, directErr
 }

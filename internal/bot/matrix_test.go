@@ -11,7 +11,7 @@ import (
 
 	"switchyard/internal/bot"
 	"switchyard/internal/bottest"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // joined returns a bot that an operator has invited to the room !ops.
@@ -21,7 +21,7 @@ func joined(t *testing.T) (*process, *bottest.Homeserver) {
 	p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
 	p.gateway.configure(h.Config(), nil)
 	p.start()
-	p.waitState(yard.BotConnected, "in no room")
+	p.waitState(domain.BotConnected, "in no room")
 	h.Create("!ops", "Operations", bottest.Operator, false)
 	h.Invite("!ops", bottest.Operator)
 	eventually(t, func() string {
@@ -49,7 +49,7 @@ func roomPosts(t *testing.T, h *bottest.Homeserver, id string, n int) []bottest.
 func TestMatrixWholeCycle(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	p.gateway.happen("alpha", yard.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
+	p.gateway.happen("alpha", domain.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
 	got := roomPosts(t, h, "!ops", 1)[0]
 	want := bottest.Post{
 		Sender: bottest.BotUser, Kind: "m.text",
@@ -113,7 +113,7 @@ func TestMatrixLogsInAgainWhileItRuns(t *testing.T) {
 	h.Do(func() { clear(h.Devices) })
 	p.gateway.move("alpha", 1)
 	roomPosts(t, h, "!ops", 1)
-	if s := p.supervisor.Status(); s.State != yard.BotConnected {
+	if s := p.supervisor.Status(); s.State != domain.BotConnected {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -155,7 +155,7 @@ func TestMatrixSkipsNothingThatItsEndInterrupts(t *testing.T) {
 	p.kill()
 	h.Do(func() { h.Before = nil })
 	p.start()
-	p.waitState(yard.BotConnected, "")
+	p.waitState(domain.BotConnected, "")
 	p.gateway.move("alpha", 2)
 	got := roomPosts(t, h, "!ops", 2)
 	if !strings.Contains(got[0].Body, "Story 1") || !strings.Contains(got[1].Body, "Story 2") {
@@ -174,7 +174,7 @@ func TestMatrixSkipsNothingForAProxy(t *testing.T) {
 		}
 	})
 	p.gateway.move("alpha", 1)
-	p.waitState(yard.BotFailed, "404")
+	p.waitState(domain.BotFailed, "404")
 	h.Do(func() { h.Before = nil })
 	roomPosts(t, h, "!ops", 1)
 }
@@ -206,7 +206,7 @@ func TestMatrixJoinsForOperatorsOnly(t *testing.T) {
 		}
 		return ""
 	})
-	p.waitState(yard.BotConnected, "encrypted")
+	p.waitState(domain.BotConnected, "encrypted")
 }
 
 func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
@@ -237,7 +237,7 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 	if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "I do not know dance") {
 		t.Errorf("posts %+v", got)
 	}
-	if s := p.supervisor.Status(); s.State != yard.BotConnected {
+	if s := p.supervisor.Status(); s.State != domain.BotConnected {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -257,7 +257,7 @@ func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
 	p.gateway.move("alpha", 1)
 	roomPosts(t, h, "!two", 1)
 	err := p.supervisor.SendTest(t.Context())
-	if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) != "not sent to Operations: the room refused the message" {
+	if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to Operations: the room refused the message" {
 		t.Errorf("test: %v", err)
 	}
 }
@@ -281,36 +281,36 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 	p.start()
 	for _, test := range []struct {
 		name   string
-		config func(*yard.BotConfig)
-		state  yard.BotState
+		config func(*domain.BotConfig)
+		state  domain.BotState
 		detail string
 	}{
-		{"nothing filled in", func(c *yard.BotConfig) { *c = yard.BotConfig{Transport: yard.BotMatrix, Username: ptr("")} }, yard.BotOff, "fill in Homeserver URL, Bot username, Password"},
-		{"wrong password", func(c *yard.BotConfig) { c.Password = ptr(yard.Secret("canary-wrong")) }, yard.BotFailed, "Check Bot username and Password"},
-		{"no address", func(c *yard.BotConfig) { c.Homeserver = ptr("ftp://x") }, yard.BotFailed, "must be like https://"},
-		{"unknown homeserver", func(c *yard.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, yard.BotFailed, "there is no such host"},
-		{"refusing homeserver", func(c *yard.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, yard.BotFailed, "refused"},
-		{"another server", func(c *yard.BotConfig) { c.Homeserver = &html.URL }, yard.BotFailed, "is no Matrix homeserver"},
-		{"broken homeserver", func(c *yard.BotConfig) { c.Homeserver = &broken.URL }, yard.BotFailed, "status 502"},
-		{"referred homeserver, nobody may invite", func(c *yard.BotConfig) { c.Homeserver = &referring.URL }, yard.BotConnected, "bot.operators"},
-		{"password changed to a wrong one", func(c *yard.BotConfig) {
-			c.Homeserver, c.Password = &referring.URL, ptr(yard.Secret("canary-wrong"))
-		}, yard.BotFailed, "Check Bot username and Password"},
-		{"no password login", func(*yard.BotConfig) { h.Do(func() { h.NoProof = true }) }, yard.BotFailed, "refuses a login with a password"},
+		{"nothing filled in", func(c *domain.BotConfig) { *c = domain.BotConfig{Transport: domain.BotMatrix, Username: ptr("")} }, domain.BotOff, "fill in Homeserver URL, Bot username, Password"},
+		{"wrong password", func(c *domain.BotConfig) { c.Password = ptr(domain.Secret("canary-wrong")) }, domain.BotFailed, "Check Bot username and Password"},
+		{"no address", func(c *domain.BotConfig) { c.Homeserver = ptr("ftp://x") }, domain.BotFailed, "must be like https://"},
+		{"unknown homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, domain.BotFailed, "there is no such host"},
+		{"refusing homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, domain.BotFailed, "refused"},
+		{"another server", func(c *domain.BotConfig) { c.Homeserver = &html.URL }, domain.BotFailed, "is no Matrix homeserver"},
+		{"broken homeserver", func(c *domain.BotConfig) { c.Homeserver = &broken.URL }, domain.BotFailed, "status 502"},
+		{"referred homeserver, nobody may invite", func(c *domain.BotConfig) { c.Homeserver = &referring.URL }, domain.BotConnected, "bot.operators"},
+		{"password changed to a wrong one", func(c *domain.BotConfig) {
+			c.Homeserver, c.Password = &referring.URL, ptr(domain.Secret("canary-wrong"))
+		}, domain.BotFailed, "Check Bot username and Password"},
+		{"no password login", func(*domain.BotConfig) { h.Do(func() { h.NoProof = true }) }, domain.BotFailed, "refuses a login with a password"},
 	} {
 		config := h.Config()
 		test.config(&config)
 		p.save(config)
 		p.waitState(test.state, test.detail)
-		if err := p.supervisor.SendTest(t.Context()); yard.CodeOf(err) != yard.BadGateway {
+		if err := p.supervisor.SendTest(t.Context()); domain.CodeOf(err) != domain.BadGateway {
 			t.Errorf("%s: test = %v", test.name, err)
 		}
 	}
-	p.gateway.configure(yard.BotConfig{}, yard.Errorf(yard.Internal, "bot.toml is not TOML: line 2"))
+	p.gateway.configure(domain.BotConfig{}, domain.Errorf(domain.Internal, "bot.toml is not TOML: line 2"))
 	if err := p.supervisor.Restart(t.Context()); err != nil {
 		t.Error(err)
 	}
-	p.waitState(yard.BotFailed, "line 2")
+	p.waitState(domain.BotFailed, "line 2")
 	if strings.Contains(p.logs.String(), "canary") {
 		t.Errorf("the log holds a secret:\n%s", p.logs)
 	}
@@ -323,7 +323,7 @@ func TestMatrixBeginsAnewWhereItsPositionIsUnknown(t *testing.T) {
 	h.Do(func() { h.Forgets = true })
 	p.start()
 	eventually(t, func() string {
-		if p.supervisor.Status().State == yard.BotConnected {
+		if p.supervisor.Status().State == domain.BotConnected {
 			h.Say("!ops", bottest.Operator, "!help")
 		}
 		if len(h.Posts("!ops")) > 0 {

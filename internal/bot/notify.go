@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // How events become messages: up to burstEvents within burstWindow are posted one by one, more become one digest.
@@ -79,7 +79,7 @@ func (n *notifier) load(ctx context.Context) error {
 		return n.save(ctx)
 	}
 	if err := json.Unmarshal([]byte(stored), &n.outbox); err != nil {
-		return yard.WrapError(yard.Internal, err, "the bot's position in the stream cannot be read from the store")
+		return domain.WrapError(domain.Internal, err, "the bot's position in the stream cannot be read from the store")
 	}
 	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
 		n.outbox.Batch = nil
@@ -118,7 +118,7 @@ func (n *notifier) prepare(ctx context.Context) error {
 
 // wait returns when it is time to post: with all events that are due, or with the first of them and true when they
 // are too many to be posted one by one.
-func (n *notifier) wait(ctx context.Context) ([]yard.Event, bool, error) {
+func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 	var first, last time.Time // when something new was seen
 	seen := n.outbox.Cursor
 	for {
@@ -136,7 +136,7 @@ func (n *notifier) wait(ctx context.Context) ([]yard.Event, bool, error) {
 			if quiet := last.Add(settle); now.Before(quiet) && now.Before(due) {
 				again = time.After(min(quiet.Sub(now), due.Sub(now)))
 			} else {
-				events, err := n.gateway.Events(ctx, yard.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+				events, err := n.gateway.Events(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
 				if err != nil {
 					return nil, false, err
 				}
@@ -208,7 +208,7 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	var all digest
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
-		events, err := n.gateway.Events(ctx, yard.EventQuery{After: after, Limit: digestPage})
+		events, err := n.gateway.Events(ctx, domain.EventQuery{After: after, Limit: digestPage})
 		if err != nil {
 			return nil, err
 		}

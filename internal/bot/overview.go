@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // pipelineAge is how old the pipelines in an answer may be.
@@ -46,7 +46,7 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	return m
 }
 
-func attentionLine(a yard.Attention) Line {
+func attentionLine(a domain.Attention) Line {
 	sign := "▲ "
 	if a.Kind.Stops() {
 		sign = "■ "
@@ -56,12 +56,12 @@ func attentionLine(a yard.Attention) Line {
 	}
 	words := " stuck in " + stageTitle(a.Stage) + " "
 	switch a.Kind {
-	case yard.AttentionBlocked:
+	case domain.AttentionBlocked:
 		words = " blocked "
-	case yard.AttentionMerge:
+	case domain.AttentionMerge:
 		words = " merge failed "
 	}
-	d := yard.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
+	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
 	return slices.Concat(Line{Plain(sign), Bold(short(a.Project, maxName)), Plain(words)}, story(d), reason(d))
 }
 
@@ -82,7 +82,7 @@ func (c *commands) projects(ctx context.Context, _ []word) Message {
 	return m
 }
 
-func projectLine(p yard.ProjectPipeline, active bool) Line {
+func projectLine(p domain.ProjectPipeline, active bool) Line {
 	sign, text := "● ", "no stages"
 	if !p.Reachable {
 		sign, text = "■ ", "unreachable, "+short(p.Error, maxReason)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Options are what a Supervisor is built from.
@@ -25,19 +25,19 @@ type Options struct {
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
 type Supervisor struct {
 	options  Options
-	build    func(yard.BotConfig) (Transport, error)
+	build    func(domain.BotConfig) (Transport, error)
 	restarts chan chan<- struct{} // each brings the channel to close once the new bot runs
 
 	mu      sync.Mutex
-	status  yard.BotStatus // without rooms
-	running *bot           // nil while off
+	status  domain.BotStatus // without rooms
+	running *bot             // nil while off
 }
 
 // New returns a Supervisor without a bot; Run starts it.
 func New(o Options) *Supervisor {
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.build = s.newTransport
-	s.status = yard.BotStatus{Transport: yard.BotMatrix, State: yard.BotOff, SinceMS: time.Now().UnixMilli()}
+	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, SinceMS: time.Now().UnixMilli()}
 	return s
 }
 
@@ -69,20 +69,20 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 	config, err := gateway.BotConfig(ctx)
 	if err != nil {
 		s.options.Log.ErrorContext(ctx, "bot configuration", "error", err)
-		s.begin(config.Transport, nil, yard.BotFailed, yard.MessageOf(err))
+		s.begin(config.Transport, nil, domain.BotFailed, domain.MessageOf(err))
 		close(ended)
 		return ended
 	}
 	chat, err := s.build(config)
 	if err != nil {
-		s.begin(config.Transport, nil, yard.BotOff, yard.MessageOf(err))
+		s.begin(config.Transport, nil, domain.BotOff, domain.MessageOf(err))
 		close(ended)
 		return ended
 	}
 	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log}
 	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log}
-	b.report = func(state yard.BotState, detail string) { s.report(b, state, detail) }
-	s.begin(config.Transport, b, yard.BotConnecting, "")
+	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
+	s.begin(config.Transport, b, domain.BotConnecting, "")
 	go func() {
 		defer close(ended)
 		b.run(ctx)
@@ -90,17 +90,17 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 	return ended
 }
 
-func (s *Supervisor) begin(transport yard.BotTransport, b *bot, state yard.BotState, detail string) {
+func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = b
-	s.status = yard.BotStatus{
+	s.status = domain.BotStatus{
 		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, SinceMS: time.Now().UnixMilli(),
 	}
 }
 
 // report notes the state of b, unless another has taken its place.
-func (s *Supervisor) report(b *bot, state yard.BotState, detail string) {
+func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != b {
@@ -117,7 +117,7 @@ func (s *Supervisor) report(b *bot, state yard.BotState, detail string) {
 // connects by itself. When ctx ends first, that happens as soon as the old one has ended.
 func (s *Supervisor) Restart(ctx context.Context) error {
 	started := make(chan struct{})
-	late := yard.Errorf(yard.Unavailable, "the old bot has not ended yet; the new one follows it")
+	late := domain.Errorf(domain.Unavailable, "the old bot has not ended yet; the new one follows it")
 	select {
 	case s.restarts <- started:
 	case <-ctx.Done():
@@ -132,7 +132,7 @@ func (s *Supervisor) Restart(ctx context.Context) error {
 }
 
 // Status returns the bot's live state.
-func (s *Supervisor) Status() yard.BotStatus {
+func (s *Supervisor) Status() domain.BotStatus {
 	b, status := s.current()
 	status.Rooms = []string{}
 	if b == nil {
@@ -142,13 +142,13 @@ func (s *Supervisor) Status() yard.BotStatus {
 		status.Rooms = append(status.Rooms, room.Name)
 	}
 	slices.Sort(status.Rooms)
-	if status.State == yard.BotConnected && len(status.Rooms) == 0 {
+	if status.State == domain.BotConnected && len(status.Rooms) == 0 {
 		status.Detail = b.chat.Hint()
 	}
 	return status
 }
 
-func (s *Supervisor) current() (*bot, yard.BotStatus) {
+func (s *Supervisor) current() (*bot, domain.BotStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running, s.status
@@ -159,10 +159,10 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 	b, _ := s.current()
 	status := s.Status()
 	switch {
-	case b == nil || status.State != yard.BotConnected:
-		return yard.Errorf(yard.BadGateway, "the bot is %s. %s", status.State, status.Detail)
+	case b == nil || status.State != domain.BotConnected:
+		return domain.Errorf(domain.BadGateway, "the bot is %s. %s", status.State, status.Detail)
 	case len(status.Rooms) == 0:
-		return yard.Errorf(yard.BadGateway, "%s", status.Detail)
+		return domain.Errorf(domain.BadGateway, "%s", status.Detail)
 	}
 	message := Message{{Plain("This is a test message from "), Bold("Switchyard"), Plain(". What happens in your projects is posted here.")}}
 	key := "test-" + rand.Text()
@@ -178,19 +178,19 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		if len(failed) == 0 {
 			return nil
 		}
-		reason := yard.MessageOf(causes[0])
+		reason := domain.MessageOf(causes[0])
 		switch {
 		case errors.Is(causes[0], errRefused):
 			reason = "the room refused the message"
 		case causes[0] == context.DeadlineExceeded: // the chat server asks to wait, if it is not slow
 			reason = "it takes too long"
 		}
-		return yard.WrapError(yard.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
+		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
 	})
 }
 
 // newTransport returns the transport that config asks for, or an Invalid error that says what is missing for it.
-func (s *Supervisor) newTransport(config yard.BotConfig) (Transport, error) {
+func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
 	var missing []string
 	want := func(label, value string) {
 		if value == "" {
@@ -198,20 +198,20 @@ func (s *Supervisor) newTransport(config yard.BotConfig) (Transport, error) {
 		}
 	}
 	switch config.Transport {
-	case yard.BotMatrix:
+	case domain.BotMatrix:
 		want("Homeserver URL", text(config.Homeserver))
 		want("Bot username", text(config.Username))
 		want("Password", text(config.Password))
-	case yard.BotTeam:
+	case domain.BotTeam:
 		want("Bot token", text(config.TeamBotToken))
 		want("Signing secret", text(config.TeamSigningSecret))
 	default:
-		return nil, yard.CheckTransport(config.Transport)
+		return nil, domain.CheckTransport(config.Transport)
 	}
 	if len(missing) > 0 {
-		return nil, yard.Errorf(yard.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
+		return nil, domain.Errorf(domain.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
 	}
-	if config.Transport == yard.BotTeam {
+	if config.Transport == domain.BotTeam {
 		return newTeam(s.options, *config.TeamBotToken, *config.TeamSigningSecret), nil
 	}
 	return newMatrix(s.options, *config.Homeserver, *config.Username, *config.Password), nil

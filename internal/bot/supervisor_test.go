@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"switchyard/internal/bot"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // fakeChat is a chat network without any network, for bubbles of synctest.
@@ -135,7 +135,7 @@ func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervis
 // runOn is run with a state that the test has.
 func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
 	s := bot.New(bot.Options{State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
-	s.SetBuild(func(yard.BotConfig) (bot.Transport, error) { return build(), nil })
+	s.SetBuild(func(domain.BotConfig) (bot.Transport, error) { return build(), nil })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -183,11 +183,11 @@ func TestHangingBotDelaysNobody(t *testing.T) {
 		began := time.Now()
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
-			if err := s.Restart(ctx); !strings.Contains(yard.MessageOf(err), "has not ended yet") {
+			if err := s.Restart(ctx); !strings.Contains(domain.MessageOf(err), "has not ended yet") {
 				t.Errorf("restart: %v", err)
 			}
 			cancel()
-			if s.Status().State != yard.BotConnected {
+			if s.Status().State != domain.BotConnected {
 				t.Errorf("status %+v", s.Status())
 			}
 		}
@@ -211,20 +211,20 @@ func TestFailingBotComesBack(t *testing.T) {
 			case 2:
 				return errors.New("canary-cause")
 			case 3:
-				return yard.Errorf(yard.Unauthorized, "wrong password")
+				return domain.Errorf(domain.Unauthorized, "wrong password")
 			}
 			return nil
 		}}
 		s := run(t, newGateway(), func() bot.Transport { return chat })
-		if status := s.Status(); status.State != yard.BotFailed || strings.Contains(status.Detail, "canary") || status.Detail == "" {
+		if status := s.Status(); status.State != domain.BotFailed || strings.Contains(status.Detail, "canary") || status.Detail == "" {
 			t.Errorf("after a panic: %+v", status)
 		}
 		time.Sleep(5 * time.Second)
-		if status := s.Status(); status.State != yard.BotFailed || status.Detail != "wrong password" {
+		if status := s.Status(); status.State != domain.BotFailed || status.Detail != "wrong password" {
 			t.Errorf("refused: %+v", status)
 		}
 		time.Sleep(5 * time.Minute)
-		if status := s.Status(); status.State != yard.BotConnected || status.Detail != "invite me" || status.Rooms == nil {
+		if status := s.Status(); status.State != domain.BotConnected || status.Detail != "invite me" || status.Rooms == nil {
 			t.Errorf("at last: %+v", status)
 		}
 		if gap := chat.attempts[3].Sub(chat.attempts[2]); gap < 5*time.Minute {
@@ -294,9 +294,9 @@ func TestDigestShowsTroubles(t *testing.T) {
 		for i := range 100 {
 			g.move("alpha", i)
 		}
-		g.happen("beta", yard.MergeFailure, `"story_id":"7_login","story_name":"","reason":"conflict\nin go.mod"`)
-		g.happen("alpha", yard.StoryBlocked, `"story_id":"1_pay","story_name":"Pay","reason":"API key"`)
-		g.happen("alpha", yard.FeedGap, `"missed":12`)
+		g.happen("beta", domain.MergeFailure, `"story_id":"7_login","story_name":"","reason":"conflict\nin go.mod"`)
+		g.happen("alpha", domain.StoryBlocked, `"story_id":"1_pay","story_name":"Pay","reason":"API key"`)
+		g.happen("alpha", domain.FeedGap, `"missed":12`)
 		g.happen("alpha", "new_kind", `"story_id":"1"`)
 		time.Sleep(2 * time.Second)
 		want := "104 events in 2 projects\n■ alpha blocked 1_pay Pay: API key\n▲ beta merge failed 7_login: conflict in go.mod\n" +
@@ -314,7 +314,7 @@ func TestDigestIsBounded(t *testing.T) {
 		run(t, g, func() bot.Transport { return chat })
 		long := strings.Repeat(`<\"&'`, 500)
 		for i := range 2000 {
-			g.happen(fmt.Sprintf("%d %s", i, strings.Repeat("é", 90)), yard.StoryBlocked, fmt.Sprintf(`"story_id":"%s","story_name":"%s","reason":"%s"`, long, long, long))
+			g.happen(fmt.Sprintf("%d %s", i, strings.Repeat("é", 90)), domain.StoryBlocked, fmt.Sprintf(`"story_id":"%s","story_name":"%s","reason":"%s"`, long, long, long))
 		}
 		time.Sleep(2 * time.Second)
 		got := chat.texts()

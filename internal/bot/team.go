@@ -14,8 +14,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // TeamCommands of the Supervisor.
 type team struct {
 	api      *slack.Client
-	secret   yard.Secret // checks the signature of what comes in
+	secret   domain.Secret // checks the signature of what comes in
 	state    State
 	log      *slog.Logger
 	mentions chan mention
@@ -49,7 +49,7 @@ type mention struct {
 	channel, thread string
 }
 
-func newTeam(o Options, token, secret yard.Secret) *team {
+func newTeam(o Options, token, secret domain.Secret) *team {
 	client := newHTTPClient()
 	client.Timeout = callLimit
 	client.Transport = limited{client.Transport}
@@ -226,15 +226,15 @@ func explainTeam(err error) error {
 	case errors.As(err, &refused) && slices.Contains(channelErrors, refused.Err):
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.As(err, &refused) && slices.Contains(tokenErrors, refused.Err):
-		return yard.WrapError(yard.Unauthorized, err,
+		return domain.WrapError(domain.Unauthorized, err,
 			"Slack refuses the bot token ("+refused.Err+"). Copy the Bot User OAuth Token, which begins with xoxb-, from the app's OAuth & Permissions page, and save.")
 	case errors.As(err, &refused) && refused.Err == "missing_scope":
-		return yard.WrapError(yard.Unauthorized, err, fmt.Sprintf(
+		return domain.WrapError(domain.Unauthorized, err, fmt.Sprintf(
 			"The Slack app lacks the scope %s. Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.", short(refused.Needed, maxName)))
 	case errors.As(err, &refused):
-		return yard.WrapError(yard.BadGateway, err, "Slack answers "+short(refused.Err, maxName)+". The bot keeps trying.")
+		return domain.WrapError(domain.BadGateway, err, "Slack answers "+short(refused.Err, maxName)+". The bot keeps trying.")
 	case errors.As(err, &failed):
-		return yard.WrapError(yard.BadGateway, err, fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
+		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -242,5 +242,5 @@ func explainTeam(err error) error {
 			return unreachable(err, address.Host)
 		}
 	}
-	return yard.WrapError(yard.BadGateway, err, "Slack's answer cannot be understood. The bot keeps trying.")
+	return domain.WrapError(domain.BadGateway, err, "Slack's answer cannot be understood. The bot keeps trying.")
 }

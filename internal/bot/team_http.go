@@ -14,7 +14,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -99,7 +99,7 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		s.options.Log.WarnContext(r.Context(), "bot: command failed", "error", err)
-		reply = Message{{Plain("That did not work: " + yard.MessageOf(err))}}
+		reply = Message{{Plain("That did not work: " + domain.MessageOf(err))}}
 	}
 	encoded, err := json.Marshal(map[string]string{"response_type": "in_channel", "text": reply.Mrkdwn()})
 	if err != nil { // strings always encode
@@ -153,7 +153,7 @@ func (t *team) take(ctx context.Context, event string, m mention) error {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	if len(t.mentions) == cap(t.mentions) {
-		return yard.Errorf(yard.Unavailable, "too many mentions wait for their answers")
+		return domain.Errorf(domain.Unavailable, "too many mentions wait for their answers")
 	}
 	first, err := t.seen.note(ctx, "event "+event)
 	if err == nil && first {

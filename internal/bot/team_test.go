@@ -14,7 +14,7 @@ import (
 
 	"switchyard/internal/bot"
 	"switchyard/internal/bottest"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // teamPosts returns what the bot posted once it is n messages.
@@ -58,7 +58,7 @@ func team(t *testing.T) (*process, *bottest.Workspace) {
 	p := newProcess(t, bot.Options{Operators: []string{bottest.TeamOperator}, TeamAPIURL: s.HTTP.URL + "/api"})
 	p.gateway.configure(s.Config(), nil)
 	p.start()
-	p.waitState(yard.BotConnected, "")
+	p.waitState(domain.BotConnected, "")
 	return p, s
 }
 
@@ -69,7 +69,7 @@ func TestTeamWholeCycle(t *testing.T) {
 		t.Errorf("rooms %v", rooms)
 	}
 	s.Do(func() { s.Channels["C2"] = "dev" }) // invited meanwhile
-	p.gateway.happen("alpha", yard.StoryBlocked, `"story_id":"12_pay","story_name":"<!channel> *Pay* a_b _x_","reason":"R&D"`)
+	p.gateway.happen("alpha", domain.StoryBlocked, `"story_id":"12_pay","story_name":"<!channel> *Pay* a_b _x_","reason":"R&D"`)
 	got := teamPosts(t, s, 2)
 	want := "■ *alpha* *blocked* `12_pay` &lt;!channel&gt; ∗Pay∗ a_b ˍxˍ: R&amp;D"
 	if got[0] != (bottest.ChannelPost{Channel: "C1", Text: want}) || got[1] != (bottest.ChannelPost{Channel: "C2", Text: want}) {
@@ -109,7 +109,7 @@ func TestTeamAnswersWhatWasSaidBeforeItConnected(t *testing.T) {
 	p.kill()
 	s.Do(func() { // nothing is answered meanwhile
 		p.start()
-		p.waitState(yard.BotConnecting, "")
+		p.waitState(domain.BotConnecting, "")
 		body := mentioned("Ev1", bottest.TeamOperator, "<@UBOT> help")
 		if w := call(p, "/bot/team/events", body, bottest.Signature(bottest.SigningSecret, time.Now(), body)); w.Code != 200 {
 			t.Errorf("event = %d %s", w.Code, w.Body)
@@ -126,7 +126,7 @@ func TestTeamSaysThatATestTookTooLong(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	err := p.supervisor.SendTest(ctx)
-	if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) != "not sent to #ops: it takes too long" {
+	if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to #ops: it takes too long" {
 		t.Errorf("test: %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestTeamActsOnceOnEachEvent(t *testing.T) {
 	p.kill()
 	s.Do(func() { clear(s.Last) }) // the pace is kept within one process
 	p.start()
-	p.waitState(yard.BotConnected, "")
+	p.waitState(domain.BotConnected, "")
 	send("Ev1")
 	send("Ev2")
 	teamPosts(t, s, 2)
@@ -224,7 +224,7 @@ func TestTeamChecksSignatures(t *testing.T) {
 			t.Errorf("%s: challenge %s", test.name, w.Body)
 		}
 	}
-	p.save(yard.BotConfig{Transport: yard.BotTeam, TeamBotToken: s.Config().TeamBotToken})
+	p.save(domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: s.Config().TeamBotToken})
 	if w := call(p, "/bot/team/events", body, bottest.Signature("", now, body)); w.Code != 404 {
 		t.Errorf("without a secret: %d", w.Code)
 	}
@@ -240,24 +240,24 @@ func TestTeamSaysWhatToDo(t *testing.T) {
 	s := bottest.NewWorkspace(t)
 	p := newProcess(t, bot.Options{TeamAPIURL: s.HTTP.URL + "/api/"})
 	p.start()
-	p.save(yard.BotConfig{Transport: yard.BotTeam})
-	p.waitState(yard.BotOff, "fill in Bot token, Signing secret")
+	p.save(domain.BotConfig{Transport: domain.BotTeam})
+	p.waitState(domain.BotOff, "fill in Bot token, Signing secret")
 	config := s.Config()
-	config.TeamBotToken = ptr(yard.Secret("xoxb-canary-wrong"))
+	config.TeamBotToken = ptr(domain.Secret("xoxb-canary-wrong"))
 	p.save(config)
-	p.waitState(yard.BotFailed, "Slack refuses the bot token (invalid_auth)")
+	p.waitState(domain.BotFailed, "Slack refuses the bot token (invalid_auth)")
 	s.Do(func() { s.Scope = "groups:read" })
 	p.save(s.Config())
-	p.waitState(yard.BotFailed, "lacks the scope groups:read")
+	p.waitState(domain.BotFailed, "lacks the scope groups:read")
 	s.Do(func() { s.Scope = ""; clear(s.Channels) })
 	p.save(s.Config())
-	p.waitState(yard.BotConnected, "/invite")
+	p.waitState(domain.BotConnected, "/invite")
 	s.Do(func() { s.Failing = 1000 })
 	p.save(s.Config())
-	p.waitState(yard.BotFailed, "status 502")
+	p.waitState(domain.BotFailed, "status 502")
 	s.HTTP.Close()
 	p.save(s.Config())
-	p.waitState(yard.BotFailed, "No answer from 127.0.0.1")
+	p.waitState(domain.BotFailed, "No answer from 127.0.0.1")
 	if strings.Contains(p.logs.String(), "canary") {
 		t.Errorf("the log holds a secret:\n%s", p.logs)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Who is on the homeserver, and the bot's password there.
@@ -79,9 +79,9 @@ func NewHomeserver(t testing.TB) *Homeserver {
 }
 
 // Config is a bot's configuration that is right here.
-func (h *Homeserver) Config() yard.BotConfig {
-	return yard.BotConfig{
-		Transport: yard.BotMatrix, Homeserver: &h.HTTP.URL, Username: pointer("yard"), Password: pointer(yard.Secret(Password)),
+func (h *Homeserver) Config() domain.BotConfig {
+	return domain.BotConfig{
+		Transport: domain.BotMatrix, Homeserver: &h.HTTP.URL, Username: pointer("yard"), Password: pointer(domain.Secret(Password)),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // What the bot and Slack share, and who may command the bot.
@@ -51,9 +51,9 @@ func NewWorkspace(t testing.TB) *Workspace {
 }
 
 // Config is a bot's configuration that is right here.
-func (s *Workspace) Config() yard.BotConfig {
-	return yard.BotConfig{
-		Transport: yard.BotTeam, TeamBotToken: pointer(yard.Secret(BotToken)), TeamSigningSecret: pointer(yard.Secret(SigningSecret)),
+func (s *Workspace) Config() domain.BotConfig {
+	return domain.BotConfig{
+		Transport: domain.BotTeam, TeamBotToken: pointer(domain.Secret(BotToken)), TeamSigningSecret: pointer(domain.Secret(SigningSecret)),
 	}
 }
 

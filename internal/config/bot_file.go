@@ -9,8 +9,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
-	"switchyard/internal/yard"
 )
 
 // BotFile is the chat bot's configuration file. People may edit it by hand; nothing of it is kept in memory.
@@ -30,32 +30,32 @@ const botHeader = "# The chat bot's configuration. Edits by hand are read at the
 
 // Load reads the file. Without a file the transport is matrix and all else unset. The error for a file that cannot be
 // read or parsed names it and says why, without any secret.
-func (f BotFile) Load() (yard.BotConfig, error) {
+func (f BotFile) Load() (domain.BotConfig, error) {
 	data, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return yard.BotConfig{Transport: yard.BotMatrix}, nil
+		return domain.BotConfig{Transport: domain.BotMatrix}, nil
 	}
 	if err != nil {
-		return yard.BotConfig{}, err
+		return domain.BotConfig{}, err
 	}
 	var content botTOML
 	if err := toml.Unmarshal(data, &content); err != nil {
-		return yard.BotConfig{}, yard.Errorf(yard.Internal, "%s is not a bot configuration in TOML%s", f.Path, place(err))
+		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s is not a bot configuration in TOML%s", f.Path, place(err))
 	}
-	transport := yard.BotMatrix
+	transport := domain.BotMatrix
 	if content.Transport != nil {
-		transport = yard.BotTransport(*content.Transport)
+		transport = domain.BotTransport(*content.Transport)
 	}
-	if err := yard.CheckTransport(transport); err != nil {
-		return yard.BotConfig{}, yard.Errorf(yard.Internal, "%s: %s", f.Path, yard.MessageOf(err))
+	if err := domain.CheckTransport(transport); err != nil {
+		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s: %s", f.Path, domain.MessageOf(err))
 	}
-	return yard.BotConfig{
+	return domain.BotConfig{
 		Transport:         transport,
 		Homeserver:        content.Homeserver,
 		Username:          content.Username,
-		Password:          (*yard.Secret)(content.Password),
-		TeamBotToken:      (*yard.Secret)(content.TeamBotToken),
-		TeamSigningSecret: (*yard.Secret)(content.TeamSigningSecret),
+		Password:          (*domain.Secret)(content.Password),
+		TeamBotToken:      (*domain.Secret)(content.TeamBotToken),
+		TeamSigningSecret: (*domain.Secret)(content.TeamSigningSecret),
 	}, nil
 }
 
@@ -70,7 +70,7 @@ func place(err error) string {
 }
 
 // Save replaces the file's content; see files.WriteAtomic.
-func (f BotFile) Save(c yard.BotConfig) error {
+func (f BotFile) Save(c domain.BotConfig) error {
 	content := botTOML{
 		Transport:         (*string)(&c.Transport),
 		Homeserver:        c.Homeserver,

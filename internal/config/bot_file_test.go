@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"switchyard/internal/config"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func ptr[T any](v T) *T { return &v }
 
 func TestBotFileWithoutAFile(t *testing.T) {
 	got, err := config.BotFile{Path: filepath.Join(t.TempDir(), "none", "bot.toml")}.Load()
-	if want := (yard.BotConfig{Transport: yard.BotMatrix}); err != nil || got != want {
+	if want := (domain.BotConfig{Transport: domain.BotMatrix}); err != nil || got != want {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -27,11 +27,11 @@ func TestBotFileKeepsEveryValue(t *testing.T) {
 		everything += string(r)
 	}
 	everything += "\r\n'''\"\"\"\\ \u2028 \U0001F682"
-	for _, want := range []yard.BotConfig{
-		{Transport: yard.BotTeam},
-		{Transport: yard.BotMatrix, Homeserver: ptr(""), Username: ptr(""), Password: ptr(yard.Secret("")), TeamBotToken: ptr(yard.Secret("")), TeamSigningSecret: ptr(yard.Secret(""))},
-		{Transport: yard.BotMatrix, Homeserver: ptr(everything), Password: ptr(yard.Secret(everything))},
-		{Transport: yard.BotTeam, Username: ptr("a"), TeamBotToken: ptr(yard.Secret("xoxb-1")), TeamSigningSecret: ptr(yard.Secret("s"))},
+	for _, want := range []domain.BotConfig{
+		{Transport: domain.BotTeam},
+		{Transport: domain.BotMatrix, Homeserver: ptr(""), Username: ptr(""), Password: ptr(domain.Secret("")), TeamBotToken: ptr(domain.Secret("")), TeamSigningSecret: ptr(domain.Secret(""))},
+		{Transport: domain.BotMatrix, Homeserver: ptr(everything), Password: ptr(domain.Secret(everything))},
+		{Transport: domain.BotTeam, Username: ptr("a"), TeamBotToken: ptr(domain.Secret("xoxb-1")), TeamSigningSecret: ptr(domain.Secret("s"))},
 	} {
 		file := config.BotFile{Path: filepath.Join(t.TempDir(), "a", "bot.toml")}
 		if err := file.Save(want); err != nil {
@@ -63,12 +63,12 @@ func TestBotFileEditedByHand(t *testing.T) {
 		}
 		got, err := file.Load()
 		if c.message != "" {
-			if message := yard.MessageOf(err); !strings.Contains(message, c.message) || !strings.Contains(message, file.Path) || strings.Contains(message, "hunter2") || strings.Contains(message, "12345") {
+			if message := domain.MessageOf(err); !strings.Contains(message, c.message) || !strings.Contains(message, file.Path) || strings.Contains(message, "hunter2") || strings.Contains(message, "12345") {
 				t.Errorf("%q: Load says %q, want the file, %q and no secret", c.content, message, c.message)
 			}
 			continue
 		}
-		var want yard.BotConfig
+		var want domain.BotConfig
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func FuzzBotFile(f *testing.F) {
 		}
 		c, err := file.Load()
 		if err != nil {
-			if message := yard.MessageOf(err); !strings.HasPrefix(message, file.Path) || strings.Contains(message, "\n") {
+			if message := domain.MessageOf(err); !strings.HasPrefix(message, file.Path) || strings.Contains(message, "\n") {
 				t.Errorf("%q", message)
 			}
 			return

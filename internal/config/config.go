@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Config is the gateway's configuration. Every value has been checked; paths are absolute, durations positive.
@@ -33,14 +33,14 @@ type Config struct {
 	AgentTimeout    time.Duration
 	JoinTokenTTL    time.Duration
 
-	AdminToken yard.Secret // "" for none
+	AdminToken domain.Secret // "" for none
 	AllowHosts []string
 
 	SignIn SignIn
 	Bot    Bot
 
 	// Projects are registered at a start with an empty registry; the first is then the active one.
-	Projects []yard.Project
+	Projects []domain.Project
 
 	adminTokenFile string
 }
@@ -199,7 +199,7 @@ func Expand(path string, getenv func(string) string) (string, bool) {
 }
 
 // readAdminToken returns the token of SWITCHYARD_ADMIN_TOKEN, else of the file at path, "" where neither is given.
-func readAdminToken(file given, path string, getenv func(string) string) (yard.Secret, error) {
+func readAdminToken(file given, path string, getenv func(string) string) (domain.Secret, error) {
 	if value := getenv("SWITCHYARD_ADMIN_TOKEN"); value != "" {
 		token, err := checkAdminToken(value)
 		if err != nil {
@@ -221,8 +221,8 @@ func readAdminToken(file given, path string, getenv func(string) string) (yard.S
 	return token, nil
 }
 
-func checkAdminToken(text string) (yard.Secret, error) {
-	token := yard.Secret(strings.TrimSpace(text))
+func checkAdminToken(text string) (domain.Secret, error) {
+	token := domain.Secret(strings.TrimSpace(text))
 	switch {
 	case token == "":
 		return "", errors.New("holds no token")

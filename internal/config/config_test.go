@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/internal/config"
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // load loads the configuration with file as switchyard.toml, variables as "NAME=value".
@@ -137,7 +137,7 @@ func TestWaysToWriteTheFile(t *testing.T) {
 		"after a comment": "# é\n[gateway] # x\nlisten = \"local\\u0068ost:1\" # y\n[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'b'\nurl = 'http://b/x/'",
 	} {
 		got, err := load(t, file, nil, nil)
-		want := []yard.Project{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b/x/"}}
+		want := []domain.Project{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b/x/"}}
 		if err != nil || got.Listen != "localhost:1" || !slices.Equal(got.Projects, want) {
 			t.Errorf("%s: Load = %+v, %v", name, got, err)
 		}
@@ -349,7 +349,7 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("listen %q, paths: %+v", c.Listen, c)
 		}
 		for _, p := range c.Projects {
-			if again, err := yard.NewProject(p.Name, p.URL); err != nil || again != p {
+			if again, err := domain.NewProject(p.Name, p.URL); err != nil || again != p {
 				t.Errorf("project %+v: %v", p, err)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // document is what a configuration file says.
 type document struct {
 	settings map[string]given // by key
-	projects []yard.Project
+	projects []domain.Project
 }
 
 // reader walks the syntax tree of a file, which knows the line of every key.
@@ -205,12 +205,12 @@ func (r *reader) checkProjects() error {
 		if entry.url.values == nil {
 			return entry.url.fail(errors.New("url is missing"))
 		}
-		project, err := yard.NewProject(entry.name.values[0], entry.url.values[0])
-		if reason, ofURL := strings.CutPrefix(yard.MessageOf(err), "url: "); err != nil && ofURL {
+		project, err := domain.NewProject(entry.name.values[0], entry.url.values[0])
+		if reason, ofURL := strings.CutPrefix(domain.MessageOf(err), "url: "); err != nil && ofURL {
 			return entry.url.fail(errors.New(reason))
 		}
 		if err != nil {
-			return entry.name.fail(errors.New(strings.TrimPrefix(yard.MessageOf(err), "name: ")))
+			return entry.name.fail(errors.New(strings.TrimPrefix(domain.MessageOf(err), "name: ")))
 		}
 		if seen[project.Name] {
 			return entry.name.fail(fmt.Errorf("project %q stands twice", project.Name))

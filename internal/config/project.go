@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Project is the configuration of a project server. It has no file.
@@ -16,7 +16,7 @@ type Project struct {
 	Work       string // absolute path of the work directory
 	Listen     string // HOST:PORT
 	AllowHosts []string
-	Token      yard.Secret // what callers must have, "" for none
+	Token      domain.Secret // what callers must have, "" for none
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
@@ -32,12 +32,12 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 }
 
 // ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
-func ProjectToken(getenv func(string) string) (yard.Secret, error) {
+func ProjectToken(getenv func(string) string) (domain.Secret, error) {
 	return token(given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
 }
 
-func token(g given) (yard.Secret, error) {
-	secret := yard.Secret(g.values[0])
+func token(g given) (domain.Secret, error) {
+	secret := domain.Secret(g.values[0])
 	if !secret.FitsHeader() {
 		return "", g.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
 	}
@@ -49,7 +49,7 @@ func token(g given) (yard.Secret, error) {
 func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
 	text := func(flag string) string { return flags.Lookup(flag).Value.String() }
 	c := &Project{Name: strings.TrimSpace(text("name"))}
-	if err := yard.CheckProjectName(c.Name); err != nil {
+	if err := domain.CheckProjectName(c.Name); err != nil {
 		return nil, FlagError{fmt.Errorf("--%w", err)} // the error begins with "name: "
 	}
 	if err := isPath(&c.Work)([]string{text("work")}); err != nil {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Notification is something that happened on a board: a WorkItem, a StoryBlocked or a MergeFailure.
@@ -37,35 +37,35 @@ type MergeFailure struct {
 
 // transition and trouble are the two forms of an event; their fields are in the order in which they are written.
 type transition struct {
-	Type        yard.EventType `json:"type"`
-	StoryID     string         `json:"story_id"`
-	StoryName   string         `json:"story_name"`
-	FromStage   string         `json:"from_stage"`
-	ToStage     string         `json:"to_stage"`
-	TimestampMS int64          `json:"timestamp_ms"`
+	Type        domain.EventType `json:"type"`
+	StoryID     string           `json:"story_id"`
+	StoryName   string           `json:"story_name"`
+	FromStage   string           `json:"from_stage"`
+	ToStage     string           `json:"to_stage"`
+	TimestampMS int64            `json:"timestamp_ms"`
 }
 
 type trouble struct {
-	Type        yard.EventType `json:"type"`
-	StoryID     string         `json:"story_id"`
-	StoryName   string         `json:"story_name"`
-	Reason      string         `json:"reason"`
-	TimestampMS int64          `json:"timestamp_ms"`
+	Type        domain.EventType `json:"type"`
+	StoryID     string           `json:"story_id"`
+	StoryName   string           `json:"story_name"`
+	Reason      string           `json:"reason"`
+	TimestampMS int64            `json:"timestamp_ms"`
 }
 
 func (n WorkItem) event(stamp int64) any {
 	if n.FromStage == "" {
 		return nil // only moves between stages are events
 	}
-	return transition{yard.StageTransition, n.ItemID, n.Name, n.FromStage, n.Stage, stamp}
+	return transition{domain.StageTransition, n.ItemID, n.Name, n.FromStage, n.Stage, stamp}
 }
 
 func (n StoryBlocked) event(stamp int64) any {
-	return trouble{yard.StoryBlocked, n.StoryID, n.Name, n.Reason, stamp}
+	return trouble{domain.StoryBlocked, n.StoryID, n.Name, n.Reason, stamp}
 }
 
 func (n MergeFailure) event(stamp int64) any {
-	return trouble{yard.MergeFailure, n.StoryID, n.Name, n.Reason, stamp}
+	return trouble{domain.MergeFailure, n.StoryID, n.Name, n.Reason, stamp}
 }
 
 // encoder turns events into JSON in a buffer of its own.

@@ -13,22 +13,22 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/poll"
-	"switchyard/internal/yard"
 )
 
 // memory is a gateway that stores in memory.
 type memory struct {
 	mu       sync.Mutex
-	registry *yard.Registry
+	registry *domain.Registry
 	changed  chan struct{}
-	cursors  []yard.FeedCursor
-	reads    []yard.FeedRead
-	fail     error                    // of RecordFeed and FeedCursors
-	before   func(read yard.FeedRead) // called by RecordFeed before it stores
+	cursors  []domain.FeedCursor
+	reads    []domain.FeedRead
+	fail     error                      // of RecordFeed and FeedCursors
+	before   func(read domain.FeedRead) // called by RecordFeed before it stores
 }
 
-func (m *memory) Registry() *yard.Registry {
+func (m *memory) Registry() *domain.Registry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.registry
@@ -41,10 +41,10 @@ func (m *memory) RegistryChanged() <-chan struct{} {
 }
 
 // register makes projects the whole registry.
-func (m *memory) register(projects ...yard.Project) {
+func (m *memory) register(projects ...domain.Project) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.registry = &yard.Registry{Projects: projects}
+	m.registry = &domain.Registry{Projects: projects}
 	if m.changed != nil {
 		close(m.changed)
 	}
@@ -57,13 +57,13 @@ func (m *memory) setFailure(err error) {
 	m.fail = err
 }
 
-func (m *memory) FeedCursors(_ context.Context, project string) ([]yard.FeedCursor, error) {
+func (m *memory) FeedCursors(_ context.Context, project string) ([]domain.FeedCursor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.cursors), func(c yard.FeedCursor) bool { return c.Project != project }), m.fail
+	return slices.DeleteFunc(slices.Clone(m.cursors), func(c domain.FeedCursor) bool { return c.Project != project }), m.fail
 }
 
-func (m *memory) RecordFeed(_ context.Context, read yard.FeedRead) error {
+func (m *memory) RecordFeed(_ context.Context, read domain.FeedRead) error {
 	if m.before != nil {
 		m.before(read)
 	}
@@ -73,7 +73,7 @@ func (m *memory) RecordFeed(_ context.Context, read yard.FeedRead) error {
 		return m.fail
 	}
 	m.reads = append(m.reads, read)
-	m.cursors = slices.DeleteFunc(m.cursors, func(c yard.FeedCursor) bool { return c.Project == read.Cursor.Project && c.URL == read.Cursor.URL })
+	m.cursors = slices.DeleteFunc(m.cursors, func(c domain.FeedCursor) bool { return c.Project == read.Cursor.Project && c.URL == read.Cursor.URL })
 	m.cursors = append(m.cursors, read.Cursor)
 	return nil
 }
@@ -94,7 +94,7 @@ func (m *memory) stream(project string) string {
 			}
 			seen[string(r.JSON)] = true
 			text := fmt.Sprint(r.TimestampMS)
-			if r.Type == yard.FeedGap {
+			if r.Type == domain.FeedGap {
 				text = fmt.Sprintf("%d:%s", r.Details().Missed, text)
 			}
 			texts = append(texts, text)
@@ -115,18 +115,18 @@ type server struct {
 	mu       sync.Mutex
 	instance string
 	sequence int64
-	records  []yard.Record
+	records  []domain.Record
 	size     int // of the buffer
 	news     chan struct{}
 
-	plain       bool                      // knows neither wait nor the headers
-	impatient   bool                      // has the headers, but answers at once whatever wait says
-	deaf        bool                      // ignores since
-	down        error                     // answers nothing else
-	hanging     bool                      // answers nothing at all
-	answer      func(a *yard.FeedAnswer)  // changes each answer
-	asked       []ask                     // every request
-	beforeReply func(ctx context.Context) // called before an answer goes out
+	plain       bool                       // knows neither wait nor the headers
+	impatient   bool                       // has the headers, but answers at once whatever wait says
+	deaf        bool                       // ignores since
+	down        error                      // answers nothing else
+	hanging     bool                       // answers nothing at all
+	answer      func(a *domain.FeedAnswer) // changes each answer
+	asked       []ask                      // every request
+	beforeReply func(ctx context.Context)  // called before an answer goes out
 }
 
 type ask struct {
@@ -142,8 +142,8 @@ func newServer(instance string, stamps ...int64) *server {
 }
 
 // stamped returns a record with that stamp.
-func stamped(stamp int64) yard.Record {
-	r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"s","timestamp_ms":%d}`, stamp)))
+func stamped(stamp int64) domain.Record {
+	r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"s","timestamp_ms":%d}`, stamp)))
 	if err != nil {
 		panic(err)
 	}
@@ -182,7 +182,7 @@ func (s *server) requests() []ask {
 	return slices.Clone(s.asked)
 }
 
-func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (domain.FeedAnswer, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, ask{since, wait, time.Now()})
 	instance := s.instance
@@ -191,7 +191,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yar
 	for {
 		s.mu.Lock()
 		hanging, news := s.hanging, s.news
-		found := yard.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
+		found := domain.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
 		for _, r := range s.records {
 			if r.TimestampMS > since || s.deaf {
 				found.Records = append(found.Records, r)
@@ -212,10 +212,10 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yar
 		s.mu.Unlock()
 		if hanging {
 			<-ctx.Done()
-			return yard.FeedAnswer{}, ctx.Err()
+			return domain.FeedAnswer{}, ctx.Err()
 		}
 		if down != nil {
-			return yard.FeedAnswer{}, down
+			return domain.FeedAnswer{}, down
 		}
 		if !hold {
 			if before != nil {
@@ -228,7 +228,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (yar
 		case <-deadline:
 			wait = 0
 		case <-ctx.Done():
-			return yard.FeedAnswer{}, ctx.Err()
+			return domain.FeedAnswer{}, ctx.Err()
 		}
 	}
 }
@@ -241,10 +241,10 @@ func (n *network) add(url string, s *server) {
 	n.servers.Store(url, s)
 }
 
-func (n *network) Feed(ctx context.Context, p yard.Project, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+func (n *network) Feed(ctx context.Context, p domain.Project, since int64, wait time.Duration) (domain.FeedAnswer, error) {
 	s, ok := n.servers.Load(p.URL)
 	if !ok {
-		return yard.FeedAnswer{}, errors.New("connection refused")
+		return domain.FeedAnswer{}, errors.New("connection refused")
 	}
 	return s.(*server).feed(ctx, since, wait)
 }
@@ -304,7 +304,7 @@ func following(t *testing.T, a *server, test func(y *yardOf)) {
 	})
 }
 
-var alpha = yard.Project{Name: "alpha", URL: "http://a"}
+var alpha = domain.Project{Name: "alpha", URL: "http://a"}
 
 // pass lets time go by.
 func (y *yardOf) pass(d time.Duration) {

@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // mortalStore is a real store whose process can die in the middle of an append.
@@ -27,7 +27,7 @@ type mortalStore struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortalStore) AppendEvents(ctx context.Context, reads []yard.FeedRead) ([]yard.Event, int64, error) {
+func (m *mortalStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) ([]domain.Event, int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
@@ -112,7 +112,7 @@ func (w *world) push(s *server, n int) {
 				w.stamp++
 			}
 			s.sequence++
-			r, err := yard.ParseRecord(fmt.Appendf(nil, `{"story_id":%q,"missed":%d,"timestamp_ms":%d}`, s.instance, s.sequence, w.stamp))
+			r, err := domain.ParseRecord(fmt.Appendf(nil, `{"story_id":%q,"missed":%d,"timestamp_ms":%d}`, s.instance, s.sequence, w.stamp))
 			if err != nil {
 				panic(err)
 			}
@@ -141,7 +141,7 @@ func (w *world) step(project string) {
 		s.change(func() { s.down = nil })
 	case 8: // the answer is lost on its way
 		s.change(func() {
-			s.answer = func(*yard.FeedAnswer) { s.answer = nil; s.down = errors.New("connection reset") }
+			s.answer = func(*domain.FeedAnswer) { s.answer = nil; s.down = errors.New("connection reset") }
 		})
 	case 9:
 		w.db.dieNext("before")
@@ -213,9 +213,9 @@ func TestNothingIsLostOrDoubledWhateverDies(t *testing.T) {
 
 // check reads the whole stream.
 func (w *world) check() {
-	var events []yard.Event
+	var events []domain.Event
 	for after := int64(0); ; after = events[len(events)-1].ID {
-		page, err := w.svc.Events(context.Background(), yard.EventQuery{After: after, Limit: 1000})
+		page, err := w.svc.Events(context.Background(), domain.EventQuery{After: after, Limit: 1000})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func (w *world) check() {
 	}
 	stored := map[string]map[string]int64{} // by project and instance: the last sequence
 	content := map[string]bool{}
-	gap := map[string]yard.Event{} // by project: the mark that waits for its record
+	gap := map[string]domain.Event{} // by project: the mark that waits for its record
 	for i, e := range events {
 		if e.ID != int64(i)+1 {
 			w.t.Errorf("id %d follows %d", e.ID, i)
@@ -236,7 +236,7 @@ func (w *world) check() {
 		} else {
 			content[key] = true
 		}
-		if e.Type == yard.FeedGap {
+		if e.Type == domain.FeedGap {
 			gap[e.Project] = e
 			continue
 		}

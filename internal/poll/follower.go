@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 const (
@@ -34,14 +34,14 @@ var errChanged = errors.New("the project has changed")
 type follower struct {
 	Options
 	turns    turns
-	project  yard.Project
+	project  domain.Project
 	position *position // nil until it was loaded, or when the store may know better
 	failing  bool
 	retry    supervise.Backoff
 	refused  map[uint64]bool // hashes of the refused records that were logged
 }
 
-func newFollower(o Options, t turns, project yard.Project) *follower {
+func newFollower(o Options, t turns, project domain.Project) *follower {
 	return &follower{
 		Options: o, turns: t, project: project,
 		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
@@ -118,7 +118,7 @@ func (f *follower) follow(ctx context.Context) error {
 
 // read asks for what follows the position and stores it. It returns false when the server has another buffer now, which the
 // next read takes from its beginning.
-func (f *follower) read(ctx context.Context, wait time.Duration) (answer yard.FeedAnswer, continued bool, err error) {
+func (f *follower) read(ctx context.Context, wait time.Duration) (answer domain.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
 		turn, err := f.turns.take(ctx)
@@ -146,7 +146,7 @@ func (f *follower) read(ctx context.Context, wait time.Duration) (answer yard.Fe
 }
 
 // record stores what the answer brings and moves the position.
-func (f *follower) record(ctx context.Context, answer yard.FeedAnswer) error {
+func (f *follower) record(ctx context.Context, answer domain.FeedAnswer) error {
 	position := f.position
 	f.logRefused(ctx, answer)
 	if position.repeats(answer) {
@@ -176,7 +176,7 @@ func (f *follower) succeeded(ctx context.Context) {
 }
 
 // logRefused logs each record that cannot be kept once, however often the server sends it.
-func (f *follower) logRefused(ctx context.Context, answer yard.FeedAnswer) {
+func (f *follower) logRefused(ctx context.Context, answer domain.FeedAnswer) {
 	for _, refused := range answer.Refused {
 		key := maphash.Bytes(seed, refused.JSON)
 		if f.refused[key] || len(f.refused) == maxRefused {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestGapsAreMarkedByTheRules(t *testing.T) {
@@ -64,10 +64,10 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 		a := newServer("i", 10)
 		following(t, a, func(y *yardOf) {
 			a.change(func() {
-				a.answer = func(a *yard.FeedAnswer) {
+				a.answer = func(a *domain.FeedAnswer) {
 					if len(a.Records) > 0 {
 						a.Received += 2
-						a.Refused = []yard.RefusedRecord{{JSON: []byte(`1`), Why: yard.ErrNoObject}, {JSON: []byte(`{}`), Why: yard.ErrNoStamp}}
+						a.Refused = []domain.RefusedRecord{{JSON: []byte(`1`), Why: domain.ErrNoObject}, {JSON: []byte(`{}`), Why: domain.ErrNoStamp}}
 					}
 				}
 				a.sequence += 2
@@ -113,7 +113,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 		following(t, a, func(y *yardOf) {
 			for i, sequence := range []int64{-1, 0, 1, 0} {
 				y.pass(time.Second)
-				a.change(func() { a.answer = func(a *yard.FeedAnswer) { a.Sequence = sequence } })
+				a.change(func() { a.answer = func(a *domain.FeedAnswer) { a.Sequence = sequence } })
 				a.push(int64(20 + i))
 			}
 			y.want("10 20 21 22 23")
@@ -176,7 +176,7 @@ func TestHugeAnswerIsStoredInPartsThatCanBeContinued(t *testing.T) {
 			}
 		})
 		broken := errors.New("disk full")
-		y.before = func(yard.FeedRead) {
+		y.before = func(domain.FeedRead) {
 			if y.fail = nil; len(y.reads) == 2 { // after the first read and one part
 				y.fail, y.before = broken, nil
 			}
@@ -197,7 +197,7 @@ func TestHugeAnswerIsStoredInPartsThatCanBeContinued(t *testing.T) {
 			}
 			for _, r := range read.Records {
 				stored[string(r.JSON)]++
-				if r.Type == yard.FeedGap {
+				if r.Type == domain.FeedGap {
 					gaps++
 				}
 			}

@@ -8,27 +8,27 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
-	"switchyard/internal/yard"
 )
 
 // Service is what a Poller needs of the gateway.
 type Service interface {
 	// Registry returns the projects to follow.
-	Registry() *yard.Registry
+	Registry() *domain.Registry
 	// RegistryChanged returns a channel that is closed when Registry is outdated.
 	RegistryChanged() <-chan struct{}
 	// FeedCursors returns the stored reading positions of every URL that the project ever had.
-	FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error)
+	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
 	// RecordFeed stores a read whole or not at all, and returns when it did.
-	RecordFeed(ctx context.Context, read yard.FeedRead) error
+	RecordFeed(ctx context.Context, read domain.FeedRead) error
 }
 
 // Feeds fetches from project servers.
 type Feeds interface {
 	// Feed asks the project for its records after since. With a wait it lets a server that can do so hold the answer for
 	// that long, until there is one.
-	Feed(ctx context.Context, project yard.Project, since int64, wait time.Duration) (yard.FeedAnswer, error)
+	Feed(ctx context.Context, project domain.Project, since int64, wait time.Duration) (domain.FeedAnswer, error)
 }
 
 // Options are what a Poller is built from.
@@ -51,7 +51,7 @@ func New(o Options) *Poller { return &Poller{o, make(turns, maxTurns)} }
 
 // running is a follower at work.
 type running struct {
-	project yard.Project
+	project domain.Project
 	cancel  context.CancelFunc
 	done    chan struct{}
 }
@@ -63,7 +63,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer all.Wait()
 	for {
 		changed := p.o.Service.RegistryChanged()
-		wanted := map[string]yard.Project{}
+		wanted := map[string]domain.Project{}
 		for _, project := range p.o.Service.Registry().Projects {
 			wanted[project.Name] = project
 		}
@@ -92,7 +92,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 // stop ends the followers of projects that are gone or have changed. It returns when none of them can record any more, so
 // that a project has one reader at a time.
-func (p *Poller) stop(followers map[string]running, wanted map[string]yard.Project) {
+func (p *Poller) stop(followers map[string]running, wanted map[string]domain.Project) {
 	var ending []running
 	for name, r := range followers {
 		if wanted[name] != r.project {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestServerWithInstanceIsFollowedByLongPollAndNewsArriveAtOnce(t *testing.T) {
@@ -77,32 +77,35 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 		atMost int // requests a minute
 	}{
 		"answers long-polls at once with nothing": {func(s *server) { s.impatient = true }, 41},
-		"ignores since":                          {func(s *server) { s.deaf = true }, 41},
-		"ignores since, without headers":         {func(s *server) { s.deaf, s.plain = true, true }, 41},
-		"repeats itself with a growing count":    {func(s *server) { s.deaf = true; s.answer = func(a *yard.FeedAnswer) { n++; a.Sequence = n } }, 41},
-		"claims a growing count without records": {func(s *server) { s.impatient = true; s.answer = func(a *yard.FeedAnswer) { n++; a.Sequence = 100 + n } }, 41},
+		"ignores since":                       {func(s *server) { s.deaf = true }, 41},
+		"ignores since, without headers":      {func(s *server) { s.deaf, s.plain = true, true }, 41},
+		"repeats itself with a growing count": {func(s *server) { s.deaf = true; s.answer = func(a *domain.FeedAnswer) { n++; a.Sequence = n } }, 41},
+		"claims a growing count without records": {func(s *server) {
+			s.impatient = true
+			s.answer = func(a *domain.FeedAnswer) { n++; a.Sequence = 100 + n }
+		}, 41},
 		"has a new instance each time": {func(s *server) {
 			s.deaf = true
-			s.answer = func(a *yard.FeedAnswer) { n++; a.Instance = fmt.Sprint(n) }
+			s.answer = func(a *domain.FeedAnswer) { n++; a.Instance = fmt.Sprint(n) }
 		}, 82},
 		"has two instances in turn, one without header": {func(s *server) {
 			s.deaf = true
-			s.answer = func(a *yard.FeedAnswer) { n++; a.Instance = []string{"", "x"}[n%2] }
+			s.answer = func(a *domain.FeedAnswer) { n++; a.Instance = []string{"", "x"}[n%2] }
 		}, 82},
 		"sends refused records only": {func(s *server) {
 			s.impatient = true
-			s.answer = func(a *yard.FeedAnswer) { a.Received, a.Records = 5, nil }
+			s.answer = func(a *domain.FeedAnswer) { a.Received, a.Records = 5, nil }
 		}, 41},
 		"refuses": {func(s *server) { s.down = errors.New("connection refused") }, 15},
 		"fails every other time": {func(s *server) {
-			s.answer = func(*yard.FeedAnswer) {
+			s.answer = func(*domain.FeedAnswer) {
 				if s.down = nil; len(s.asked)%2 == 0 {
 					s.down = errors.New("connection reset")
 				}
 			}
 		}, 30},
 		"always has something newer": {func(s *server) {
-			s.answer = func(a *yard.FeedAnswer) { n++; a.Records, a.Received = []yard.Record{stamped(1000 + n)}, 1 }
+			s.answer = func(a *domain.FeedAnswer) { n++; a.Records, a.Received = []domain.Record{stamped(1000 + n)}, 1 }
 		}, 60 * 667},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +151,7 @@ func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *yardOf) {
-		projects := []yard.Project{alpha}
+		projects := []domain.Project{alpha}
 		for i, trouble := range []func(*server){
 			func(s *server) { s.hanging = true },
 			func(s *server) { s.down = errors.New("connection refused") },
@@ -156,7 +159,7 @@ func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 		} {
 			s := newServer("i", 1)
 			trouble(s)
-			p := yard.Project{Name: fmt.Sprint("trouble", i), URL: fmt.Sprint("http://t", i)}
+			p := domain.Project{Name: fmt.Sprint("trouble", i), URL: fmt.Sprint("http://t", i)}
 			y.add(p.URL, s)
 			projects = append(projects, p)
 		}
@@ -191,7 +194,7 @@ func TestPollerEndsWithItsContext(t *testing.T) {
 func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.T) {
 	following(t, newServer("i", 10), func(y *yardOf) {
 		var now, most atomic.Int64
-		var projects []yard.Project
+		var projects []domain.Project
 		for i := range 200 {
 			s := newServer("i", 10)
 			s.hanging = i%2 == 0
@@ -200,7 +203,7 @@ func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.
 				time.Sleep(10 * time.Millisecond)
 				now.Add(-1)
 			}
-			p := yard.Project{Name: fmt.Sprintf("p%03d", i), URL: fmt.Sprint("http://p", i)}
+			p := domain.Project{Name: fmt.Sprintf("p%03d", i), URL: fmt.Sprint("http://p", i)}
 			y.add(p.URL, s)
 			projects = append(projects, p)
 		}

@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestRegistryChangesTakeEffectAtOnce(t *testing.T) {
 	a, b := newServer("i", 10), newServer("k", 100)
 	following(t, a, func(y *yardOf) {
 		y.add("http://b", b)
-		beta := yard.Project{Name: "beta", URL: "http://b"}
+		beta := domain.Project{Name: "beta", URL: "http://b"}
 		y.register(alpha, beta)
 		synctest.Wait()
 		if got := y.stream("beta"); got != "100" {
@@ -35,9 +35,9 @@ func TestRegistryChangesTakeEffectAtOnce(t *testing.T) {
 		if got := y.stream("beta"); got != "100 110" || b.requests()[len(b.requests())-2].since != 100 {
 			t.Errorf("added again: %q", got)
 		}
-		y.register(yard.Project{Name: "alpha", URL: "http://b"}) // beta removed, alpha elsewhere
+		y.register(domain.Project{Name: "alpha", URL: "http://b"}) // beta removed, alpha elsewhere
 		y.want("10 100 110")
-		token := yard.Project{Name: "alpha", URL: "http://b", Token: "t"}
+		token := domain.Project{Name: "alpha", URL: "http://b", Token: "t"}
 		n := len(b.requests())
 		y.register(token)
 		synctest.Wait()
@@ -51,7 +51,7 @@ func TestSameInstanceUnderAnotherURLContinues(t *testing.T) {
 	a := newServer("i", 10, 20)
 	following(t, a, func(y *yardOf) {
 		y.add("http://elsewhere", a)
-		y.register(yard.Project{Name: "alpha", URL: "http://elsewhere"})
+		y.register(domain.Project{Name: "alpha", URL: "http://elsewhere"})
 		y.want("10 20") // no gap, nothing stored twice
 		y.register()
 		synctest.Wait()
@@ -59,7 +59,7 @@ func TestSameInstanceUnderAnotherURLContinues(t *testing.T) {
 		a.push(30, 40, 50)
 		y.register(alpha) // was read up to 20 here, too
 		y.want("10 20 1:40 40 50")
-		y.register(yard.Project{Name: "alpha", URL: "http://elsewhere"})
+		y.register(domain.Project{Name: "alpha", URL: "http://elsewhere"})
 		a.push(60)
 		y.want("10 20 1:40 40 50 60")
 	})
@@ -70,7 +70,7 @@ func TestOtherServerUnderTheSameNameCountsAsNewInstance(t *testing.T) {
 	b.size, b.sequence = 2, 3
 	following(t, a, func(y *yardOf) {
 		y.add("http://b", b)
-		y.register(yard.Project{Name: "alpha", URL: "http://b"})
+		y.register(domain.Project{Name: "alpha", URL: "http://b"})
 		y.want("10 1:5 5 6")
 		y.register(alpha)
 		a.push(20)
@@ -99,7 +99,7 @@ func TestProjectHasOneReaderAtATime(t *testing.T) {
 		b := newServer("k", 15)
 		y.add("http://b", b)
 		release := make(chan struct{})
-		y.before = func(read yard.FeedRead) {
+		y.before = func(read domain.FeedRead) {
 			if read.Cursor.URL == "http://a" {
 				<-release // the store is slow
 			}
@@ -107,7 +107,7 @@ func TestProjectHasOneReaderAtATime(t *testing.T) {
 		y.pass(soon)
 		a.push(20)
 		synctest.Wait()
-		y.register(yard.Project{Name: "alpha", URL: "http://b"})
+		y.register(domain.Project{Name: "alpha", URL: "http://b"})
 		synctest.Wait()
 		if n := len(b.requests()); n != 0 {
 			t.Errorf("%d requests to the new server while the old one's answer is being stored", n)

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // ServeHTTP makes the server one that answers over sockets.
@@ -96,7 +96,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for len(stamps) < n {
-		events, err := g.WaitEvents(ctx, yard.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
+		events, err := g.WaitEvents(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
 		if err != nil || len(events) == 0 {
 			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.text.String())
 		}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 var (
@@ -152,22 +152,22 @@ func (y *yardSample) history() {
 		y.Fatal(err)
 	}
 	defer db.Close()
-	var reads []yard.FeedRead
+	var reads []domain.FeedRead
 	for _, p := range y.projects {
 		for _, s := range p.stories {
 			for i, at := range s.moves {
-				record, err := yard.ParseRecord(encode(y, map[string]any{
-					"type": yard.StageTransition, "story_id": s.id(), "story_name": s.name,
+				record, err := domain.ParseRecord(encode(y, map[string]any{
+					"type": domain.StageTransition, "story_id": s.id(), "story_name": s.name,
 					"from_stage": stageNames[i], "to_stage": stageNames[i+1], "timestamp_ms": at.UnixMilli(),
 				}))
 				if err != nil {
 					y.Fatal(err)
 				}
-				reads = append(reads, yard.FeedRead{Cursor: yard.FeedCursor{Project: p.name}, Records: []yard.Record{record}, ReceivedAtMS: at.UnixMilli()})
+				reads = append(reads, domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAtMS: at.UnixMilli()})
 			}
 		}
 	}
-	slices.SortFunc(reads, func(a, b yard.FeedRead) int { return cmp.Compare(a.ReceivedAtMS, b.ReceivedAtMS) })
+	slices.SortFunc(reads, func(a, b domain.FeedRead) int { return cmp.Compare(a.ReceivedAtMS, b.ReceivedAtMS) })
 	if _, _, err := db.AppendEvents(context.Background(), reads); err != nil {
 		y.Fatal(err)
 	}

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 type agentStore interface {
-	AddToken(ctx context.Context, t yard.JoinToken) error
-	Token(ctx context.Context, hash string) (yard.JoinToken, error)
-	UnusedTokens(ctx context.Context, nowMS int64) ([]yard.JoinToken, error)
+	AddToken(ctx context.Context, t domain.JoinToken) error
+	Token(ctx context.Context, hash string) (domain.JoinToken, error)
+	UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken, error)
 	RevokeToken(ctx context.Context, hash string) error
 	ForgetTokens(ctx context.Context, beforeMS int64) error
-	Redeem(tokenHash string, agent yard.AgentRecord) error
+	Redeem(tokenHash string, agent domain.AgentRecord) error
 
-	AgentRecords(ctx context.Context) ([]yard.AgentRecord, error)
-	SaveBeats(ctx context.Context, beats []yard.AgentBeat) error
+	AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
+	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
 	AssignAgent(ctx context.Context, id, project string) error
 	LabelAgent(ctx context.Context, id, label string) error
 	RemoveAgent(ctx context.Context, id string) error
@@ -40,46 +40,46 @@ const (
 )
 
 // errNoAgent is the answer for an id without identity.
-func errNoAgent() error { return yard.Errorf(yard.NotFound, "agent not found") }
+func errNoAgent() error { return domain.Errorf(domain.NotFound, "agent not found") }
 
 // errNotTheAgent refuses a caller who is not, or not any more, the agent that it claims to be.
 func errNotTheAgent() error {
-	return yard.Errorf(yard.Unauthorized, "no agent has this id and secret")
+	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
 // JoinAgent redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
 // label the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token,
 // and Unauthorized, in the same words, for a token that is unknown, used, revoked or expired.
-func (s *Service) JoinAgent(ctx context.Context, token yard.Secret, label *string, version string) (yard.Agent, yard.Secret, error) {
+func (s *Service) JoinAgent(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
 	now := time.Now()
-	record := yard.AgentRecord{
-		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: yard.AgentIdle,
+	record := domain.AgentRecord{
+		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: domain.AgentIdle,
 		JoinedAtMS: now.UnixMilli(), StateSinceMS: now.UnixMilli(), LastSeenMS: now.UnixMilli(),
 	}
 	record.Label = record.ID
 	if label != nil {
 		record.Label = *label
 	}
-	if err := yard.CheckAgentLabel(record.Label); err != nil {
-		return yard.Agent{}, "", err
+	if err := domain.CheckAgentLabel(record.Label); err != nil {
+		return domain.Agent{}, "", err
 	}
-	if err := yard.CheckAgentVersion(version); err != nil {
-		return yard.Agent{}, "", err
+	if err := domain.CheckAgentVersion(version); err != nil {
+		return domain.Agent{}, "", err
 	}
 	if err := s.store.Redeem(hashSecret(token.Reveal()), record); err != nil {
-		if yard.CodeOf(err) == yard.NotFound {
-			err = yard.WrapError(yard.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
+		if domain.CodeOf(err) == domain.NotFound {
+			err = domain.WrapError(domain.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
 		}
-		return yard.Agent{}, "", err
+		return domain.Agent{}, "", err
 	}
 	m := s.fleet.add(record, now)
 	s.log.InfoContext(ctx, "agent joined", "agent", record.ID, "label", record.Label)
-	return s.fleet.view(m, s.Registry()), yard.Secret(secret), nil
+	return s.fleet.view(m, s.Registry()), domain.Secret(secret), nil
 }
 
 // CheckAgentSecret returns Unauthorized unless secret is that of the agent.
-func (s *Service) CheckAgentSecret(id string, secret yard.Secret) error {
+func (s *Service) CheckAgentSecret(id string, secret domain.Secret) error {
 	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.fleet.secretHash(id))) == 1 {
 		return nil
 	}
@@ -88,17 +88,17 @@ func (s *Service) CheckAgentSecret(id string, secret yard.Secret) error {
 
 // A Heartbeat is what an agent says of itself, and what it waits for.
 type Heartbeat struct {
-	State    *yard.AgentState // nil: the last one stays, but stopped becomes idle
-	Detail   *string          // nil: the last one stays; of a long one the last 4096 bytes are kept
-	Assigned string           // the project that the agent knows as its own, "" for none
-	Wait     time.Duration    // how long the answer may be held, 0 for not at all
+	State    *domain.AgentState // nil: the last one stays, but stopped becomes idle
+	Detail   *string            // nil: the last one stays; of a long one the last 4096 bytes are kept
+	Assigned string             // the project that the agent knows as its own, "" for none
+	Wait     time.Duration      // how long the answer may be held, 0 for not at all
 }
 
 // Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
 // another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
 // a third of the agent timeout, or when ctx ends, at the latest. It returns Unauthorized when the agent is removed.
 // The caller has checked the agent's secret.
-func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.Agent, error) {
+func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.fleet.timeout/3)))
 	defer hold.Stop()
 	if b.Detail != nil && len(*b.Detail) > maxDetail {
@@ -112,7 +112,7 @@ func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (yard.A
 		registryChanged := s.RegistryChanged()
 		agent, changed, ok := s.fleet.look(m, s.Registry())
 		if !ok {
-			return yard.Agent{}, errNotTheAgent()
+			return domain.Agent{}, errNotTheAgent()
 		}
 		now := placeOf(agent)
 		if known.url == "" && now.project == known.project {
@@ -143,13 +143,13 @@ func onTick(hold time.Duration) time.Duration {
 }
 
 // Agent returns the agent of that id, false when there is none.
-func (s *Service) Agent(id string) (yard.KnownAgent, bool) { return s.fleet.known(id, s.Registry()) }
+func (s *Service) Agent(id string) (domain.KnownAgent, bool) { return s.fleet.known(id, s.Registry()) }
 
 // Agents returns the agents that are alive, ordered by label, then id.
-func (s *Service) Agents() []yard.Agent {
-	var alive []yard.Agent
+func (s *Service) Agents() []domain.Agent {
+	var alive []domain.Agent
 	for _, a := range s.AllAgents() {
-		if a.Presence == yard.AgentAlive {
+		if a.Presence == domain.AgentAlive {
 			alive = append(alive, a.Agent)
 		}
 	}
@@ -157,11 +157,11 @@ func (s *Service) Agents() []yard.Agent {
 }
 
 // AllAgents returns every agent that has an identity, ordered by label, then id.
-func (s *Service) AllAgents() []yard.KnownAgent { return s.fleet.list(s.Registry()) }
+func (s *Service) AllAgents() []domain.KnownAgent { return s.fleet.list(s.Registry()) }
 
 // AssignAgent sends an agent, alive or not, to a project, nil for none. It returns Invalid when the project does
 // not exist and NotFound when the agent does not.
-func (s *Service) AssignAgent(ctx context.Context, id string, project *string) (yard.Agent, error) {
+func (s *Service) AssignAgent(ctx context.Context, id string, project *string) (domain.Agent, error) {
 	s.registry.mu.RLock() // the project stays until the assignment is stored
 	defer s.registry.mu.RUnlock()
 	s.fleet.change.Lock()
@@ -170,33 +170,33 @@ func (s *Service) AssignAgent(ctx context.Context, id string, project *string) (
 	if project != nil {
 		name = *project
 		if _, ok := s.Registry().Find(name); !ok {
-			return yard.Agent{}, yard.Errorf(yard.Invalid, "project '%s' does not exist", name)
+			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
 		}
 	}
 	m := s.fleet.find(id)
 	if m == nil {
-		return yard.Agent{}, errNoAgent()
+		return domain.Agent{}, errNoAgent()
 	}
 	if err := s.store.AssignAgent(ctx, id, name); err != nil {
-		return yard.Agent{}, err
+		return domain.Agent{}, err
 	}
 	s.fleet.assign(m, name)
 	return s.fleet.view(m, s.Registry()), nil
 }
 
 // LabelAgent changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
-func (s *Service) LabelAgent(ctx context.Context, id, label string) (yard.Agent, error) {
-	if err := yard.CheckAgentLabel(label); err != nil {
-		return yard.Agent{}, err
+func (s *Service) LabelAgent(ctx context.Context, id, label string) (domain.Agent, error) {
+	if err := domain.CheckAgentLabel(label); err != nil {
+		return domain.Agent{}, err
 	}
 	s.fleet.change.Lock()
 	defer s.fleet.change.Unlock()
 	m := s.fleet.find(id)
 	if m == nil {
-		return yard.Agent{}, errNoAgent()
+		return domain.Agent{}, errNoAgent()
 	}
 	if err := s.store.LabelAgent(ctx, id, label); err != nil {
-		return yard.Agent{}, err
+		return domain.Agent{}, err
 	}
 	s.fleet.label(m, label)
 	return s.fleet.view(m, s.Registry()), nil
@@ -257,7 +257,7 @@ func (s *Service) saveBeats(ctx context.Context) error {
 
 func (s *Service) forgetAgents(ctx context.Context) error {
 	for _, id := range s.fleet.silent(identityLife) {
-		if err := s.RemoveAgent(ctx, id); err != nil && yard.CodeOf(err) != yard.NotFound {
+		if err := s.RemoveAgent(ctx, id); err != nil && domain.CodeOf(err) != domain.NotFound {
 			return err
 		}
 	}

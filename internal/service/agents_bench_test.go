@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // callers is how many redeem at once: what they wait for is the disk, which takes them together.
@@ -15,7 +15,7 @@ const callers = 16
 func BenchmarkRedemption(b *testing.B) {
 	y := openYard(b, b.TempDir())
 	defer y.store.Close()
-	tokens := make(chan yard.Secret, b.N)
+	tokens := make(chan domain.Secret, b.N)
 	for range b.N {
 		token, _, err := y.CreateToken(b.Context())
 		if err != nil {
@@ -46,7 +46,7 @@ func BenchmarkWriteBehind(b *testing.B) {
 	for i := range ids {
 		ids[i] = y.join("builder").ID
 	}
-	running, detail := yard.AgentRunning, "compiling"
+	running, detail := domain.AgentRunning, "compiling"
 	for b.Loop() {
 		b.StopTimer()
 		for _, id := range ids {

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 const agentTimeout = 45 * time.Second
@@ -24,7 +24,7 @@ type failingStore struct {
 	broken bool
 }
 
-func (f *failingStore) SaveBeats(ctx context.Context, beats []yard.AgentBeat) error {
+func (f *failingStore) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	if f.broken {
 		return errors.New("disk on fire")
 	}
@@ -61,7 +61,7 @@ func (y *yardMaster) restart() {
 	y.Service = s
 }
 
-func (y *yardMaster) join(label string) yard.Agent {
+func (y *yardMaster) join(label string) domain.Agent {
 	y.t.Helper()
 	token, _, err := y.CreateToken(context.Background())
 	if err != nil {
@@ -74,7 +74,7 @@ func (y *yardMaster) join(label string) yard.Agent {
 	return a
 }
 
-func (y *yardMaster) beat(id string, b service.Heartbeat) yard.Agent {
+func (y *yardMaster) beat(id string, b service.Heartbeat) domain.Agent {
 	y.t.Helper()
 	a, err := y.Heartbeat(context.Background(), id, b)
 	if err != nil {
@@ -124,7 +124,7 @@ func (y *yardMaster) wantAlive(labels ...string) {
 	}
 }
 
-func (y *yardMaster) wantPresence(id string, want yard.AgentPresence) {
+func (y *yardMaster) wantPresence(id string, want domain.AgentPresence) {
 	y.t.Helper()
 	for _, a := range y.AllAgents() {
 		if a.ID == id {
@@ -139,7 +139,7 @@ func (y *yardMaster) wantPresence(id string, want yard.AgentPresence) {
 	}
 }
 
-func state(s yard.AgentState) service.Heartbeat { return service.Heartbeat{State: &s} }
+func state(s domain.AgentState) service.Heartbeat { return service.Heartbeat{State: &s} }
 
 // inBubble runs fn in fake time with a fresh yard.
 func inBubble(t *testing.T, fn func(t *testing.T, y *yardMaster)) {
@@ -161,7 +161,7 @@ func TestAgentIsAliveWhileItIsSeen(t *testing.T) {
 		y.beat(beating.ID, service.Heartbeat{})
 		time.Sleep(2 * time.Second)
 		y.wantAlive("beating")
-		y.wantPresence(silent.ID, yard.AgentLost)
+		y.wantPresence(silent.ID, domain.AgentLost)
 		y.beat(silent.ID, service.Heartbeat{})
 		y.wantAlive("beating", "silent")
 	})
@@ -191,17 +191,17 @@ func TestStoppedUnlistsAtOnceAndKeepsIdentity(t *testing.T) {
 	inBubble(t, func(t *testing.T, y *yardMaster) {
 		a := y.join("builder")
 		y.assign(a.ID, "alpha")
-		y.beat(a.ID, state(yard.AgentStopped))
+		y.beat(a.ID, state(domain.AgentStopped))
 		y.wantAlive()
-		y.wantPresence(a.ID, yard.AgentLeft)
+		y.wantPresence(a.ID, domain.AgentLeft)
 		y.assign(a.ID, "beta") // works for every agent with an identity
 		again := y.beat(a.ID, service.Heartbeat{})
-		if again.State != yard.AgentIdle || again.AssignedProject == nil || *again.AssignedProject != "beta" {
+		if again.State != domain.AgentIdle || again.AssignedProject == nil || *again.AssignedProject != "beta" {
 			t.Errorf("back is %+v, want idle and assigned to beta", again)
 		}
 		y.wantAlive("builder")
-		y.beat(a.ID, state(yard.AgentFailed))
-		if last := y.beat(a.ID, service.Heartbeat{}); last.State != yard.AgentFailed {
+		y.beat(a.ID, state(domain.AgentFailed))
+		if last := y.beat(a.ID, service.Heartbeat{}); last.State != domain.AgentFailed {
 			t.Errorf("without a state it became %s, want the last one", last.State)
 		}
 	})
@@ -210,22 +210,22 @@ func TestStoppedUnlistsAtOnceAndKeepsIdentity(t *testing.T) {
 func TestSilentIdentityEndsAfterSevenDays(t *testing.T) {
 	inBubble(t, func(t *testing.T, y *yardMaster) {
 		lost, stopped, kept := y.join("lost"), y.join("stopped"), y.join("kept")
-		y.beat(stopped.ID, state(yard.AgentStopped))
+		y.beat(stopped.ID, state(domain.AgentStopped))
 		for range 7 {
 			time.Sleep(24*time.Hour - time.Minute)
 			y.beat(kept.ID, service.Heartbeat{})
 		}
-		y.wantPresence(lost.ID, yard.AgentLost)
+		y.wantPresence(lost.ID, domain.AgentLost)
 		stop := y.run()
 		defer stop()
 		time.Sleep(3 * time.Minute)
-		y.wantPresence(lost.ID, yard.AgentLost)
-		y.wantPresence(stopped.ID, yard.AgentLeft)
+		y.wantPresence(lost.ID, domain.AgentLost)
+		y.wantPresence(stopped.ID, domain.AgentLeft)
 		time.Sleep(10 * time.Minute)
 		y.wantPresence(lost.ID, "")
 		y.wantPresence(stopped.ID, "")
-		y.wantPresence(kept.ID, yard.AgentLost)
-		if _, err := y.Heartbeat(t.Context(), lost.ID, service.Heartbeat{}); yard.CodeOf(err) != yard.Unauthorized {
+		y.wantPresence(kept.ID, domain.AgentLost)
+		if _, err := y.Heartbeat(t.Context(), lost.ID, service.Heartbeat{}); domain.CodeOf(err) != domain.Unauthorized {
 			t.Errorf("a heartbeat of an ended identity: %v, want unauthorized", err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestGatewayThatWasOffForWeeksGivesAgentsTimeToComeBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		y.beat(a.ID, service.Heartbeat{})
 		time.Sleep(5 * time.Minute)
-		y.wantPresence(a.ID, yard.AgentLost)
+		y.wantPresence(a.ID, domain.AgentLost)
 	})
 }
 
@@ -263,7 +263,7 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 	y := openYard(t, t.TempDir())
 	defer y.store.Close()
 	ctx := t.Context()
-	agents := []yard.Agent{y.join("a"), y.join("b"), y.join("c")}
+	agents := []domain.Agent{y.join("a"), y.join("b"), y.join("c")}
 	var wg sync.WaitGroup
 	for i, a := range agents {
 		wg.Go(func() {

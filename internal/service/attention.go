@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // maxGaps is how many gaps are looked at: each is at least one read of a feed apart from the next.
@@ -13,31 +13,31 @@ const maxGaps = 100
 
 // Attention returns everything that needs somebody, given the pipelines: what stands still before what is merely slow or
 // past, the oldest first.
-func (s *Service) Attention(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Attention, error) {
+func (s *Service) Attention(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
 	now := time.Now()
-	found := yard.FindAttention(pipelines, now)
-	gaps, err := s.gaps(ctx, now.Add(-yard.GapAttention).UnixMilli())
+	found := domain.FindAttention(pipelines, now)
+	gaps, err := s.gaps(ctx, now.Add(-domain.GapAttention).UnixMilli())
 	if err != nil {
 		return nil, err
 	}
 	found = append(found, gaps...)
 	for _, agent := range s.AllAgents() {
-		if agent.Presence == yard.AgentLost {
+		if agent.Presence == domain.AgentLost {
 			found = append(found, lostAgent(agent))
 		}
 	}
-	if bot := s.BotStatus(); bot.State == yard.BotFailed {
-		found = append(found, yard.Attention{Kind: yard.AttentionBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
+	if bot := s.BotStatus(); bot.State == domain.BotFailed {
+		found = append(found, domain.Attention{Kind: domain.AttentionBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
 	}
 	if signIn := s.SignInStatus(); signIn.Expired {
-		found = append(found, yard.Attention{Kind: yard.AttentionSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits
+		found = append(found, domain.Attention{Kind: domain.AttentionSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits
 	}
-	yard.SortAttention(found)
+	domain.SortAttention(found)
 	return found, nil
 }
 
-func lostAgent(agent yard.KnownAgent) yard.Attention {
-	a := yard.Attention{Kind: yard.AttentionAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
+func lostAgent(agent domain.KnownAgent) domain.Attention {
+	a := domain.Attention{Kind: domain.AttentionAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
 	if agent.AssignedProject != nil {
 		a.Project = *agent.AssignedProject
 	}
@@ -45,8 +45,8 @@ func lostAgent(agent yard.KnownAgent) yard.Attention {
 }
 
 // gaps returns, for each registered project that lost events since then, one entry with what it lost in all.
-func (s *Service) gaps(ctx context.Context, sinceMS int64) ([]yard.Attention, error) {
-	events, err := s.Events(ctx, yard.EventQuery{Backward: true, Limit: maxGaps, Type: yard.FeedGap})
+func (s *Service) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, error) {
+	events, err := s.Events(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func (s *Service) gaps(ctx context.Context, sinceMS int64) ([]yard.Attention, er
 			at[e.Project] = max(at[e.Project], e.ReceivedAtMS)
 		}
 	}
-	var found []yard.Attention
+	var found []domain.Attention
 	for _, p := range s.Registry().Projects {
 		if n := missed[p.Name]; n > 0 {
 			reason := strconv.FormatInt(n, 10) + " were dropped before they could be read"
-			found = append(found, yard.Attention{Kind: yard.AttentionFeedGap, Project: p.Name, Reason: reason, SinceMS: at[p.Name]})
+			found = append(found, domain.Attention{Kind: domain.AttentionFeedGap, Project: p.Name, Reason: reason, SinceMS: at[p.Name]})
 		}
 	}
 	return found, nil

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // BotFile is the stored bot configuration.
 type BotFile interface {
 	// Load returns what the file holds now; without a file, the matrix transport and nothing else set.
-	Load() (yard.BotConfig, error)
+	Load() (domain.BotConfig, error)
 	// Save replaces the file as a whole.
-	Save(yard.BotConfig) error
+	Save(domain.BotConfig) error
 }
 
 // Bot is the running chat bot.
@@ -21,7 +21,7 @@ type Bot interface {
 	// Restart ends the bot and starts it with the stored configuration, and returns when the new one runs.
 	// When ctx ends first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
-	Status() yard.BotStatus
+	Status() domain.BotStatus
 	// SendTest sends a test message to every room.
 	SendTest(ctx context.Context) error
 }
@@ -35,18 +35,18 @@ const (
 
 // BotConfig returns the stored bot configuration, secrets included. It returns an Internal error that says
 // why when the file cannot be read.
-func (s *Service) BotConfig(context.Context) (yard.BotConfig, error) {
+func (s *Service) BotConfig(context.Context) (domain.BotConfig, error) {
 	config, err := s.botFile.Load()
 	if err != nil {
-		return yard.BotConfig{}, explain(err, "the bot configuration cannot be read: ")
+		return domain.BotConfig{}, explain(err, "the bot configuration cannot be read: ")
 	}
 	return config, nil
 }
 
 // SaveBotConfig stores config and restarts the bot. Saves at the same time follow each other. It returns Invalid for
 // an unknown transport and Internal with the reason when saving or restarting failed; it takes 10 s at most.
-func (s *Service) SaveBotConfig(ctx context.Context, config yard.BotConfig) error {
-	if err := yard.CheckTransport(config.Transport); err != nil {
+func (s *Service) SaveBotConfig(ctx context.Context, config domain.BotConfig) error {
+	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
 	}
 	// A caller who goes away does not leave a saved file with the old bot.
@@ -56,7 +56,7 @@ func (s *Service) SaveBotConfig(ctx context.Context, config yard.BotConfig) erro
 	case s.botSaves <- struct{}{}:
 		defer func() { <-s.botSaves }()
 	case <-ctx.Done():
-		return yard.Errorf(yard.Internal, "nothing was saved: an earlier save is still under way")
+		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
 	}
 	if err := s.botFile.Save(config); err != nil {
 		return explain(err, "the bot configuration could not be saved: ")
@@ -68,7 +68,7 @@ func (s *Service) SaveBotConfig(ctx context.Context, config yard.BotConfig) erro
 }
 
 // BotStatus returns the bot's live state.
-func (s *Service) BotStatus() yard.BotStatus { return s.bot.Status() }
+func (s *Service) BotStatus() domain.BotStatus { return s.bot.Status() }
 
 // TestBot sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
 func (s *Service) TestBot(ctx context.Context) error {
@@ -79,9 +79,9 @@ func (s *Service) TestBot(ctx context.Context) error {
 
 // explain shows the administrator, who alone sees these errors, the cause as well.
 func explain(err error, message string) error {
-	var known *yard.Error
+	var known *domain.Error
 	if errors.As(err, &known) {
-		return yard.WrapError(yard.Internal, err, message+known.Message)
+		return domain.WrapError(domain.Internal, err, message+known.Message)
 	}
-	return yard.WrapError(yard.Internal, err, message+err.Error())
+	return domain.WrapError(domain.Internal, err, message+err.Error())
 }

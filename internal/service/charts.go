@@ -6,14 +6,14 @@ import (
 	"sort"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Bounds of what charts are drawn from. How long a story stood in a stage is known only when it came there in this time
 // as well.
 const (
-	flowAge    = 2 * yard.ChartDays * 24 * time.Hour // since the gateway received it
-	flowEvents = 200_000                             // the newest
+	flowAge    = 2 * domain.ChartDays * 24 * time.Hour // since the gateway received it
+	flowEvents = 200_000                               // the newest
 )
 
 // chartPatience is how long a reader waits for charts. Reading the stored events for the first time takes about 10 µs
@@ -30,8 +30,8 @@ type flows struct {
 
 // projectFlow is one project's flow, and the charts that were last drawn from it.
 type projectFlow struct {
-	yard.Flow
-	charts yard.Charts
+	domain.Flow
+	charts domain.Charts
 	drawn  drawn
 }
 
@@ -39,14 +39,14 @@ type projectFlow struct {
 type drawn struct {
 	day   time.Time
 	moves int
-	first *yard.Stage // of an answer, which never changes
+	first *domain.Stage // of an answer, which never changes
 }
 
 // Charts returns the charts of each of these projects, in their order; empty ones where the stages are not known, and
 // for all when they take too long: then they are there a little later.
-func (s *Service) Charts(ctx context.Context, pipelines []yard.ProjectPipeline) ([]yard.Charts, error) {
+func (s *Service) Charts(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	type result struct {
-		charts []yard.Charts
+		charts []domain.Charts
 		err    error
 	}
 	done := make(chan result, 1)
@@ -60,11 +60,11 @@ func (s *Service) Charts(ctx context.Context, pipelines []yard.ProjectPipeline) 
 	case r := <-done:
 		return r.charts, r.err
 	case <-late.C:
-		return make([]yard.Charts, len(pipelines)), nil
+		return make([]domain.Charts, len(pipelines)), nil
 	}
 }
 
-func (s *Service) draw(ctx context.Context, pipelines []yard.ProjectPipeline) (charts []yard.Charts, err error) {
+func (s *Service) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (charts []domain.Charts, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // whoever waits reports it
 			err = fmt.Errorf("panic: %v", cause)
@@ -77,7 +77,7 @@ func (s *Service) draw(ctx context.Context, pipelines []yard.ProjectPipeline) (c
 	if err := s.follow(ctx, f, now); err != nil {
 		return nil, err
 	}
-	charts = make([]yard.Charts, len(pipelines))
+	charts = make([]domain.Charts, len(pipelines))
 	for i, p := range pipelines {
 		if len(p.Stages) == 0 {
 			continue
@@ -117,7 +117,7 @@ func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
 		f.day = day
 	}
 	for last := s.LastEventID(); f.upTo < last; {
-		events, err := s.Events(ctx, yard.EventQuery{After: f.upTo, Limit: 1000})
+		events, err := s.Events(ctx, domain.EventQuery{After: f.upTo, Limit: 1000})
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (s *Service) firstSince(ctx context.Context, since time.Time) (int64, error
 	first := max(0, last-flowEvents)
 	var failed error
 	steps := sort.Search(int(last-first), func(i int) bool {
-		events, err := s.Events(ctx, yard.EventQuery{After: first + int64(i), Limit: 1})
+		events, err := s.Events(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
 		if err != nil {
 			failed = err
 		}

@@ -10,35 +10,35 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // chartPipeline is a project with the usual stages.
-func chartPipeline(project string) yard.ProjectPipeline {
-	p := yard.ProjectPipeline{Project: project}
+func chartPipeline(project string) domain.ProjectPipeline {
+	p := domain.ProjectPipeline{Project: project}
 	for _, name := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"} {
-		p.Stages = append(p.Stages, yard.Stage{Name: name})
+		p.Stages = append(p.Stages, domain.Stage{Name: name})
 	}
 	return p
 }
 
 // went is a read with one move, made and received at that time.
-func went(t testing.TB, project, story, from, to string, at time.Time) yard.FeedRead {
+func went(t testing.TB, project, story, from, to string, at time.Time) domain.FeedRead {
 	t.Helper()
-	r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(
+	r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(
 		`{"type":"stage_transition","story_id":%q,"story_name":"A name of usual length","from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
 		story, from, to, at.UnixMilli())))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return yard.FeedRead{Cursor: yard.FeedCursor{Project: project, URL: "http://" + project}, Records: []yard.Record{r}, ReceivedAtMS: at.UnixMilli()}
+	return domain.FeedRead{Cursor: domain.FeedCursor{Project: project, URL: "http://" + project}, Records: []domain.Record{r}, ReceivedAtMS: at.UnixMilli()}
 }
 
 // draw returns how many stories each project finished today, and the median of its second stage.
 func draw(t testing.TB, s *service.Service, projects ...string) (today []int, current []time.Duration) {
 	t.Helper()
-	var pipelines []yard.ProjectPipeline
+	var pipelines []domain.ProjectPipeline
 	for _, name := range projects {
 		pipelines = append(pipelines, chartPipeline(name))
 	}
@@ -57,7 +57,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 	o := openStore(t, t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		record := func(s *service.Service, read yard.FeedRead) {
+		record := func(s *service.Service, read domain.FeedRead) {
 			t.Helper()
 			if err := s.RecordFeed(context.Background(), read); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 		if fmt.Sprint(today, current) != "[2 0 0] [5h0m0s 0s 0s]" {
 			t.Errorf("finished today %v, median %v", today, current)
 		}
-		if charts, err := s.Charts(context.Background(), []yard.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
+		if charts, err := s.Charts(context.Background(), []domain.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
 			t.Errorf("charts without known stages: %v, %v", charts, err)
 		}
 
@@ -93,7 +93,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 		if fmt.Sprint(today, current) != "[0] [5h0m0s]" {
 			t.Errorf("a day later: finished today %v, median %v", today, current)
 		}
-		time.Sleep(yard.ChartDays * 24 * time.Hour)
+		time.Sleep(domain.ChartDays * 24 * time.Hour)
 		if _, current = draw(t, s, "alpha"); current[0] != 0 {
 			t.Errorf("two weeks later: median %v", current)
 		}
@@ -107,7 +107,7 @@ type slowStore struct {
 	err atomic.Pointer[error]
 }
 
-func (s *slowStore) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+func (s *slowStore) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	<-s.may
 	if err := s.err.Load(); err != nil {
 		return nil, *err
@@ -119,7 +119,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 	o := openStore(t, t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		reads := []yard.FeedRead{
+		reads := []domain.FeedRead{
 			went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
 			went(t, "alpha", "1", "2_current", "5_done", now),
 		}
@@ -128,7 +128,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 		}
 		slow := &slowStore{observedStore: o, may: make(chan struct{})}
 		s := streamOver(t, slow)
-		pipelines := []yard.ProjectPipeline{chartPipeline("alpha")}
+		pipelines := []domain.ProjectPipeline{chartPipeline("alpha")}
 		for range 2 { // the second waits for the first one's work
 			began := time.Now()
 			charts, err := s.Charts(t.Context(), pipelines)
@@ -156,9 +156,9 @@ func BenchmarkCharts(b *testing.B) {
 	o := openStore(b, b.TempDir())
 	s := streamOver(b, o)
 	names := []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"}
-	begin := time.Now().Add(-yard.ChartDays * 24 * time.Hour)
-	step := yard.ChartDays * 24 * time.Hour / events
-	var reads []yard.FeedRead
+	begin := time.Now().Add(-domain.ChartDays * 24 * time.Hour)
+	step := domain.ChartDays * 24 * time.Hour / events
+	var reads []domain.FeedRead
 	for i := range events {
 		story, at := fmt.Sprintf("%d_story_of_some_length", i/(4*projects)), i/projects%4
 		reads = append(reads, went(b, fmt.Sprint("project-", i%projects), story, names[at], names[at+1], begin.Add(time.Duration(i)*step)))
@@ -170,7 +170,7 @@ func BenchmarkCharts(b *testing.B) {
 		}
 		reads = reads[n:]
 	}
-	var pipelines []yard.ProjectPipeline
+	var pipelines []domain.ProjectPipeline
 	for i := range projects {
 		pipelines = append(pipelines, chartPipeline(fmt.Sprint("project-", i)))
 	}

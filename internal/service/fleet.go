@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // fleet is the agents that have an identity, and which of them are alive. It measures silence on the monotonic clock,
@@ -23,7 +23,7 @@ type fleet struct {
 }
 
 type member struct {
-	record  yard.AgentRecord
+	record  domain.AgentRecord
 	seen    time.Time     // when it joined, called last, or its last call ended
 	open    int           // heartbeats that are being held
 	unsaved bool          // heartbeats changed it since it was saved
@@ -35,7 +35,7 @@ type member struct {
 // place is where an agent works, zero for nowhere.
 type place struct{ project, url string }
 
-func placeOf(a yard.Agent) place {
+func placeOf(a domain.Agent) place {
 	if a.AssignedProject == nil {
 		return place{}
 	}
@@ -57,7 +57,7 @@ func (s *Service) loadFleet(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-func (f *fleet) add(r yard.AgentRecord, seen time.Time) *member {
+func (f *fleet) add(r domain.AgentRecord, seen time.Time) *member {
 	m := &member{record: r, seen: seen, changed: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,8 +90,8 @@ func (f *fleet) begin(id string, b Heartbeat) *member {
 	m.open++
 	m.see(time.Now())
 	state := m.record.State
-	if state == yard.AgentStopped {
-		state = yard.AgentIdle
+	if state == domain.AgentStopped {
+		state = domain.AgentIdle
 	}
 	if b.State != nil {
 		state = *b.State
@@ -150,25 +150,25 @@ func (f *fleet) tell(m *member, p place) {
 }
 
 // look returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
-func (f *fleet) look(m *member, registry *yard.Registry) (yard.Agent, <-chan struct{}, bool) {
+func (f *fleet) look(m *member, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
 	if m == nil {
-		return yard.Agent{}, nil, false
+		return domain.Agent{}, nil, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return m.view(registry), m.changed, !m.removed
 }
 
-func (f *fleet) view(m *member, registry *yard.Registry) yard.Agent {
+func (f *fleet) view(m *member, registry *domain.Registry) domain.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return m.view(registry)
 }
 
 // view is the agent as the API shows it. An assignment to a project that is just being removed shows as none.
-func (m *member) view(registry *yard.Registry) yard.Agent {
+func (m *member) view(registry *domain.Registry) domain.Agent {
 	r := m.record
-	a := yard.Agent{
+	a := domain.Agent{
 		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
 		JoinedAtMS: r.JoinedAtMS, LastSeenMS: r.LastSeenMS,
 	}
@@ -179,44 +179,44 @@ func (m *member) view(registry *yard.Registry) yard.Agent {
 }
 
 // list returns every agent, ordered by label, then id.
-func (f *fleet) list(registry *yard.Registry) []yard.KnownAgent {
+func (f *fleet) list(registry *domain.Registry) []domain.KnownAgent {
 	f.mu.Lock()
-	agents := make([]yard.KnownAgent, 0, len(f.byID))
+	agents := make([]domain.KnownAgent, 0, len(f.byID))
 	for _, m := range f.byID {
 		agents = append(agents, f.describe(m, registry))
 	}
 	f.mu.Unlock()
-	slices.SortFunc(agents, func(a, b yard.KnownAgent) int {
+	slices.SortFunc(agents, func(a, b domain.KnownAgent) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
 	return agents
 }
 
 // known returns the agent of that id, false when there is none.
-func (f *fleet) known(id string, registry *yard.Registry) (yard.KnownAgent, bool) {
+func (f *fleet) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.byID[id]
 	if m == nil {
-		return yard.KnownAgent{}, false
+		return domain.KnownAgent{}, false
 	}
 	return f.describe(m, registry), true
 }
 
-func (f *fleet) describe(m *member, registry *yard.Registry) yard.KnownAgent {
-	return yard.KnownAgent{
+func (f *fleet) describe(m *member, registry *domain.Registry) domain.KnownAgent {
+	return domain.KnownAgent{
 		Agent: m.view(registry), Presence: f.presence(m), Connected: m.open > 0, StateSinceMS: m.record.StateSinceMS,
 	}
 }
 
-func (f *fleet) presence(m *member) yard.AgentPresence {
+func (f *fleet) presence(m *member) domain.AgentPresence {
 	switch {
-	case m.record.State == yard.AgentStopped:
-		return yard.AgentLeft
+	case m.record.State == domain.AgentStopped:
+		return domain.AgentLeft
 	case m.open > 0 || time.Since(m.seen) <= f.timeout:
-		return yard.AgentAlive
+		return domain.AgentAlive
 	}
-	return yard.AgentLost
+	return domain.AgentLost
 }
 
 func (f *fleet) assign(m *member, project string) {
@@ -287,15 +287,15 @@ func (f *fleet) silent(d time.Duration) []string {
 }
 
 // takeBeats returns what heartbeats changed since the last call.
-func (f *fleet) takeBeats() []yard.AgentBeat {
+func (f *fleet) takeBeats() []domain.AgentBeat {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var beats []yard.AgentBeat
+	var beats []domain.AgentBeat
 	for _, m := range f.byID {
 		if m.unsaved {
 			m.unsaved = false
 			r := m.record
-			beats = append(beats, yard.AgentBeat{
+			beats = append(beats, domain.AgentBeat{
 				ID: r.ID, State: r.State, Detail: r.Detail, StateSinceMS: r.StateSinceMS, LastSeenMS: r.LastSeenMS,
 			})
 		}
@@ -304,7 +304,7 @@ func (f *fleet) takeBeats() []yard.AgentBeat {
 }
 
 // returnBeats marks agents as unsaved again.
-func (f *fleet) returnBeats(beats []yard.AgentBeat) {
+func (f *fleet) returnBeats(beats []domain.AgentBeat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range beats {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // TestHeldHeartbeatsEndTogether: those that began shortly one after the other are answered at one moment, none too late.
@@ -53,7 +53,7 @@ func TestHeldHeartbeat(t *testing.T) {
 		wait         time.Duration
 		after        time.Duration // when the answer came
 		project, url string
-		code         yard.Code
+		code         domain.Code
 	}{
 		{name: "no wait", assigned: "", wait: 0, after: 0},
 		{name: "nothing changes", wait: 10 * time.Second, after: 10 * time.Second},
@@ -101,7 +101,7 @@ func TestHeldHeartbeat(t *testing.T) {
 			name: "the project is removed", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
 			then: removeProject, assigned: "alpha", wait: held, after: 5 * time.Second,
 		},
-		{name: "the agent is removed", then: remove, wait: held, after: 5 * time.Second, code: yard.Unauthorized},
+		{name: "the agent is removed", then: remove, wait: held, after: 5 * time.Second, code: domain.Unauthorized},
 		{name: "another agent is assigned", then: func(y *yardMaster, id string) {
 			y.assign(y.join("other").ID, "alpha")
 		}, wait: held, after: held},
@@ -117,7 +117,7 @@ func TestHeldHeartbeat(t *testing.T) {
 					time.AfterFunc(5*time.Second, func() { c.then(y, id) })
 				}
 				a, err := y.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
-				if yard.CodeOf(err) != c.code {
+				if domain.CodeOf(err) != c.code {
 					t.Fatalf("err is %v, want %q", err, c.code)
 				}
 				if after := time.Since(began); after != c.after {
@@ -153,16 +153,16 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 		y.assign(a.ID, "alpha")
 		time.Sleep(agentTimeout - 10*time.Second)
 		detail := strings.Repeat("x", 5000) + "the end"
-		running := yard.AgentRunning
+		running := domain.AgentRunning
 		y.beat(a.ID, service.Heartbeat{State: &running, Detail: &detail})
-		stored := func() yard.AgentRecord {
+		stored := func() domain.AgentRecord {
 			records, err := y.store.AgentRecords(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return records[slices.IndexFunc(records, func(r yard.AgentRecord) bool { return r.ID == a.ID })]
+			return records[slices.IndexFunc(records, func(r domain.AgentRecord) bool { return r.ID == a.ID })]
 		}
-		if r := stored(); r.State != yard.AgentIdle {
+		if r := stored(); r.State != domain.AgentIdle {
 			t.Errorf("stored at once: %+v", r)
 		}
 		time.Sleep(1100 * time.Millisecond)
@@ -176,7 +176,7 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 		y.restart()
 		time.Sleep(10 * time.Second)
 		y.wantAlive("beating", "waiting") // quiet was silent for too long; an open heartbeat counted until the end
-		y.wantPresence(quiet.ID, yard.AgentLost)
+		y.wantPresence(quiet.ID, domain.AgentLost)
 		if back := y.beat(a.ID, service.Heartbeat{}); back.State != running || *back.AssignedProject != "alpha" {
 			t.Errorf("after the restart: %+v", back)
 		}
@@ -188,7 +188,7 @@ func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
 	inBubble(t, func(t *testing.T, y *yardMaster) {
 		a := y.join("builder")
 		time.Sleep(time.Second)
-		y.beat(a.ID, state(yard.AgentRunning))
+		y.beat(a.ID, state(domain.AgentRunning))
 		y.store.broken = true
 		if err := y.RunAgents(t.Context()); err == nil {
 			t.Fatal("a failing store went unnoticed")
@@ -198,7 +198,7 @@ func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond)
 		stop()
 		y.restart()
-		if got := y.AllAgents()[0].State; got != yard.AgentRunning {
+		if got := y.AllAgents()[0].State; got != domain.AgentRunning {
 			t.Errorf("state after the restart is %s, want running", got)
 		}
 	})

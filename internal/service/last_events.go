@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // lastEvents is when each project's last event was, as far as somebody has asked.
@@ -15,7 +15,7 @@ type lastEvents struct {
 }
 
 // LastEvents returns the timestamp_ms of each of these projects' last event, 0 where there was none, in their order.
-func (s *Service) LastEvents(ctx context.Context, projects []yard.Project) ([]int64, error) {
+func (s *Service) LastEvents(ctx context.Context, projects []domain.Project) ([]int64, error) {
 	l := &s.lastEvents
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Service) LastEvents(ctx context.Context, projects []yard.Project) ([]in
 	for i, p := range projects {
 		stamp, known := l.stamps[p.Name]
 		if !known {
-			events, err := s.Events(ctx, yard.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
+			events, err := s.Events(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
 			if err != nil {
 				return nil, err
 			}
@@ -51,7 +51,7 @@ func (s *Service) countIn(ctx context.Context, l *lastEvents) error {
 	if last == l.upTo {
 		return nil
 	}
-	events, err := s.Events(ctx, yard.EventQuery{After: l.upTo, Limit: atOnce})
+	events, err := s.Events(ctx, domain.EventQuery{After: l.upTo, Limit: atOnce})
 	if err != nil {
 		return err
 	}

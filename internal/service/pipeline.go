@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // ProjectServers calls project servers, within limits of its own on time and size.
 type ProjectServers interface {
 	// Pipeline asks for a project's pipeline. known is the last answer or nil, and is returned itself when nothing has
 	// changed since. Errors have a message that says in words why the project is unreachable.
-	Pipeline(ctx context.Context, p yard.Project, known *yard.PipelineAnswer) (*yard.PipelineAnswer, error)
+	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
 const (
@@ -31,20 +31,20 @@ type pipelines struct {
 	behind  crew
 
 	mu       sync.Mutex
-	registry *yard.Registry
+	registry *domain.Registry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
 }
 
 // pipelineState is what is known of one project at one address. pipelines.mu guards all but project.
 type pipelineState struct {
-	project yard.Project
+	project domain.Project
 	fetch   *pipelineFetch // under way, nil when none is
 	wanted  time.Time      // a fetch asked earlier than this is to be followed by another
 
-	askedAt time.Time            // when the last fetch that has ended asked; zero before the first
-	err     error                // how it failed
-	answer  *yard.PipelineAnswer // the last good answer, nil before the first
-	seenMS  int64                // when that came
+	askedAt time.Time              // when the last fetch that has ended asked; zero before the first
+	err     error                  // how it failed
+	answer  *domain.PipelineAnswer // the last good answer, nil before the first
+	seenMS  int64                  // when that came
 }
 
 type pipelineFetch struct {
@@ -56,7 +56,7 @@ type pipelineFetch struct {
 // counts when its project was asked no more than maxAge ago; others are asked. Calls share what they ask. A project is
 // waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
 // waited for, though it is asked.
-func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Registry, []yard.ProjectPipeline) {
+func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	arrived := time.Now()
 	oldest, deadline := arrived.Add(-maxAge), arrived.Add(pipelineBudget)
 	registry, states := s.askProjects(oldest)
@@ -67,7 +67,7 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Re
 	for _, state := range states {
 		s.pipelines.await(ctx, state, oldest, patience)
 	}
-	result := make([]yard.ProjectPipeline, len(states))
+	result := make([]domain.ProjectPipeline, len(states))
 	s.pipelines.mu.Lock()
 	defer s.pipelines.mu.Unlock()
 	for i, state := range states {
@@ -77,7 +77,7 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*yard.Re
 }
 
 // askProjects begins to fetch what was not asked since oldest.
-func (s *Service) askProjects(oldest time.Time) (*yard.Registry, []*pipelineState) {
+func (s *Service) askProjects(oldest time.Time) (*domain.Registry, []*pipelineState) {
 	p := &s.pipelines
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Service) askProjects(oldest time.Time) (*yard.Registry, []*pipelineStat
 }
 
 // follow forgets what is known of projects that are gone or have another address or token now.
-func (p *pipelines) follow(registry *yard.Registry) {
+func (p *pipelines) follow(registry *domain.Registry) {
 	if p.registry == registry {
 		return
 	}
@@ -147,10 +147,10 @@ func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	close(fetch.done)
 }
 
-func (s *Service) callPipeline(project yard.Project, known *yard.PipelineAnswer) (answer *yard.PipelineAnswer, err error) {
+func (s *Service) callPipeline(project domain.Project, known *domain.PipelineAnswer) (answer *domain.PipelineAnswer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = yard.WrapError(yard.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
+			err = domain.WrapError(domain.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
 		}
 	}()
 	return s.projects.Pipeline(context.Background(), project, known)
@@ -159,7 +159,7 @@ func (s *Service) callPipeline(project yard.Project, known *yard.PipelineAnswer)
 // logReachability logs when a project becomes unreachable, and when it is back, not each failure in between.
 func (s *Service) logReachability(state *pipelineState, err error) {
 	switch {
-	case err != nil && (state.err == nil || yard.MessageOf(err) != yard.MessageOf(state.err)):
+	case err != nil && (state.err == nil || domain.MessageOf(err) != domain.MessageOf(state.err)):
 		s.log.Warn("project is unreachable", "project", state.project.Name, "url", state.project.URL, "error", err)
 	case err == nil && state.err != nil:
 		s.log.Info("project is reachable again", "project", state.project.Name)
@@ -195,8 +195,8 @@ func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time
 }
 
 // show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu.
-func (state *pipelineState) show(oldest time.Time) yard.ProjectPipeline {
-	shown := yard.ProjectPipeline{
+func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
+	shown := domain.ProjectPipeline{
 		Project:    state.project.Name,
 		URL:        state.project.URL,
 		Reachable:  state.err == nil && state.answer != nil,
@@ -209,9 +209,9 @@ func (state *pipelineState) show(oldest time.Time) yard.ProjectPipeline {
 	case shown.Reachable:
 		shown.Stale = state.askedAt.Before(oldest)
 	case state.err != nil:
-		shown.Error = yard.MessageOf(state.err)
+		shown.Error = domain.MessageOf(state.err)
 	default:
-		shown.Error = yard.NoAnswerYet
+		shown.Error = domain.NoAnswerYet
 	}
 	return shown
 }

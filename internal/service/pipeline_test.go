@@ -11,35 +11,35 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/yard"
 )
 
 // memory is a store of projects that keeps nothing.
 type memory struct {
 	service.Store
-	projects []yard.Project
+	projects []domain.Project
 }
 
-func (m *memory) Registry(context.Context) (string, []yard.Project, error) {
+func (m *memory) Registry(context.Context) (string, []domain.Project, error) {
 	return "", m.projects, nil
 }
-func (m *memory) UpdateProject(context.Context, yard.Project) error        { return nil }
-func (m *memory) RemoveProject(context.Context, string) error              { return nil }
-func (m *memory) AgentRecords(context.Context) ([]yard.AgentRecord, error) { return nil, nil }
-func (m *memory) LastEventID(context.Context) (int64, error)               { return 0, nil }
+func (m *memory) UpdateProject(context.Context, domain.Project) error        { return nil }
+func (m *memory) RemoveProject(context.Context, string) error                { return nil }
+func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error) { return nil, nil }
+func (m *memory) LastEventID(context.Context) (int64, error)                 { return 0, nil }
 
-func (m *memory) AddProjects(context.Context, string, ...yard.Project) error { return nil }
+func (m *memory) AddProjects(context.Context, string, ...domain.Project) error { return nil }
 
 // servers are project servers by URL, each a function that answers.
 type servers struct {
-	answer sync.Map // URL to func(known) (*yard.PipelineAnswer, error)
+	answer sync.Map // URL to func(known) (*domain.PipelineAnswer, error)
 	calls  atomic.Int64
 }
 
-type answerFunc func(known *yard.PipelineAnswer) (*yard.PipelineAnswer, error)
+type answerFunc func(known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 
-func (s *servers) Pipeline(_ context.Context, p yard.Project, known *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+func (s *servers) Pipeline(_ context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	s.calls.Add(1)
 	answer, _ := s.answer.Load(p.URL)
 	return answer.(answerFunc)(known)
@@ -50,16 +50,16 @@ func (s *servers) set(url string, answer answerFunc) { s.answer.Store(url, answe
 // good answers after a delay with a number that grows with each call.
 func good(delay time.Duration) answerFunc {
 	var n atomic.Int64
-	return func(*yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+	return func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 		time.Sleep(delay) // of the bubble's clock
-		return &yard.PipelineAnswer{Raw: fmt.Appendf(nil, "[%d]", n.Add(1))}, nil
+		return &domain.PipelineAnswer{Raw: fmt.Appendf(nil, "[%d]", n.Add(1))}, nil
 	}
 }
 
 func bad(delay time.Duration, message string) answerFunc {
-	return func(*yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+	return func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 		time.Sleep(delay)
-		return nil, yard.Errorf(yard.BadGateway, "%s", message)
+		return nil, domain.Errorf(domain.BadGateway, "%s", message)
 	}
 }
 
@@ -67,10 +67,10 @@ func bad(delay time.Duration, message string) answerFunc {
 func yardOf(t *testing.T, answers []answerFunc, test func(t *testing.T, s *service.Service, up *servers)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		up, projects := &servers{}, []yard.Project(nil)
+		up, projects := &servers{}, []domain.Project(nil)
 		for i, answer := range answers {
 			name := fmt.Sprintf("p%04d", i)
-			projects = append(projects, yard.Project{Name: name, URL: "http://" + name})
+			projects = append(projects, domain.Project{Name: name, URL: "http://" + name})
 			up.set("http://"+name, answer)
 		}
 		s, err := service.New(t.Context(), service.Options{
@@ -84,14 +84,14 @@ func yardOf(t *testing.T, answers []answerFunc, test func(t *testing.T, s *servi
 }
 
 // look asks as the API does and returns what it sees and how long that took.
-func look(t *testing.T, s *service.Service) ([]yard.ProjectPipeline, time.Duration) {
+func look(t *testing.T, s *service.Service) ([]domain.ProjectPipeline, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	_, seen := s.Pipelines(t.Context(), 100*time.Millisecond)
 	return seen, time.Since(began)
 }
 
-func brief(p yard.ProjectPipeline) string {
+func brief(p domain.ProjectPipeline) string {
 	switch {
 	case !p.Reachable:
 		return "unreachable: " + p.Error
@@ -235,12 +235,12 @@ func TestHangingProjectsDoNotKeepOthersFromBeingAsked(t *testing.T) {
 func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 	yardOf(t, []answerFunc{good(0), good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 0, "fresh [1]", "fresh [1]")
-		up.set("http://elsewhere", func(known *yard.PipelineAnswer) (*yard.PipelineAnswer, error) {
+		up.set("http://elsewhere", func(known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 			if known != nil {
 				return nil, errors.New("another server's answer was offered")
 			}
 			time.Sleep(time.Second)
-			return &yard.PipelineAnswer{Raw: []byte("[77]")}, nil
+			return &domain.PipelineAnswer{Raw: []byte("[77]")}, nil
 		})
 		if _, err := s.UpdateProject(t.Context(), "p0000", "http://elsewhere", nil); err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 }
 
 func TestPanickingFetchCostsItsProjectOnly(t *testing.T) {
-	panicking := func(*yard.PipelineAnswer) (*yard.PipelineAnswer, error) { panic("boom") }
+	panicking := func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { panic("boom") }
 	yardOf(t, []answerFunc{panicking, good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 0, "unreachable: request failed", "fresh [1]")
 	})

@@ -7,14 +7,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 type projectStore interface {
-	Registry(ctx context.Context) (active string, projects []yard.Project, err error)
-	AddProjects(ctx context.Context, active string, projects ...yard.Project) error
-	RestoreProject(ctx context.Context, active string, p yard.Project, agents []string) error
-	UpdateProject(ctx context.Context, p yard.Project) error
+	Registry(ctx context.Context) (active string, projects []domain.Project, err error)
+	AddProjects(ctx context.Context, active string, projects ...domain.Project) error
+	RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error
+	UpdateProject(ctx context.Context, p domain.Project) error
 	RemoveProject(ctx context.Context, name string) error
 	SetActive(ctx context.Context, name string) error
 }
@@ -28,12 +28,12 @@ type registry struct {
 }
 
 type registrySnapshot struct {
-	yard.Registry
+	domain.Registry
 	outdated chan struct{} // closed when a newer snapshot is published
 }
 
 // publish makes next the registry and wakes who waits for a change. Callers hold mu, or are the only ones yet.
-func (r *registry) publish(next yard.Registry) {
+func (r *registry) publish(next domain.Registry) {
 	old := r.current.Load()
 	if old != nil {
 		next.Version = old.Version + 1
@@ -47,20 +47,20 @@ func (r *registry) publish(next yard.Registry) {
 func (s *Service) loadRegistry(ctx context.Context) error {
 	active, projects, err := s.store.Registry(ctx)
 	if err == nil {
-		s.registry.publish(yard.Registry{Active: active, Projects: projects})
+		s.registry.publish(domain.Registry{Active: active, Projects: projects})
 	}
 	return err
 }
 
 // Registry returns the registry as it is now. It is shared: nobody may change it.
-func (s *Service) Registry() *yard.Registry { return &s.registry.current.Load().Registry }
+func (s *Service) Registry() *domain.Registry { return &s.registry.current.Load().Registry }
 
 // RegistryChanged returns a channel that is closed at the next change. Ask for it before looking at the registry.
 func (s *Service) RegistryChanged() <-chan struct{} { return s.registry.current.Load().outdated }
 
 // AddProject registers a project; name and url are trimmed. A nil token is none.
 // It returns Invalid for what cannot be a project and Conflict for a name that is taken.
-func (s *Service) AddProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+func (s *Service) AddProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	return s.addProject(ctx, name, url, token)
@@ -68,14 +68,14 @@ func (s *Service) AddProject(ctx context.Context, name, url string, token *yard.
 
 // UpdateProject changes a project's url, and its token unless that is nil ("" removes it).
 // It returns Invalid and NotFound.
-func (s *Service) UpdateProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+func (s *Service) UpdateProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	return s.updateProject(ctx, name, url, token)
 }
 
 // EnsureProject adds a project or, where the name exists, changes it as UpdateProject does.
-func (s *Service) EnsureProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+func (s *Service) EnsureProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	name = strings.TrimSpace(name)
@@ -87,21 +87,21 @@ func (s *Service) EnsureProject(ctx context.Context, name, url string, token *ya
 
 // SeedProjects registers projects, all or none, and makes the first the active one, if the registry is empty;
 // otherwise it does nothing. Tokens stay unset.
-func (s *Service) SeedProjects(ctx context.Context, projects []yard.Project) error {
+func (s *Service) SeedProjects(ctx context.Context, projects []domain.Project) error {
 	s.registry.mu.Lock()
 	defer s.registry.mu.Unlock()
 	if len(projects) == 0 || len(s.Registry().Projects) > 0 {
 		return nil
 	}
-	seeds := make([]yard.Project, len(projects))
+	seeds := make([]domain.Project, len(projects))
 	for i, p := range projects {
 		var err error
-		if seeds[i], err = yard.NewProject(p.Name, p.URL); err != nil {
+		if seeds[i], err = domain.NewProject(p.Name, p.URL); err != nil {
 			return err
 		}
 	}
 	active := seeds[0].Name
-	slices.SortFunc(seeds, func(a, b yard.Project) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(seeds, func(a, b domain.Project) int { return strings.Compare(a.Name, b.Name) })
 	for i := range seeds[1:] {
 		if seeds[i].Name == seeds[i+1].Name {
 			return conflict(seeds[i].Name)
@@ -110,7 +110,7 @@ func (s *Service) SeedProjects(ctx context.Context, projects []yard.Project) err
 	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
 		return err
 	}
-	s.registry.publish(yard.Registry{Active: active, Projects: seeds})
+	s.registry.publish(domain.Registry{Active: active, Projects: seeds})
 	return nil
 }
 
@@ -130,29 +130,29 @@ func (s *Service) Switch(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *Service) addProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+func (s *Service) addProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	p, err := newProject(name, url, token)
 	if err != nil {
-		return yard.Project{}, err
+		return domain.Project{}, err
 	}
 	next := *s.Registry()
 	i, found := next.Index(p.Name)
 	if found {
-		return yard.Project{}, conflict(p.Name)
+		return domain.Project{}, conflict(p.Name)
 	}
 	if err := s.store.AddProjects(ctx, "", p); err != nil {
-		return yard.Project{}, err
+		return domain.Project{}, err
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
 	s.registry.publish(next)
 	return p, nil
 }
 
-func (s *Service) updateProject(ctx context.Context, name, url string, token *yard.Secret) (yard.Project, error) {
+func (s *Service) updateProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
-		return yard.Project{}, unknownProject(name)
+		return domain.Project{}, unknownProject(name)
 	}
 	old := next.Projects[i]
 	if token == nil {
@@ -163,7 +163,7 @@ func (s *Service) updateProject(ctx context.Context, name, url string, token *ya
 		return p, err
 	}
 	if err := s.store.UpdateProject(ctx, p); err != nil {
-		return yard.Project{}, err
+		return domain.Project{}, err
 	}
 	next.Projects = slices.Clone(next.Projects)
 	next.Projects[i] = p
@@ -171,19 +171,19 @@ func (s *Service) updateProject(ctx context.Context, name, url string, token *ya
 	return p, nil
 }
 
-func newProject(name, url string, token *yard.Secret) (yard.Project, error) {
-	p, err := yard.NewProject(name, url)
+func newProject(name, url string, token *domain.Secret) (domain.Project, error) {
+	p, err := domain.NewProject(name, url)
 	if err != nil || token == nil {
 		return p, err
 	}
 	p.Token = *token
-	return p, yard.CheckProjectToken(p.Token)
+	return p, domain.CheckProjectToken(p.Token)
 }
 
 func conflict(name string) error {
-	return yard.Errorf(yard.Conflict, "project '%s' already exists", name)
+	return domain.Errorf(domain.Conflict, "project '%s' already exists", name)
 }
 
 func unknownProject(name string) error {
-	return yard.Errorf(yard.NotFound, "project '%s' does not exist", name)
+	return domain.Errorf(domain.NotFound, "project '%s' does not exist", name)
 }

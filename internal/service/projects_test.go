@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 // reopen returns a service over the database in dir, as after a restart.
@@ -26,7 +26,7 @@ func reopen(t *testing.T, dir string) (*service.Service, func()) {
 	return s, func() { db.Close() }
 }
 
-func names(r *yard.Registry) string {
+func names(r *domain.Registry) string {
 	var all []string
 	for _, p := range r.Projects {
 		all = append(all, p.Name+"="+p.URL+"="+p.Token.Reveal())
@@ -38,7 +38,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	s, shut := reopen(t, dir)
 	ctx := t.Context()
-	token, none := yard.Secret("s3cret"), yard.Secret("")
+	token, none := domain.Secret("s3cret"), domain.Secret("")
 	steps := []func() error{
 		func() error { _, err := s.AddProject(ctx, " beta\u2003", " http://b \n", &token); return err },
 		func() error { _, err := s.AddProject(ctx, "alpha", "http://a/x/", nil); return err },
@@ -82,23 +82,23 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, changed := s.Registry(), s.RegistryChanged()
-	control := yard.Secret("a\nb")
+	control := domain.Secret("a\nb")
 	for name, test := range map[string]struct {
 		change func() error
-		code   yard.Code
+		code   domain.Code
 		text   string
 	}{
-		"duplicate":            {func() error { _, err := s.AddProject(ctx, " alpha ", "http://b", nil); return err }, yard.Conflict, "project 'alpha' already exists"},
-		"bad url":              {func() error { _, err := s.AddProject(ctx, "b", "ftp://b", nil); return err }, yard.Invalid, "url: "},
-		"bad token":            {func() error { _, err := s.AddProject(ctx, "b", "http://b", &control); return err }, yard.Invalid, "token: "},
-		"update of unknown":    {func() error { _, err := s.UpdateProject(ctx, "b", "http://b", nil); return err }, yard.NotFound, "project 'b' does not exist"},
-		"update to bad url":    {func() error { _, err := s.UpdateProject(ctx, "alpha", "", nil); return err }, yard.Invalid, "url: "},
-		"switch to unknown":    {func() error { return s.Switch(ctx, "b") }, yard.NotFound, "project 'b' does not exist"},
-		"removal of unknown":   {func() error { _, err := s.RemoveProject(ctx, ""); return err }, yard.NotFound, "project '' does not exist"},
-		"ensure with bad name": {func() error { _, err := s.EnsureProject(ctx, "..", "http://b", nil); return err }, yard.Invalid, "name: "},
+		"duplicate":            {func() error { _, err := s.AddProject(ctx, " alpha ", "http://b", nil); return err }, domain.Conflict, "project 'alpha' already exists"},
+		"bad url":              {func() error { _, err := s.AddProject(ctx, "b", "ftp://b", nil); return err }, domain.Invalid, "url: "},
+		"bad token":            {func() error { _, err := s.AddProject(ctx, "b", "http://b", &control); return err }, domain.Invalid, "token: "},
+		"update of unknown":    {func() error { _, err := s.UpdateProject(ctx, "b", "http://b", nil); return err }, domain.NotFound, "project 'b' does not exist"},
+		"update to bad url":    {func() error { _, err := s.UpdateProject(ctx, "alpha", "", nil); return err }, domain.Invalid, "url: "},
+		"switch to unknown":    {func() error { return s.Switch(ctx, "b") }, domain.NotFound, "project 'b' does not exist"},
+		"removal of unknown":   {func() error { _, err := s.RemoveProject(ctx, ""); return err }, domain.NotFound, "project '' does not exist"},
+		"ensure with bad name": {func() error { _, err := s.EnsureProject(ctx, "..", "http://b", nil); return err }, domain.Invalid, "name: "},
 	} {
 		err := test.change()
-		if yard.CodeOf(err) != test.code || !strings.HasPrefix(yard.MessageOf(err), test.text) {
+		if domain.CodeOf(err) != test.code || !strings.HasPrefix(domain.MessageOf(err), test.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,11 +125,11 @@ func TestOneOfManyAddsOfANameSucceeds(t *testing.T) {
 	}
 	group.Wait()
 	close(results)
-	codes := map[yard.Code]int{}
+	codes := map[domain.Code]int{}
 	for err := range results {
-		codes[yard.CodeOf(err)]++
+		codes[domain.CodeOf(err)]++
 	}
-	if codes[""] != 1 || codes[yard.Conflict] != 99 {
+	if codes[""] != 1 || codes[domain.Conflict] != 99 {
 		t.Errorf("results: %v", codes)
 	}
 }
@@ -161,11 +161,11 @@ func TestChangesAreAnnounced(t *testing.T) {
 func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
 	s, shut := reopen(t, t.TempDir())
 	defer shut()
-	twice := []yard.Project{{Name: "b", URL: "http://b"}, {Name: " b", URL: "http://c"}}
-	if err := s.SeedProjects(t.Context(), twice); yard.CodeOf(err) != yard.Conflict {
+	twice := []domain.Project{{Name: "b", URL: "http://b"}, {Name: " b", URL: "http://c"}}
+	if err := s.SeedProjects(t.Context(), twice); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("a name twice: %v", err)
 	}
-	for _, seeds := range [][]yard.Project{
+	for _, seeds := range [][]domain.Project{
 		{},
 		{{Name: "b", URL: "http://b"}, {Name: "a", URL: "http://a"}},
 		{{Name: "late", URL: "http://late"}},
@@ -186,13 +186,13 @@ func TestNothingIsShownThatWasNotStored(t *testing.T) {
 	}
 	shut() // from here on the store fails
 	before := s.Registry()
-	if _, err := s.AddProject(t.Context(), "b", "http://b", nil); yard.CodeOf(err) != yard.Internal {
+	if _, err := s.AddProject(t.Context(), "b", "http://b", nil); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("add: %v", err)
 	}
-	if _, err := s.RemoveProject(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
+	if _, err := s.RemoveProject(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("remove: %v", err)
 	}
-	if err := s.Switch(t.Context(), "a"); yard.CodeOf(err) != yard.Internal {
+	if err := s.Switch(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("switch: %v", err)
 	}
 	if s.Registry() != before {

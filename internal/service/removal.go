@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Removal is a project that was removed, as it was. It holds the project's token.
 type Removal struct {
-	Project yard.Project
+	Project domain.Project
 	Active  bool     // it was the active one
 	Agents  []string // ids of those that were assigned to it
 }

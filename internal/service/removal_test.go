@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // TestRestoringAProject: what comes back with a project whose removal is taken back, now and after a restart.
@@ -14,7 +14,7 @@ func TestRestoringAProject(t *testing.T) {
 	ctx := context.Background()
 	y := openYard(t, t.TempDir())
 	defer y.store.Close()
-	token := yard.Secret("secret-1")
+	token := domain.Secret("secret-1")
 	if _, err := y.AddProject(ctx, "alpha", "http://alpha", &token); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestRestoringAProject(t *testing.T) {
 	}
 	free, taken, ended := y.join("free"), y.join("taken"), y.join("ended")
 	y.join("other") // was never assigned
-	for _, a := range []yard.Agent{free, taken, ended} {
+	for _, a := range []domain.Agent{free, taken, ended} {
 		y.assign(a.ID, "alpha")
 	}
 
@@ -62,7 +62,7 @@ func TestRestoringAProject(t *testing.T) {
 
 	// Twice is a conflict, and takes nobody away.
 	y.assign(free.ID, "")
-	if _, err := y.RestoreProject(ctx, removed); yard.CodeOf(err) != yard.Conflict {
+	if _, err := y.RestoreProject(ctx, removed); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("again: %v", err)
 	}
 	if a, _ := y.Agent(free.ID); a.AssignedProject != nil {

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // SignInProvider is the identity provider. Begin returns the address at which a browser signs in. Redeem works once
-// for each state that Begin gave out; its errors are *yard.SignInError.
+// for each state that Begin gave out; its errors are *domain.SignInError.
 type SignInProvider interface {
 	Begin(redirectURI string) (address string)
-	Redeem(ctx context.Context, code, state string) (yard.Credentials, error)
+	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
 }
 
 // CredentialsFile keeps the tokens.
 type CredentialsFile interface {
-	Read() (yard.Credentials, error)
-	Write(yard.Credentials) error
+	Read() (domain.Credentials, error)
+	Write(domain.Credentials) error
 	Remove() error
 }
 
@@ -26,69 +26,69 @@ type CredentialsFile interface {
 // It returns an Unavailable error when no identity provider is configured.
 func (s *Service) StartSignIn(redirectURI string) (address string, err error) {
 	if s.provider == nil {
-		return "", yard.Errorf(yard.Unavailable, "sign-in is not set up: no identity provider is configured")
+		return "", domain.Errorf(domain.Unavailable, "sign-in is not set up: no identity provider is configured")
 	}
 	return s.provider.Begin(redirectURI), nil
 }
 
 // FinishSignIn takes what the provider sent the browser back with, and stores the credentials when all is well.
 // An exchange that has begun is carried through even if the browser leaves: the code is used up then.
-func (s *Service) FinishSignIn(ctx context.Context, c yard.SignInCallback) yard.SignInResult {
+func (s *Service) FinishSignIn(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	result := s.finishSignIn(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
-	case yard.SignInDone:
+	case domain.SignInDone:
 		s.log.InfoContext(ctx, "signed in")
-	case yard.SignInUnreachable, yard.SignInRefused, yard.SignInUnreadable, yard.SignInNotSaved:
+	case domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable, domain.SignInNotSaved:
 		s.log.WarnContext(ctx, "sign-in failed", "outcome", result.Outcome, "detail", result.Detail)
 	}
 	return result
 }
 
 // finishSignIn holds the order of the checks: what is missing is found before a state is used up.
-func (s *Service) finishSignIn(ctx context.Context, c yard.SignInCallback) yard.SignInResult {
+func (s *Service) finishSignIn(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	switch {
 	case c.Error != nil && c.ErrorDescription != nil:
-		return yard.SignInResult{Outcome: yard.SignInDenied, Detail: *c.ErrorDescription}
+		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: *c.ErrorDescription}
 	case c.Error != nil:
-		return yard.SignInResult{Outcome: yard.SignInDenied, Detail: "Unknown error"}
+		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: "Unknown error"}
 	case c.Code == nil:
-		return yard.SignInResult{Outcome: yard.SignInNoCode}
+		return domain.SignInResult{Outcome: domain.SignInNoCode}
 	case c.State == nil:
-		return yard.SignInResult{Outcome: yard.SignInNoState}
+		return domain.SignInResult{Outcome: domain.SignInNoState}
 	case s.provider == nil: // no state was ever given out
-		return yard.SignInResult{Outcome: yard.SignInUnknownState}
+		return domain.SignInResult{Outcome: domain.SignInUnknownState}
 	}
 	credentials, err := s.provider.Redeem(ctx, *c.Code, *c.State)
 	if err != nil {
 		return resultOf(err)
 	}
 	if err := s.credentials.Write(credentials); err != nil {
-		return yard.SignInResult{Outcome: yard.SignInNotSaved, Detail: err.Error()}
+		return domain.SignInResult{Outcome: domain.SignInNotSaved, Detail: err.Error()}
 	}
-	return yard.SignInResult{Outcome: yard.SignInDone}
+	return domain.SignInResult{Outcome: domain.SignInDone}
 }
 
-func resultOf(err error) yard.SignInResult {
-	var failure *yard.SignInError
+func resultOf(err error) domain.SignInResult {
+	var failure *domain.SignInError
 	if errors.As(err, &failure) {
-		return yard.SignInResult(*failure)
+		return domain.SignInResult(*failure)
 	}
-	return yard.SignInResult{Outcome: yard.SignInUnreachable, Detail: err.Error()}
+	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
 // SignInConfigured reports whether there is an identity provider to sign in at.
 func (s *Service) SignInConfigured() bool { return s.provider != nil }
 
 // SignInStatus reads the credentials file: whatever makes it unreadable means not signed in.
-func (s *Service) SignInStatus() yard.SignInStatus {
+func (s *Service) SignInStatus() domain.SignInStatus {
 	if s.credentials == nil {
-		return yard.SignInStatus{}
+		return domain.SignInStatus{}
 	}
 	c, err := s.credentials.Read()
 	if err != nil {
-		return yard.SignInStatus{}
+		return domain.SignInStatus{}
 	}
-	return yard.SignInStatus{
+	return domain.SignInStatus{
 		Authenticated:   true,
 		Expired:         uint64(max(0, time.Now().UnixMilli())) > c.ExpiresAt,
 		ExpiresAt:       c.ExpiresAt,
@@ -98,9 +98,9 @@ func (s *Service) SignInStatus() yard.SignInStatus {
 
 // SignOut removes the stored credentials and returns the status that follows. It returns an Internal error, with the
 // file as it was, when that cannot be changed.
-func (s *Service) SignOut(ctx context.Context) (yard.SignInStatus, error) {
+func (s *Service) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
-		return yard.SignInStatus{}, yard.Errorf(yard.Internal, "the credentials could not be removed: %v", err)
+		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)
 	}
 	s.log.InfoContext(ctx, "signed out")
 	return s.SignInStatus(), nil

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
 func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
@@ -42,8 +42,8 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	result := s.FinishSignIn(left, yard.NewSignInCallback(callback.RawQuery))
-	if result.Outcome != yard.SignInDone || !s.SignInStatus().Authenticated {
+	result := s.FinishSignIn(left, domain.NewSignInCallback(callback.RawQuery))
+	if result.Outcome != domain.SignInDone || !s.SignInStatus().Authenticated {
 		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
 	}
 }

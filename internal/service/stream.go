@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 type eventStore interface {
 	// AppendEvents stores reads with their positions in one transaction. It returns the events that are new, with
 	// consecutive ids, and the last id before them.
-	AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []yard.Event, last int64, err error)
-	Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error)
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error)
+	Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
 	LastEventID(ctx context.Context) (int64, error)
-	FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error)
+	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
 }
 
 // maxBatch is the number of records after which a transaction takes no further read. It bounds how long the reads of
@@ -34,7 +34,7 @@ type stream struct {
 
 // pendingRead is a read whose recorder waits for stored.
 type pendingRead struct {
-	yard.FeedRead
+	domain.FeedRead
 	stored chan error // of capacity 1
 }
 
@@ -49,14 +49,14 @@ func (s *Service) loadStream(ctx context.Context) error {
 }
 
 // FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
-func (s *Service) FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error) {
+func (s *Service) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
 	return s.store.FeedCursors(ctx, project)
 }
 
 // RecordFeed stores a read of a feed: its records, but for those that the project has already, and the position that it
 // leads to, all or nothing. It returns when that is done. Reads that come while another is being stored are stored
 // together, so that a burst over many feeds does not cost a synced write each.
-func (s *Service) RecordFeed(ctx context.Context, read yard.FeedRead) error {
+func (s *Service) RecordFeed(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Service) storeReads(batch []*pendingRead) (err error) {
 			err = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	reads := make([]yard.FeedRead, len(batch))
+	reads := make([]domain.FeedRead, len(batch))
 	for i, pending := range batch {
 		reads[i] = pending.FeedRead
 	}
@@ -117,7 +117,7 @@ func (s *Service) storeReads(batch []*pendingRead) (err error) {
 
 // Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
 // from memory. There may be more than it returns, even when those are fewer than q.Limit: huge ones come in smaller pages.
-func (s *Service) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+func (s *Service) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	if events, ok := s.stream.tail.Load().find(q); ok {
 		return events, nil
 	}
@@ -126,7 +126,7 @@ func (s *Service) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, 
 
 // WaitEvents returns what Events returns for q, which must not be Backward; while that is nothing it waits, at most for
 // wait, until there is something. It returns nothing and no error when the time is over or ctx ends.
-func (s *Service) WaitEvents(ctx context.Context, q yard.EventQuery, wait time.Duration) ([]yard.Event, error) {
+func (s *Service) WaitEvents(ctx context.Context, q domain.EventQuery, wait time.Duration) ([]domain.Event, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	for {

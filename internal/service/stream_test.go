@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // observedStore counts what reaches the database and can make the next append fail or hang.
@@ -26,7 +26,7 @@ type observedStore struct {
 	fail             func(commit func() error) error // nil: commit
 }
 
-func (o *observedStore) AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []yard.Event, last int64, err error) {
+func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error) {
 	o.appends.Add(1)
 	commit := func() error {
 		added, last, err = o.DB.AppendEvents(ctx, reads)
@@ -40,7 +40,7 @@ func (o *observedStore) AppendEvents(ctx context.Context, reads []yard.FeedRead)
 	return added, last, err
 }
 
-func (o *observedStore) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+func (o *observedStore) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	o.queries.Add(1)
 	return o.DB.Events(ctx, q)
 }
@@ -65,10 +65,10 @@ func streamOver(t testing.TB, s service.Store) *service.Service {
 }
 
 // moved is a read of project's feed that brought the moves of stories n to m.
-func moved(project string, n, m int) yard.FeedRead {
-	read := yard.FeedRead{ReceivedAtMS: 1, Cursor: yard.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
+func moved(project string, n, m int) domain.FeedRead {
+	read := domain.FeedRead{ReceivedAtMS: 1, Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
 	for i := n; i <= m; i++ {
-		r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","timestamp_ms":%d}`, i, i)))
+		r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","timestamp_ms":%d}`, i, i)))
 		if err != nil {
 			panic(err)
 		}
@@ -77,7 +77,7 @@ func moved(project string, n, m int) yard.FeedRead {
 	return read
 }
 
-func recordFeed(t testing.TB, svc *service.Service, reads ...yard.FeedRead) {
+func recordFeed(t testing.TB, svc *service.Service, reads ...domain.FeedRead) {
 	t.Helper()
 	for _, read := range reads {
 		if err := svc.RecordFeed(context.Background(), read); err != nil {
@@ -86,7 +86,7 @@ func recordFeed(t testing.TB, svc *service.Service, reads ...yard.FeedRead) {
 	}
 }
 
-func eventIDs(t testing.TB, svc *service.Service, q yard.EventQuery) []int64 {
+func eventIDs(t testing.TB, svc *service.Service, q domain.EventQuery) []int64 {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 1000
@@ -135,7 +135,7 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 	if n := db.appends.Load(); n != 2 {
 		t.Errorf("%d transactions for one read and then 200 at once, want 2", n)
 	}
-	if ids := eventIDs(t, svc, yard.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.LastEventID() != 201 {
+	if ids := eventIDs(t, svc, domain.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.LastEventID() != 201 {
 		t.Errorf("%d events, last id %d", len(ids), svc.LastEventID())
 	}
 }
@@ -187,11 +187,11 @@ func TestFailedReadIsNotStoredAndStoringItAgainDoublesNothing(t *testing.T) {
 			db.fail = nil
 			recordFeed(t, svc, moved("alpha", 3, 4))
 			<-changed
-			if ids := eventIDs(t, svc, yard.EventQuery{After: 1}); !slices.Equal(ids, []int64{2, 3, 4}) || svc.LastEventID() != 4 {
+			if ids := eventIDs(t, svc, domain.EventQuery{After: 1}); !slices.Equal(ids, []int64{2, 3, 4}) || svc.LastEventID() != 4 {
 				t.Errorf("events %v, last id %d", ids, svc.LastEventID())
 			}
 			recordFeed(t, svc, moved("alpha", 3, 5), moved("beta", 1, 1))
-			if ids := eventIDs(t, svc, yard.EventQuery{After: 3}); !slices.Equal(ids, []int64{4, 5, 6}) {
+			if ids := eventIDs(t, svc, domain.EventQuery{After: 3}); !slices.Equal(ids, []int64{4, 5, 6}) {
 				t.Errorf("then events %v", ids)
 			}
 		})
@@ -212,15 +212,15 @@ func TestMemoryAndStoreAnswerAlike(t *testing.T) {
 	dir := t.TempDir()
 	db := openStore(t, dir)
 	inMemory := streamOver(t, db)
-	blocked, _ := yard.ParseRecord(json.RawMessage(`{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":9}`))
+	blocked, _ := domain.ParseRecord(json.RawMessage(`{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":9}`))
 	recordFeed(t, inMemory, moved("alpha", 1, 5), moved("beta", 1, 5),
-		yard.FeedRead{Cursor: yard.FeedCursor{Project: "alpha"}, Records: []yard.Record{blocked}})
+		domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha"}, Records: []domain.Record{blocked}})
 	inStore := streamOver(t, openStore(t, dir))
 	for _, project := range []string{"", "alpha", "none"} {
-		for _, kind := range []yard.EventType{"", yard.StageTransition, yard.StoryBlocked} {
+		for _, kind := range []domain.EventType{"", domain.StageTransition, domain.StoryBlocked} {
 			for _, limit := range []int{1, 3, 100} {
 				for position := range int64(13) {
-					for _, q := range []yard.EventQuery{
+					for _, q := range []domain.EventQuery{
 						{After: position, Limit: limit, Project: project, Type: kind},
 						{Before: position, Backward: true, Limit: limit, Project: project, Type: kind},
 					} {
@@ -243,15 +243,15 @@ func TestMemoryIsBoundedByCountAndBytes(t *testing.T) {
 	for i := range 5 {
 		recordFeed(t, svc, moved("alpha", i*500+1, i*500+500))
 	}
-	big, _ := yard.ParseRecord(json.RawMessage(`{"type":"x","timestamp_ms":1,"text":"` + strings.Repeat("x", 3<<20) + `"}`))
-	also, _ := yard.ParseRecord(json.RawMessage(`{"type":"y","timestamp_ms":1,"text":"` + strings.Repeat("y", 3<<20) + `"}`))
-	recordFeed(t, svc, yard.FeedRead{Cursor: yard.FeedCursor{Project: "big"}, Records: []yard.Record{big, also}}, moved("beta", 1, 3))
+	big, _ := domain.ParseRecord(json.RawMessage(`{"type":"x","timestamp_ms":1,"text":"` + strings.Repeat("x", 3<<20) + `"}`))
+	also, _ := domain.ParseRecord(json.RawMessage(`{"type":"y","timestamp_ms":1,"text":"` + strings.Repeat("y", 3<<20) + `"}`))
+	recordFeed(t, svc, domain.FeedRead{Cursor: domain.FeedCursor{Project: "big"}, Records: []domain.Record{big, also}}, moved("beta", 1, 3))
 	events, bytes := service.TailSize(svc)
 	if events > 2048 || bytes > 4<<20 {
 		t.Errorf("%d events and %d bytes in memory", events, bytes)
 	}
 	for after := int64(0); after < 2505; after += 250 {
-		ids := eventIDs(t, svc, yard.EventQuery{After: after})
+		ids := eventIDs(t, svc, domain.EventQuery{After: after})
 		if want := min(1000, 2505-after); int64(len(ids)) != want || ids[0] != after+1 {
 			t.Errorf("after %d: %d events, want %d", after, len(ids), want)
 		}
@@ -262,12 +262,12 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 	db := openStore(t, t.TempDir())
 	svc := streamOver(t, db)
 	type answer struct {
-		events []yard.Event
+		events []domain.Event
 		err    error
 	}
 	answers := make(chan answer)
 	go func() {
-		events, err := svc.WaitEvents(context.Background(), yard.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
+		events, err := svc.WaitEvents(context.Background(), domain.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
 		answers <- answer{events, err}
 	}()
 	recordFeed(t, svc, moved("alpha", 1, 3))
@@ -288,17 +288,17 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 	db := openStore(t, t.TempDir())
 	svc := streamOver(t, db)
-	if events, err := svc.WaitEvents(context.Background(), yard.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
+	if events, err := svc.WaitEvents(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
 		t.Errorf("time over: %v, %v", events, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if events, err := svc.WaitEvents(ctx, yard.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+	if events, err := svc.WaitEvents(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
 		t.Errorf("ended: %v, %v", events, err)
 	}
 	recordFeed(t, svc, moved("p", 1, 1))
 	svc = streamOver(t, db) // it has to ask the store, which an ended context keeps it from
-	if events, err := svc.WaitEvents(ctx, yard.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+	if events, err := svc.WaitEvents(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
 		t.Errorf("ended before: %v, %v", events, err)
 	}
 }
@@ -315,7 +315,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 			var after int64
 			next := map[string]int64{}
 			for after < projects*each {
-				events, err := svc.WaitEvents(ctx, yard.EventQuery{After: after, Limit: 7}, time.Minute)
+				events, err := svc.WaitEvents(ctx, domain.EventQuery{After: after, Limit: 7}, time.Minute)
 				if err != nil || len(events) == 0 {
 					t.Errorf("after %d: %v, %v", after, events, err)
 					return

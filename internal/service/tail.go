@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Bounds of the events kept in memory. Readers that keep up never need older ones.
@@ -15,7 +15,7 @@ const (
 
 // tail is an immutable view of the newest events.
 type tail struct {
-	events   []yard.Event // every event with an id over first, by increasing id
+	events   []domain.Event // every event with an id over first, by increasing id
 	first    int64
 	last     int64
 	bytes    int           // of the records
@@ -27,7 +27,7 @@ func newTail(last int64) *tail {
 }
 
 // publish makes added, which follow the id last, visible to readers and wakes those that wait. Calls must not overlap.
-func (s *stream) publish(added []yard.Event, last int64) {
+func (s *stream) publish(added []domain.Event, last int64) {
 	old := s.tail.Load()
 	next := *old
 	if last != old.last { // events were stored by a transaction that failed to say so: the store has them
@@ -62,11 +62,11 @@ func (t *tail) shorten() {
 }
 
 // find returns what q selects, false when only the store can know.
-func (t *tail) find(q yard.EventQuery) ([]yard.Event, bool) {
+func (t *tail) find(q domain.EventQuery) ([]domain.Event, bool) {
 	if q.Text != "" || !q.Backward && q.After < t.first {
 		return nil, false
 	}
-	var found []yard.Event
+	var found []domain.Event
 	if !q.Backward {
 		from := sort.Search(len(t.events), func(i int) bool { return t.events[i].ID > q.After })
 		for _, e := range t.events[from:] {
@@ -89,6 +89,6 @@ func (t *tail) find(q yard.EventQuery) ([]yard.Event, bool) {
 	return found, t.first == 0 // then memory holds all there is
 }
 
-func selects(q yard.EventQuery, e yard.Event) bool {
+func selects(q domain.EventQuery, e domain.Event) bool {
 	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -36,31 +36,33 @@ func hashSecret(secret string) string {
 }
 
 // IsAgentSecret reports whether secret has the form of an agent's.
-func IsAgentSecret(secret yard.Secret) bool { return strings.HasPrefix(secret.Reveal(), secretPrefix) }
+func IsAgentSecret(secret domain.Secret) bool {
+	return strings.HasPrefix(secret.Reveal(), secretPrefix)
+}
 
 // CreateToken issues a join token, valid once and for the configured time. The token itself is not kept:
 // from here on only its hash, in the JoinToken, names it.
-func (s *Service) CreateToken(ctx context.Context) (yard.Secret, yard.JoinToken, error) {
+func (s *Service) CreateToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
-	t := yard.JoinToken{Hash: hashSecret(token), CreatedAtMS: now.UnixMilli(), ExpiresAtMS: now.Add(s.joinTokenTTL).UnixMilli()}
+	t := domain.JoinToken{Hash: hashSecret(token), CreatedAtMS: now.UnixMilli(), ExpiresAtMS: now.Add(s.joinTokenTTL).UnixMilli()}
 	if err := s.store.AddToken(ctx, t); err != nil {
-		return "", yard.JoinToken{}, err
+		return "", domain.JoinToken{}, err
 	}
 	s.log.InfoContext(ctx, "join token issued", "expires", now.Add(s.joinTokenTTL))
-	return yard.Secret(token), t, nil
+	return domain.Secret(token), t, nil
 }
 
 // UnusedTokens returns the tokens that can still be redeemed, the first to expire first.
-func (s *Service) UnusedTokens(ctx context.Context) ([]yard.JoinToken, error) {
+func (s *Service) UnusedTokens(ctx context.Context) ([]domain.JoinToken, error) {
 	return s.store.UnusedTokens(ctx, time.Now().UnixMilli())
 }
 
 // Token returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.
-func (s *Service) Token(ctx context.Context, hash string) (yard.JoinToken, error) {
+func (s *Service) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
 	t, err := s.store.Token(ctx, hash)
-	if yard.CodeOf(err) == yard.NotFound {
-		err = yard.WrapError(yard.NotFound, err, "this join token was revoked or never issued")
+	if domain.CodeOf(err) == domain.NotFound {
+		err = domain.WrapError(domain.NotFound, err, "this join token was revoked or never issued")
 	}
 	return t, err
 }
@@ -68,8 +70,8 @@ func (s *Service) Token(ctx context.Context, hash string) (yard.JoinToken, error
 // RevokeToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
 func (s *Service) RevokeToken(ctx context.Context, hash string) error {
 	err := s.store.RevokeToken(ctx, hash)
-	if yard.CodeOf(err) == yard.NotFound {
-		return yard.WrapError(yard.NotFound, err, "this join token was used or revoked already")
+	if domain.CodeOf(err) == domain.NotFound {
+		return domain.WrapError(domain.NotFound, err, "this join token was used or revoked already")
 	}
 	return err
 }

@@ -5,20 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestJoinTokens(t *testing.T) {
 	inBubble(t, func(t *testing.T, y *yardMaster) {
 		ctx := t.Context()
-		token := func() (yard.Secret, yard.JoinToken) {
+		token := func() (domain.Secret, domain.JoinToken) {
 			secret, tok, err := y.CreateToken(ctx)
 			if err != nil || !strings.HasPrefix(secret.Reveal(), "swj_") || len(secret.Reveal()) < len("swj_")+32 {
 				t.Fatalf("token %q, %v", secret.Reveal(), err)
 			}
 			return secret, tok
 		}
-		join := func(secret yard.Secret) error {
+		join := func(secret domain.Secret) error {
 			_, _, err := y.JoinAgent(ctx, secret, nil, "")
 			return err
 		}
@@ -34,18 +34,18 @@ func TestJoinTokens(t *testing.T) {
 		time.Sleep(time.Hour)
 		fresh, freshToken := token()
 		texts := map[string]bool{}
-		for name, secret := range map[string]yard.Secret{"used": used, "revoked": revoked, "expired": expired, "unknown": "swj_x", "empty": ""} {
+		for name, secret := range map[string]domain.Secret{"used": used, "revoked": revoked, "expired": expired, "unknown": "swj_x", "empty": ""} {
 			err := join(secret)
-			if yard.CodeOf(err) != yard.Unauthorized {
+			if domain.CodeOf(err) != domain.Unauthorized {
 				t.Errorf("%s token: %v, want unauthorized", name, err)
 			}
-			texts[yard.MessageOf(err)] = true
+			texts[domain.MessageOf(err)] = true
 		}
 		if len(texts) != 1 {
 			t.Errorf("the refusals differ: %v", texts)
 		}
 		for _, label := range []string{"", strings.Repeat("ä", 101), "a\nb"} {
-			if _, _, err := y.JoinAgent(ctx, fresh, &label, ""); yard.CodeOf(err) != yard.Invalid {
+			if _, _, err := y.JoinAgent(ctx, fresh, &label, ""); domain.CodeOf(err) != domain.Invalid {
 				t.Errorf("label %q: %v, want invalid", label, err)
 			}
 		}
@@ -53,7 +53,7 @@ func TestJoinTokens(t *testing.T) {
 			t.Errorf("unused are %+v, %v; a refused label must not spend the token", unused, err)
 		}
 		a, secret, err := y.JoinAgent(ctx, fresh, nil, "")
-		if err != nil || a.Label != a.ID || a.State != yard.AgentIdle || a.AssignedProject != nil {
+		if err != nil || a.Label != a.ID || a.State != domain.AgentIdle || a.AssignedProject != nil {
 			t.Errorf("joined as %+v, %v", a, err)
 		}
 		if tok, err := y.Token(ctx, freshToken.Hash); err != nil || tok.UsedBy != a.ID {
@@ -62,10 +62,10 @@ func TestJoinTokens(t *testing.T) {
 		other := y.join("other")
 		for _, c := range []struct {
 			id     string
-			secret yard.Secret
-			want   yard.Code
-		}{{a.ID, secret, ""}, {other.ID, secret, yard.Unauthorized}, {a.ID, fresh, yard.Unauthorized}, {"nobody", secret, yard.Unauthorized}, {"nobody", "", yard.Unauthorized}, {a.ID, "", yard.Unauthorized}} {
-			if err := y.CheckAgentSecret(c.id, c.secret); yard.CodeOf(err) != c.want {
+			secret domain.Secret
+			want   domain.Code
+		}{{a.ID, secret, ""}, {other.ID, secret, domain.Unauthorized}, {a.ID, fresh, domain.Unauthorized}, {"nobody", secret, domain.Unauthorized}, {"nobody", "", domain.Unauthorized}, {a.ID, "", domain.Unauthorized}} {
+			if err := y.CheckAgentSecret(c.id, c.secret); domain.CodeOf(err) != c.want {
 				t.Errorf("secret %.8s for %s: %v, want %q", c.secret.Reveal(), c.id, err, c.want)
 			}
 		}
@@ -86,7 +86,7 @@ func TestOutlivedTokensAreForgotten(t *testing.T) {
 			t.Errorf("forgotten too early: %v", err)
 		}
 		time.Sleep(10 * time.Minute)
-		if _, err := y.Token(t.Context(), tok.Hash); yard.CodeOf(err) != yard.NotFound {
+		if _, err := y.Token(t.Context(), tok.Hash); domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("not forgotten: %v", err)
 		}
 	})

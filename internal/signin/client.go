@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Config names the identity provider. Sign-in works once all four are set.
@@ -50,19 +50,19 @@ func (c *Client) Begin(redirectURI string) (address string) {
 }
 
 // Redeem ends the flow of that state and exchanges the code for tokens. The state works once, whatever becomes of the
-// exchange, which ends within 15 s. Every error is a *yard.SignInError.
-func (c *Client) Redeem(ctx context.Context, code, state string) (yard.Credentials, error) {
+// exchange, which ends within 15 s. Every error is a *domain.SignInError.
+func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
 	f, ok := c.flows.take(state)
 	if !ok {
-		return yard.Credentials{}, &yard.SignInError{Outcome: yard.SignInUnknownState}
+		return domain.Credentials{}, &domain.SignInError{Outcome: domain.SignInUnknownState}
 	}
 	answer, err := c.exchange(ctx, f, code, state)
 	if err != nil {
-		return yard.Credentials{}, err
+		return domain.Credentials{}, err
 	}
-	return yard.Credentials{
-		AccessToken:  yard.Secret(answer.accessToken),
-		RefreshToken: yard.Secret(answer.refreshToken),
+	return domain.Credentials{
+		AccessToken:  domain.Secret(answer.accessToken),
+		RefreshToken: domain.Secret(answer.refreshToken),
 		ExpiresAt:    expiry(time.Now(), answer.expiresIn),
 		Scopes:       c.config.scopes(),
 	}, nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/yard"
 )
 
 const redirectURI = "http://localhost:3000/callback"
@@ -32,9 +32,9 @@ func queryOf(t *testing.T, address string) (code, state string) {
 	return u.Query().Get("code"), u.Query().Get("state")
 }
 
-func wantOutcome(t *testing.T, err error, outcome yard.SignInOutcome) {
+func wantOutcome(t *testing.T, err error, outcome domain.SignInOutcome) {
 	t.Helper()
-	failure, ok := err.(*yard.SignInError)
+	failure, ok := err.(*domain.SignInError)
 	if !ok || failure.Outcome != outcome {
 		t.Errorf("error = %v, want the outcome %q", err, outcome)
 	}
@@ -103,9 +103,9 @@ func TestAStateWorksOnceWhateverBecomesOfTheExchange(t *testing.T) {
 	c := newClient(p)
 	_, state := queryOf(t, p.Approve(t, c.Begin(redirectURI)))
 	_, err := c.Redeem(t.Context(), "a wrong code", state)
-	wantOutcome(t, err, yard.SignInRefused)
+	wantOutcome(t, err, domain.SignInRefused)
 	_, err = c.Redeem(t.Context(), "a wrong code", state)
-	wantOutcome(t, err, yard.SignInUnknownState)
+	wantOutcome(t, err, domain.SignInUnknownState)
 	if p.Exchanges() != 1 {
 		t.Errorf("%d exchanges, want 1", p.Exchanges())
 	}

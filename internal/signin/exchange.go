@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -52,7 +52,7 @@ type tokenResponse struct {
 	expiresIn    uint64 // seconds
 }
 
-// exchange asks the token endpoint. Every error is a *yard.SignInError.
+// exchange asks the token endpoint. Every error is a *domain.SignInError.
 func (c *Client) exchange(ctx context.Context, f flow, code, state string) (tokenResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.TokenURL, bytes.NewReader(body))
 	if err != nil {
-		return tokenResponse{}, &yard.SignInError{Outcome: yard.SignInUnreachable, Detail: "its token address is not valid"}
+		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: "its token address is not valid"}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
@@ -74,7 +74,7 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return tokenResponse{}, &yard.SignInError{Outcome: yard.SignInRefused, Detail: strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))}
+		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInRefused, Detail: strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))}
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxTokenResponse+1))
 	if err != nil {
@@ -87,11 +87,11 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 }
 
 func unreachable(err error) error {
-	return &yard.SignInError{Outcome: yard.SignInUnreachable, Detail: reason(err)}
+	return &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: reason(err)}
 }
 
 func unreadable(why string) error {
-	return &yard.SignInError{Outcome: yard.SignInUnreadable, Detail: why}
+	return &domain.SignInError{Outcome: domain.SignInUnreadable, Detail: why}
 }
 
 // reason says in words why there is no whole answer.

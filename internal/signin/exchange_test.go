@@ -18,13 +18,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/yard"
 )
 
 // signIn goes through one sign-in.
-func signIn(t *testing.T, p *signintest.Provider, c *signin.Client) (yard.Credentials, error) {
+func signIn(t *testing.T, p *signintest.Provider, c *signin.Client) (domain.Credentials, error) {
 	t.Helper()
 	code, state := queryOf(t, p.Approve(t, c.Begin(redirectURI)))
 	return c.Redeem(t.Context(), code, state)
@@ -58,13 +58,13 @@ func answer(status int, body string) http.HandlerFunc {
 }
 
 func TestTokenResponsesAreReadStrictly(t *testing.T) {
-	const unreadable, refused = yard.SignInUnreadable, yard.SignInRefused
+	const unreadable, refused = domain.SignInUnreadable, domain.SignInRefused
 	p := signintest.New(t)
 	c := newClient(p)
 	for _, test := range []struct {
 		status  int
 		body    string
-		outcome yard.SignInOutcome // "" is success
+		outcome domain.SignInOutcome // "" is success
 	}{
 		{200, `{"access_token":"a","expires_in":0}`, ""},
 		{201, `{"access_token":"a","expires_in":1,"refresh_token":null,"token_type":7,"scope":[],"more":{}}`, ""},
@@ -134,7 +134,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 				w.WriteHeader(status)
 			})
 			_, err := signIn(t, p, c)
-			wantOutcome(t, err, yard.SignInRefused)
+			wantOutcome(t, err, domain.SignInRefused)
 		}
 	}
 	if visited.Load() != 0 {
@@ -158,7 +158,7 @@ func TestAnEndlessAnswerIsUnreadableAndTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := c.Redeem(t.Context(), code, state)
 	runtime.ReadMemStats(&after)
-	wantOutcome(t, err, yard.SignInUnreadable)
+	wantOutcome(t, err, domain.SignInUnreadable)
 	// Everything that was allocated meanwhile, the provider's own megabyte included.
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
 		t.Errorf("%d bytes were allocated", grown)
@@ -175,7 +175,7 @@ func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
 	}
 	p.Answer(answer(200, token+strings.Repeat(" ", 1<<20-len(token)+1)))
 	_, err := signIn(t, p, c)
-	wantOutcome(t, err, yard.SignInUnreadable)
+	wantOutcome(t, err, domain.SignInUnreadable)
 }
 
 func TestAProviderThatCannotBeReachedIsNamedWithoutSecrets(t *testing.T) {
@@ -193,7 +193,7 @@ func TestAProviderThatCannotBeReachedIsNamedWithoutSecrets(t *testing.T) {
 		c := signin.New(signin.Config{AuthorizeURL: "http://id.test/", TokenURL: address, ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
 		_, state := queryOf(t, c.Begin(redirectURI))
 		_, err := c.Redeem(t.Context(), "canary-code", state)
-		wantOutcome(t, err, yard.SignInUnreachable)
+		wantOutcome(t, err, domain.SignInUnreachable)
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: error = %v, want one that says %q", address, err, want)
 		}
@@ -215,7 +215,7 @@ func TestACutAnswerIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p.Answer(answer)
 			_, err := signIn(t, p, c)
-			wantOutcome(t, err, yard.SignInUnreachable)
+			wantOutcome(t, err, domain.SignInUnreachable)
 		})
 	}
 }
@@ -254,7 +254,7 @@ func TestNoWholeAnswerWithinFifteenSecondsIsNone(t *testing.T) {
 				_, state := queryOf(t, c.Begin(redirectURI))
 				start := time.Now()
 				_, err := c.Redeem(t.Context(), "code", state)
-				wantOutcome(t, err, yard.SignInUnreachable)
+				wantOutcome(t, err, domain.SignInUnreachable)
 				if waited := time.Since(start); waited != 15*time.Second || !strings.Contains(err.Error(), "15s") {
 					t.Errorf("gave up after %v with %v, want after 15 s", waited, err)
 				}

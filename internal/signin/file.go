@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
-	"switchyard/internal/yard"
 )
 
 // recordKey is the top-level key of our record in the credentials file. All others belong to someone else.
@@ -42,28 +42,28 @@ type record struct {
 
 // Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is no
 // JSON object, or has no record with the texts access_token and refresh_token and the unsigned integer expires_at.
-func (f *File) Read() (yard.Credentials, error) {
+func (f *File) Read() (domain.Credentials, error) {
 	members, err := f.read()
 	if err != nil {
-		return yard.Credentials{}, err
+		return domain.Credentials{}, err
 	}
 	var fields map[string]json.RawMessage
 	var access, refresh *string
 	if json.Unmarshal(members.get(recordKey), &fields) != nil ||
 		json.Unmarshal(fields["access_token"], &access) != nil || access == nil ||
 		json.Unmarshal(fields["refresh_token"], &refresh) != nil || refresh == nil {
-		return yard.Credentials{}, errNoRecord
+		return domain.Credentials{}, errNoRecord
 	}
 	expiresAt, err := parseUnsigned(fields["expires_at"])
 	if err != nil {
-		return yard.Credentials{}, errNoRecord
+		return domain.Credentials{}, errNoRecord
 	}
-	return yard.Credentials{AccessToken: yard.Secret(*access), RefreshToken: yard.Secret(*refresh), ExpiresAt: expiresAt}, nil
+	return domain.Credentials{AccessToken: domain.Secret(*access), RefreshToken: domain.Secret(*refresh), ExpiresAt: expiresAt}, nil
 }
 
 // Write stores c in place of the record that is there and keeps every other key. It fails, and changes nothing,
 // when the file is no JSON object.
-func (f *File) Write(c yard.Credentials) error {
+func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
 		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),
 		ExpiresAt: c.ExpiresAt, Scopes: c.Scopes,

@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
 	"switchyard/internal/signin"
 	"switchyard/internal/waittest"
-	"switchyard/internal/yard"
 )
 
 // Some tests need processes of their own: the test binary runs itself as one.
@@ -69,9 +69,9 @@ func helper(t *testing.T, what, path string) *exec.Cmd {
 }
 
 // numbered are credentials whose parts all tell the same number.
-func numbered(i int) yard.Credentials {
+func numbered(i int) domain.Credentials {
 	text := strings.Repeat(strconv.Itoa(i%10), 5000)
-	return yard.Credentials{AccessToken: yard.Secret(text), RefreshToken: yard.Secret(text), ExpiresAt: uint64(i), Scopes: []string{"a"}}
+	return domain.Credentials{AccessToken: domain.Secret(text), RefreshToken: domain.Secret(text), ExpiresAt: uint64(i), Scopes: []string{"a"}}
 }
 
 func put(t *testing.T, path, content string) {
@@ -90,7 +90,7 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-var sample = yard.Credentials{AccessToken: "at", RefreshToken: "rt", ExpiresAt: math.MaxUint64, Scopes: []string{"user:profile", "user:file_upload"}}
+var sample = domain.Credentials{AccessToken: "at", RefreshToken: "rt", ExpiresAt: math.MaxUint64, Scopes: []string{"user:profile", "user:file_upload"}}
 
 const sampleRecord = `{
     "access_token": "at",

@@ -4,13 +4,13 @@ import (
 	"context"
 	"database/sql"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
 // Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
 // used, revoked or expired at agent.JoinedAtMS.
-func (db *DB) Redeem(tokenHash string, agent yard.AgentRecord) error {
+func (db *DB) Redeem(tokenHash string, agent domain.AgentRecord) error {
 	return db.grouped(func(tx *sql.Tx) error {
 		result, err := tx.Exec(
 			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
@@ -29,16 +29,16 @@ func (db *DB) Redeem(tokenHash string, agent yard.AgentRecord) error {
 }
 
 // AgentRecords returns every agent that has an identity, in no particular order.
-func (db *DB) AgentRecords(ctx context.Context) ([]yard.AgentRecord, error) {
+func (db *DB) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
 	rows, err := db.read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
 		" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
 	if err != nil {
 		return nil, translate(err)
 	}
 	defer rows.Close()
-	var agents []yard.AgentRecord
+	var agents []domain.AgentRecord
 	for rows.Next() {
-		var a yard.AgentRecord
+		var a domain.AgentRecord
 		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.AssignedProject,
 			&a.JoinedAtMS, &a.StateSinceMS, &a.LastSeenMS)
 		if err != nil {
@@ -52,7 +52,7 @@ func (db *DB) AgentRecords(ctx context.Context) ([]yard.AgentRecord, error) {
 // SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are passed over. The end of ctx
 // undoes it, but only the transaction watches for that: each statement would take a goroutine, in all a third of the time
 // of BenchmarkWriteBehind.
-func (db *DB) SaveBeats(ctx context.Context, beats []yard.AgentBeat) error {
+func (db *DB) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	return db.tx(ctx, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
 		update, err := tx.PrepareContext(ctx,

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -14,22 +14,22 @@ const (
 	hourMS = int64(3_600_000)
 )
 
-func record(id string) yard.AgentRecord {
-	return yard.AgentRecord{
-		ID: id, Label: "label " + id, Version: "1.0", SecretHash: "secret " + id, State: yard.AgentIdle,
+func record(id string) domain.AgentRecord {
+	return domain.AgentRecord{
+		ID: id, Label: "label " + id, Version: "1.0", SecretHash: "secret " + id, State: domain.AgentIdle,
 		JoinedAtMS: nowMS, StateSinceMS: nowMS, LastSeenMS: nowMS,
 	}
 }
 
-func token(hash string) yard.JoinToken {
-	return yard.JoinToken{Hash: hash, CreatedAtMS: nowMS - hourMS, ExpiresAtMS: nowMS + hourMS}
+func token(hash string) domain.JoinToken {
+	return domain.JoinToken{Hash: hash, CreatedAtMS: nowMS - hourMS, ExpiresAtMS: nowMS + hourMS}
 }
 
 func TestRedeem(t *testing.T) {
 	db, ctx := openStore(t), context.Background()
 	expired := token("expired")
 	expired.ExpiresAtMS = nowMS
-	for _, tok := range []yard.JoinToken{token("good"), token("revoked"), expired} {
+	for _, tok := range []domain.JoinToken{token("good"), token("revoked"), expired} {
 		if err := db.AddToken(ctx, tok); err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +39,9 @@ func TestRedeem(t *testing.T) {
 	}
 	for _, step := range []struct {
 		hash string
-		want yard.Code
-	}{{"good", ""}, {"good", yard.NotFound}, {"revoked", yard.NotFound}, {"expired", yard.NotFound}, {"unknown", yard.NotFound}} {
-		if err := db.Redeem(step.hash, record(step.hash)); yard.CodeOf(err) != step.want {
+		want domain.Code
+	}{{"good", ""}, {"good", domain.NotFound}, {"revoked", domain.NotFound}, {"expired", domain.NotFound}, {"unknown", domain.NotFound}} {
+		if err := db.Redeem(step.hash, record(step.hash)); domain.CodeOf(err) != step.want {
 			t.Errorf("redeeming %s: %v, want %q", step.hash, err, step.want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestRedeem(t *testing.T) {
 	if err != nil || used.UsedBy != "good" || used.UsedAtMS != nowMS {
 		t.Errorf("the used token is %+v, %v", used, err)
 	}
-	if err := db.RevokeToken(ctx, "good"); yard.CodeOf(err) != yard.NotFound {
+	if err := db.RevokeToken(ctx, "good"); domain.CodeOf(err) != domain.NotFound {
 		t.Errorf("revoking a used token: %v", err)
 	}
 	agents, err := db.AgentRecords(ctx)
@@ -66,17 +66,17 @@ func TestRedemptionsAtOnce(t *testing.T) {
 		}
 	}
 	var wg sync.WaitGroup
-	codes := make(chan yard.Code, 100)
+	codes := make(chan domain.Code, 100)
 	for i := range 100 { // ten agents for each token
-		wg.Go(func() { codes <- yard.CodeOf(db.Redeem(fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
+		wg.Go(func() { codes <- domain.CodeOf(db.Redeem(fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
 	}
 	wg.Wait()
 	close(codes)
-	count := map[yard.Code]int{}
+	count := map[domain.Code]int{}
 	for code := range codes {
 		count[code]++
 	}
-	if count[""] != 10 || count[yard.NotFound] != 90 {
+	if count[""] != 10 || count[domain.NotFound] != 90 {
 		t.Errorf("outcomes are %v, want 10 successes and 90 not found", count)
 	}
 	agents, err := db.AgentRecords(ctx)
@@ -100,21 +100,21 @@ func TestAgentChanges(t *testing.T) {
 	if err := db.Redeem("t", record("a")); err != nil {
 		t.Fatal(err)
 	}
-	beat := yard.AgentBeat{ID: "a", State: yard.AgentFailed, Detail: "exit status 1", StateSinceMS: nowMS + 1, LastSeenMS: nowMS + 2}
-	if err := db.SaveBeats(ctx, []yard.AgentBeat{{ID: "gone"}, beat}); err != nil {
+	beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSinceMS: nowMS + 1, LastSeenMS: nowMS + 2}
+	if err := db.SaveBeats(ctx, []domain.AgentBeat{{ID: "gone"}, beat}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
 		name string
 		err  error
-		want yard.Code
+		want domain.Code
 	}{
 		{"label", db.LabelAgent(ctx, "a", "new"), ""},
-		{"label of none", db.LabelAgent(ctx, "b", "new"), yard.NotFound},
+		{"label of none", db.LabelAgent(ctx, "b", "new"), domain.NotFound},
 		{"assign", db.AssignAgent(ctx, "a", "alpha"), ""},
-		{"assign none", db.AssignAgent(ctx, "b", "alpha"), yard.NotFound},
+		{"assign none", db.AssignAgent(ctx, "b", "alpha"), domain.NotFound},
 	} {
-		if yard.CodeOf(step.err) != step.want {
+		if domain.CodeOf(step.err) != step.want {
 			t.Errorf("%s: %v, want %q", step.name, step.err, step.want)
 		}
 	}
@@ -124,8 +124,8 @@ func TestAgentChanges(t *testing.T) {
 	if agents, err := db.AgentRecords(ctx); err != nil || len(agents) != 1 || agents[0] != want {
 		t.Errorf("agents are %+v, %v, want %+v", agents, err, want)
 	}
-	for _, want := range []yard.Code{"", yard.NotFound} {
-		if err := db.RemoveAgent(ctx, "a"); yard.CodeOf(err) != want {
+	for _, want := range []domain.Code{"", domain.NotFound} {
+		if err := db.RemoveAgent(ctx, "a"); domain.CodeOf(err) != want {
 			t.Errorf("removing: %v, want %q", err, want)
 		}
 	}
@@ -135,7 +135,7 @@ func TestTokens(t *testing.T) {
 	db, ctx := openStore(t), context.Background()
 	late := token("late")
 	late.ExpiresAtMS++
-	for _, tok := range []yard.JoinToken{late, token("early"), token("used")} {
+	for _, tok := range []domain.JoinToken{late, token("early"), token("used")} {
 		if err := db.AddToken(ctx, tok); err != nil {
 			t.Fatal(err)
 		}
@@ -150,8 +150,8 @@ func TestTokens(t *testing.T) {
 	if err := db.ForgetTokens(ctx, late.ExpiresAtMS); err != nil {
 		t.Fatal(err)
 	}
-	for hash, want := range map[string]yard.Code{"early": yard.NotFound, "used": yard.NotFound, "late": ""} {
-		if _, err := db.Token(ctx, hash); yard.CodeOf(err) != want {
+	for hash, want := range map[string]domain.Code{"early": domain.NotFound, "used": domain.NotFound, "late": ""} {
+		if _, err := db.Token(ctx, hash); domain.CodeOf(err) != want {
 			t.Errorf("token %s after forgetting: %v, want %q", hash, err, want)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"math"
 	"strings"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
 // transaction. A record whose content its project has already is dropped. It returns the events that are new, with
 // consecutive ids, and the id that was the last before them.
-func (db *DB) AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []yard.Event, last int64, err error) {
+func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error) {
 	err = db.tx(ctx, func(tx *sql.Tx) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
 		if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(id), 0) FROM events").Scan(&last); err != nil {
@@ -37,7 +37,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []yard.FeedRead) (added []
 		for _, read := range reads {
 			project := read.Cursor.Project
 			for _, record := range read.Records {
-				event := yard.Event{ID: last + int64(len(added)) + 1, Project: project, ReceivedAtMS: read.ReceivedAtMS, Record: record}
+				event := domain.Event{ID: last + int64(len(added)) + 1, Project: project, ReceivedAtMS: read.ReceivedAtMS, Record: record}
 				digest := sha256.Sum256(record.JSON)
 				err := insert.QueryRowContext(ctx, event.ID, project, record.Type, record.TimestampMS, event.ReceivedAtMS,
 					string(record.JSON), words(project, record.JSON), digest[:16]).Scan(&event.ID)
@@ -69,15 +69,15 @@ func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
 }
 
 // FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
-func (db *DB) FeedCursors(ctx context.Context, project string) ([]yard.FeedCursor, error) {
+func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
 	rows, err := db.read.QueryContext(ctx, "SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
 	if err != nil {
 		return nil, translate(err)
 	}
 	defer rows.Close()
-	var cursors []yard.FeedCursor
+	var cursors []domain.FeedCursor
 	for rows.Next() {
-		var c yard.FeedCursor
+		var c domain.FeedCursor
 		if err := rows.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence); err != nil {
 			return nil, translate(err)
 		}
@@ -92,7 +92,7 @@ const maxPage = 16 << 20
 
 // Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. When they are huge it
 // returns the first of them, at least one.
-func (db *DB) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, error) {
+func (db *DB) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	conditions, args, order := []string{"id > $1"}, []any{q.After}, "id"
 	if q.Backward {
 		conditions, args, order = []string{"id < $1"}, []any{q.Before}, "id DESC"
@@ -121,9 +121,9 @@ func (db *DB) Events(ctx context.Context, q yard.EventQuery) ([]yard.Event, erro
 		return nil, translate(err)
 	}
 	defer rows.Close()
-	var events []yard.Event
+	var events []domain.Event
 	for size := 0; size < maxPage && rows.Next(); {
-		var e yard.Event
+		var e domain.Event
 		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &e.TimestampMS, &e.ReceivedAtMS, (*[]byte)(&e.JSON)); err != nil {
 			return nil, translate(err)
 		}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/store"
-	"switchyard/internal/yard"
 )
 
-func eventRecord(t testing.TB, text string) yard.Record {
+func eventRecord(t testing.TB, text string) domain.Record {
 	t.Helper()
-	r, err := yard.ParseRecord(json.RawMessage(text))
+	r, err := domain.ParseRecord(json.RawMessage(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -23,21 +23,21 @@ func eventRecord(t testing.TB, text string) yard.Record {
 }
 
 // move is a stage transition of the project's n-th story.
-func move(t testing.TB, n int) yard.Record {
+func move(t testing.TB, n int) domain.Record {
 	t.Helper()
 	return eventRecord(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
 }
 
-func feedRead(project string, records ...yard.Record) yard.FeedRead {
-	cursor := yard.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
+func feedRead(project string, records ...domain.Record) domain.FeedRead {
+	cursor := domain.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
 	for _, r := range records {
 		cursor.Since = max(cursor.Since, r.TimestampMS)
 		cursor.Sequence++
 	}
-	return yard.FeedRead{Cursor: cursor, Records: records, ReceivedAtMS: 5000}
+	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAtMS: 5000}
 }
 
-func appendEvents(t testing.TB, db *store.DB, reads ...yard.FeedRead) []yard.Event {
+func appendEvents(t testing.TB, db *store.DB, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
 	added, _, err := db.AppendEvents(t.Context(), reads)
 	if err != nil {
@@ -46,7 +46,7 @@ func appendEvents(t testing.TB, db *store.DB, reads ...yard.FeedRead) []yard.Eve
 	return added
 }
 
-func ids(events []yard.Event) []int64 {
+func ids(events []domain.Event) []int64 {
 	var list []int64
 	for _, e := range events {
 		list = append(list, e.ID)
@@ -60,14 +60,14 @@ func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
 	if got := ids(added); !slices.Equal(got, []int64{1, 2, 3}) || added[2].Project != "gamma" {
 		t.Errorf("added %v", added)
 	}
-	added, last, err := db.AppendEvents(t.Context(), []yard.FeedRead{feedRead("beta", move(t, 9))})
+	added, last, err := db.AppendEvents(t.Context(), []domain.FeedRead{feedRead("beta", move(t, 9))})
 	if err != nil || last != 3 || !slices.Equal(ids(added), []int64{4}) {
 		t.Errorf("added %v after %d: %v", added, last, err)
 	}
 	if id, err := db.LastEventID(t.Context()); id != 4 || err != nil {
 		t.Errorf("last id %d, %v", id, err)
 	}
-	stored, err := db.Events(t.Context(), yard.EventQuery{After: 2, Limit: 10})
+	stored, err := db.Events(t.Context(), domain.EventQuery{After: 2, Limit: 10})
 	if err != nil || !slices.Equal(ids(stored), []int64{3, 4}) {
 		t.Fatalf("stored %v, %v", stored, err)
 	}
@@ -91,12 +91,12 @@ func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
 	appendEvents(t, db, feedRead("alpha", move(t, 1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := db.AppendEvents(ctx, []yard.FeedRead{feedRead("alpha", move(t, 2))}); err == nil {
+	if _, _, err := db.AppendEvents(ctx, []domain.FeedRead{feedRead("alpha", move(t, 2))}); err == nil {
 		t.Fatal("no error")
 	}
 	cursors, err := db.FeedCursors(t.Context(), "alpha")
-	want := yard.FeedCursor{Project: "alpha", URL: "http://alpha", Since: 1001, Instance: "i", Sequence: 1}
-	if err != nil || !slices.Equal(cursors, []yard.FeedCursor{want}) {
+	want := domain.FeedCursor{Project: "alpha", URL: "http://alpha", Since: 1001, Instance: "i", Sequence: 1}
+	if err != nil || !slices.Equal(cursors, []domain.FeedCursor{want}) {
 		t.Errorf("positions %+v, %v, want %+v", cursors, err, want)
 	}
 	second := feedRead("alpha", move(t, 2))
@@ -121,29 +121,29 @@ func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name string
-		q    yard.EventQuery
+		q    domain.EventQuery
 		want []int64
 	}{
-		{"all", yard.EventQuery{}, []int64{1, 2, 3, 4, 5}},
-		{"after", yard.EventQuery{After: 3}, []int64{4, 5}},
-		{"after the end", yard.EventQuery{After: 99}, nil},
-		{"limit", yard.EventQuery{After: 1, Limit: 2}, []int64{2, 3}},
-		{"newest page", yard.EventQuery{Backward: true, Limit: 2}, []int64{5, 4}},
-		{"older page", yard.EventQuery{Backward: true, Before: 4, Limit: 2}, []int64{3, 2}},
-		{"nothing older", yard.EventQuery{Backward: true, Before: 1}, nil},
-		{"project", yard.EventQuery{Project: "Beta"}, []int64{4, 5}},
-		{"project is exact", yard.EventQuery{Project: "beta"}, nil},
-		{"type", yard.EventQuery{Type: yard.StageTransition}, []int64{1, 2, 4}},
-		{"project, type, backward", yard.EventQuery{Project: "alpha", Type: yard.StageTransition, Backward: true}, []int64{2, 1}},
-		{"text in a value", yard.EventQuery{Text: "story 2"}, []int64{2}},
-		{"text in the project", yard.EventQuery{Text: "BETA"}, []int64{4, 5}},
-		{"text in a type", yard.EventQuery{Text: "blocked"}, []int64{3}},
-		{"text beyond ASCII and in quotes", yard.EventQuery{Text: `über "`}, []int64{3}},
-		{"text of LIKE's own signs", yard.EventQuery{Text: "0%_s"}, []int64{3}},
-		{"text deep inside", yard.EventQuery{Text: "web-1"}, []int64{5}},
-		{"backslash", yard.EventQuery{Text: `b\c`}, []int64{5}},
-		{"keys and numbers are no text", yard.EventQuery{Text: "timestamp"}, nil},
-		{"text after a position", yard.EventQuery{Text: "story", After: 1, Type: yard.StageTransition}, []int64{2, 4}},
+		{"all", domain.EventQuery{}, []int64{1, 2, 3, 4, 5}},
+		{"after", domain.EventQuery{After: 3}, []int64{4, 5}},
+		{"after the end", domain.EventQuery{After: 99}, nil},
+		{"limit", domain.EventQuery{After: 1, Limit: 2}, []int64{2, 3}},
+		{"newest page", domain.EventQuery{Backward: true, Limit: 2}, []int64{5, 4}},
+		{"older page", domain.EventQuery{Backward: true, Before: 4, Limit: 2}, []int64{3, 2}},
+		{"nothing older", domain.EventQuery{Backward: true, Before: 1}, nil},
+		{"project", domain.EventQuery{Project: "Beta"}, []int64{4, 5}},
+		{"project is exact", domain.EventQuery{Project: "beta"}, nil},
+		{"type", domain.EventQuery{Type: domain.StageTransition}, []int64{1, 2, 4}},
+		{"project, type, backward", domain.EventQuery{Project: "alpha", Type: domain.StageTransition, Backward: true}, []int64{2, 1}},
+		{"text in a value", domain.EventQuery{Text: "story 2"}, []int64{2}},
+		{"text in the project", domain.EventQuery{Text: "BETA"}, []int64{4, 5}},
+		{"text in a type", domain.EventQuery{Text: "blocked"}, []int64{3}},
+		{"text beyond ASCII and in quotes", domain.EventQuery{Text: `über "`}, []int64{3}},
+		{"text of LIKE's own signs", domain.EventQuery{Text: "0%_s"}, []int64{3}},
+		{"text deep inside", domain.EventQuery{Text: "web-1"}, []int64{5}},
+		{"backslash", domain.EventQuery{Text: `b\c`}, []int64{5}},
+		{"keys and numbers are no text", domain.EventQuery{Text: "timestamp"}, nil},
+		{"text after a position", domain.EventQuery{Text: "story", After: 1, Type: domain.StageTransition}, []int64{2, 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.q.Limit == 0 {
@@ -163,12 +163,12 @@ func TestPagesOfHugeEventsAreBoundedInBytes(t *testing.T) {
 		appendEvents(t, db, feedRead("alpha", eventRecord(t, fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 7<<20)))))
 	}
 	for _, c := range []struct {
-		q    yard.EventQuery
+		q    domain.EventQuery
 		want []int64
 	}{
-		{yard.EventQuery{Limit: 1000}, []int64{1, 2, 3}},
-		{yard.EventQuery{Limit: 1000, After: 3}, []int64{4}},
-		{yard.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}},
+		{domain.EventQuery{Limit: 1000}, []int64{1, 2, 3}},
+		{domain.EventQuery{Limit: 1000, After: 3}, []int64{4}},
+		{domain.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}},
 	} {
 		if events, err := db.Events(t.Context(), c.q); err != nil || !slices.Equal(ids(events), c.want) {
 			t.Errorf("%+v: %v, %v, want %v", c.q, ids(events), err, c.want)
@@ -200,7 +200,7 @@ func BenchmarkAppend(b *testing.B) {
 			db := openStore(b)
 			n := 0
 			for b.Loop() {
-				reads := make([]yard.FeedRead, feeds)
+				reads := make([]domain.FeedRead, feeds)
 				for i := range reads {
 					n++
 					reads[i] = feedRead(strings.Repeat("p", 1+i%20), move(b, n))

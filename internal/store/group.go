@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"sync"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // group gathers small transactions that wait at the same time into one, since what they wait for is the disk:
@@ -25,7 +25,7 @@ type groupCall struct {
 // grouped runs fn in a transaction that it may share with other grouped calls. fn may be run twice: where one of
 // them fails, all are undone and run again, each on its own. It returns once fn's work is stored or undone.
 func (db *DB) grouped(fn func(*sql.Tx) error) error {
-	call := &groupCall{fn: fn, err: yard.Errorf(yard.Internal, "the store failed")} // stands if a batch panics
+	call := &groupCall{fn: fn, err: domain.Errorf(domain.Internal, "the store failed")} // stands if a batch panics
 	g := &db.group
 	g.mu.Lock()
 	g.waiting = append(g.waiting, call)

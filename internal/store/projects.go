@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // activeKey is the active project's name in the state table; without a row there is none.
@@ -13,7 +13,7 @@ const activeKey = "active_project"
 
 // Registry returns what is stored of the registry: the active project's name, "" when there is none, and the projects
 // ordered by name, byte by byte.
-func (db *DB) Registry(ctx context.Context) (active string, projects []yard.Project, err error) {
+func (db *DB) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	// One transaction sees one state of both tables.
 	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -30,7 +30,7 @@ func (db *DB) Registry(ctx context.Context) (active string, projects []yard.Proj
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var p yard.Project
+		var p domain.Project
 		if err := rows.Scan(&p.Name, &p.URL, &p.Token); err != nil {
 			return "", nil, translate(err)
 		}
@@ -41,13 +41,13 @@ func (db *DB) Registry(ctx context.Context) (active string, projects []yard.Proj
 
 // AddProjects stores new projects, all or none, and when active is not "" makes it the active one.
 // It returns Conflict when one of the names exists.
-func (db *DB) AddProjects(ctx context.Context, active string, projects ...yard.Project) error {
+func (db *DB) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
 	return db.tx(ctx, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns these agents to it, all or nothing. Agents that are
 // gone are passed over. It returns Conflict when the name exists.
-func (db *DB) RestoreProject(ctx context.Context, active string, p yard.Project, agents []string) error {
+func (db *DB) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
 	return db.tx(ctx, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (db *DB) RestoreProject(ctx context.Context, active string, p yard.Project,
 	})
 }
 
-func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...yard.Project) error {
+func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...domain.Project) error {
 	for _, p := range projects {
 		_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL, p.Token.Reveal())
 		if err != nil {
@@ -76,7 +76,7 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...yar
 }
 
 // UpdateProject stores a project's url and token. It returns NotFound when there is none of that name.
-func (db *DB) UpdateProject(ctx context.Context, p yard.Project) error {
+func (db *DB) UpdateProject(ctx context.Context, p domain.Project) error {
 	return db.changeOne(ctx, "UPDATE projects SET url = $2, token = $3 WHERE name = $1", p.Name, p.URL, p.Token.Reveal())
 }
 

@@ -18,8 +18,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/files"
-	"switchyard/internal/yard"
 )
 
 // FileName is the database's name in the data directory.
@@ -154,15 +154,15 @@ func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 // translate gives driver errors their yard code: what is missing is NotFound, what exists already Conflict,
 // the rest Internal with the cause kept for the log. A yard error and nil stay as they are.
 func translate(err error) error {
-	var known *yard.Error
+	var known *domain.Error
 	var driver *sqlite.Error
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, sql.ErrNoRows):
-		return yard.WrapError(yard.NotFound, err, "not found")
+		return domain.WrapError(domain.NotFound, err, "not found")
 	case errors.As(err, &driver) && (driver.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || driver.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
-		return yard.WrapError(yard.Conflict, err, "already exists")
+		return domain.WrapError(domain.Conflict, err, "already exists")
 	}
-	return yard.WrapError(yard.Internal, err, "the store failed")
+	return domain.WrapError(domain.Internal, err, "the store failed")
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"database/sql"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // AddToken stores a new join token. It returns Conflict when there is one of the same hash.
-func (db *DB) AddToken(ctx context.Context, t yard.JoinToken) error {
+func (db *DB) AddToken(ctx context.Context, t domain.JoinToken) error {
 	_, err := db.write.ExecContext(ctx,
 		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAtMS, t.ExpiresAtMS)
 	return translate(err)
@@ -17,24 +17,24 @@ func (db *DB) AddToken(ctx context.Context, t yard.JoinToken) error {
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by"
 
 // Token returns the join token of that hash, NotFound when there is none.
-func (db *DB) Token(ctx context.Context, hash string) (yard.JoinToken, error) {
-	var t yard.JoinToken
+func (db *DB) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
+	var t domain.JoinToken
 	err := db.read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
 		Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy)
 	return t, translate(err)
 }
 
 // UnusedTokens returns the tokens that could still be redeemed at nowMS, the first to expire first.
-func (db *DB) UnusedTokens(ctx context.Context, nowMS int64) ([]yard.JoinToken, error) {
+func (db *DB) UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken, error) {
 	rows, err := db.read.QueryContext(ctx, "SELECT "+tokenColumns+
 		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", nowMS)
 	if err != nil {
 		return nil, translate(err)
 	}
 	defer rows.Close()
-	var tokens []yard.JoinToken
+	var tokens []domain.JoinToken
 	for rows.Next() {
-		var t yard.JoinToken
+		var t domain.JoinToken
 		if err := rows.Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy); err != nil {
 			return nil, translate(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 const (
@@ -86,7 +86,7 @@ type answer struct {
 
 // get makes the call and hands the answer to read, whose error it returns. Every other failure, a status that read
 // does not expect among them, is a BadGateway error with a message for people; the end of ctx is ctx's own error.
-func (c *Client) get(ctx context.Context, p yard.Project, call call, read func(answer) error) error {
+func (c *Client) get(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
 	defer cancel()
 	err := c.do(bounded, cancel, p, call, read)
@@ -100,7 +100,7 @@ func (c *Client) get(ctx context.Context, p yard.Project, call call, read func(a
 	return err
 }
 
-func (c *Client) do(ctx context.Context, cancel func(), p yard.Project, call call, read func(answer) error) error {
+func (c *Client) do(ctx context.Context, cancel func(), p domain.Project, call call, read func(answer) error) error {
 	address := p.Endpoint(call.path)
 	if len(call.query) > 0 {
 		address += "?" + call.query.Encode()

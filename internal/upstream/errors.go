@@ -14,28 +14,28 @@ import (
 	"syscall"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
-var errTooLarge = yard.Errorf(yard.BadGateway, "answer is too large: over %d MiB", maxAnswer>>20)
+var errTooLarge = domain.Errorf(domain.BadGateway, "answer is too large: over %d MiB", maxAnswer>>20)
 
 // statusError says what a status other than 200 means.
 func statusError(response *http.Response) error {
 	status := response.StatusCode
 	switch {
 	case status >= 300 && status < 400 && status != http.StatusNotModified:
-		return yard.Errorf(yard.BadGateway, "redirects, which is not followed (HTTP status %d)", status)
+		return domain.Errorf(domain.BadGateway, "redirects, which is not followed (HTTP status %d)", status)
 	case status == http.StatusUnauthorized:
-		return yard.Errorf(yard.BadGateway, "refuses the token, or wants one (HTTP status 401)")
+		return domain.Errorf(domain.BadGateway, "refuses the token, or wants one (HTTP status 401)")
 	case status == http.StatusNotFound:
-		return yard.Errorf(yard.BadGateway, "is no project server (HTTP status 404)")
+		return domain.Errorf(domain.BadGateway, "is no project server (HTTP status 404)")
 	}
-	return yard.Errorf(yard.BadGateway, "answers with HTTP status %d", status)
+	return domain.Errorf(domain.BadGateway, "answers with HTTP status %d", status)
 }
 
 // explain gives a failed call its message for people and keeps the cause for the log. A yard error stays as it is.
 func explain(err error, timedOut bool, timeout time.Duration) error {
-	var known *yard.Error
+	var known *domain.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
@@ -43,7 +43,7 @@ func explain(err error, timedOut bool, timeout time.Duration) error {
 	if timedOut {
 		message = fmt.Sprintf("timed out: no whole answer within %v", timeout)
 	}
-	return yard.WrapError(yard.BadGateway, err, message)
+	return domain.WrapError(domain.BadGateway, err, message)
 }
 
 // networkReasons are the operating system's errors in words.

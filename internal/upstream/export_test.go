@@ -1,11 +1,11 @@
 package upstream
 
-import "switchyard/internal/yard"
+import "switchyard/internal/domain"
 
 // DecodeFeed lets the fuzz target reach the decoder without a socket.
 var DecodeFeed = decodeFeed
 
 // ParsePipeline does likewise.
-func ParsePipeline(body []byte) (*yard.PipelineAnswer, error) {
+func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {
 	return parsePipeline(answer{body: body}, nil)
 }

@@ -14,23 +14,23 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/upstream"
-	"switchyard/internal/yard"
 )
 
 // askFeed asks a project server made of handler.
-func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (domain.FeedAnswer, error) {
 	t.Helper()
 	return askFeedWithin(t, time.Minute, handler, since, wait)
 }
 
-func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc, since int64, wait time.Duration) (yard.FeedAnswer, error) {
+func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc, since int64, wait time.Duration) (domain.FeedAnswer, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	client := upstream.NewClient(timeout)
 	t.Cleanup(client.Close)
-	return client.Feed(context.Background(), yard.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, since, wait)
+	return client.Feed(context.Background(), domain.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, since, wait)
 }
 
 func TestFeedIsAskedAsDocumented(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFeedIsAskedAsDocumented(t *testing.T) {
 		fmt.Fprint(w, `[{"type":"story_blocked","story_id":"1","timestamp_ms":5}]`)
 	}
 	answer, err := askFeed(t, handler, 4, 25*time.Second)
-	if err != nil || answer.Instance != "abc" || answer.Sequence != 7 || answer.Received != 1 || answer.Records[0].Type != yard.StoryBlocked {
+	if err != nil || answer.Instance != "abc" || answer.Sequence != 7 || answer.Received != 1 || answer.Records[0].Type != domain.StoryBlocked {
 		t.Errorf("answer %+v, %v", answer, err)
 	}
 	if _, err = askFeed(t, handler, 0, 0); err != nil {
@@ -165,8 +165,8 @@ func TestAnswersThatAreNoFeedAreErrorsInWords(t *testing.T) {
 				limit = time.Second
 			}
 			answer, err := askFeedWithin(t, limit, c.handler, 0, 0)
-			if yard.CodeOf(err) != yard.BadGateway || !strings.Contains(yard.MessageOf(err), c.want) {
-				t.Errorf("error %q (%s), want one with %q", yard.MessageOf(err), yard.CodeOf(err), c.want)
+			if domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), c.want) {
+				t.Errorf("error %q (%s), want one with %q", domain.MessageOf(err), domain.CodeOf(err), c.want)
 			}
 			if answer.Records != nil || answer.Received != 0 {
 				t.Errorf("a failed call answers %+v", answer)
@@ -197,7 +197,7 @@ func TestEndedCallReturnsItsContextsError(t *testing.T) {
 	defer server.Close()
 	client := upstream.NewClient(time.Minute)
 	defer client.Close()
-	if _, err := client.Feed(ctx, yard.Project{URL: server.URL}, 0, time.Minute); !errors.Is(err, context.Canceled) {
+	if _, err := client.Feed(ctx, domain.Project{URL: server.URL}, 0, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -217,7 +217,7 @@ func FuzzFeed(f *testing.F) {
 		header := http.Header{"Feed-Instance": {instance}, "Feed-Sequence": {sequence}}
 		answer, err := upstream.DecodeFeed(header, body)
 		if err != nil {
-			if yard.CodeOf(err) != yard.BadGateway || answer.Received != 0 {
+			if domain.CodeOf(err) != domain.BadGateway || answer.Received != 0 {
 				t.Fatalf("error %v with %+v", err, answer)
 			}
 			return
@@ -226,11 +226,11 @@ func FuzzFeed(f *testing.F) {
 			t.Fatalf("%+v", answer)
 		}
 		for _, r := range answer.Records {
-			again, err := yard.ParseRecord(r.JSON)
+			again, err := domain.ParseRecord(r.JSON)
 			if err != nil || string(again.JSON) != string(r.JSON) || again.TimestampMS != r.TimestampMS || r.TimestampMS < 0 {
 				t.Fatalf("%s becomes %s: %v", r.JSON, again.JSON, err)
 			}
-			shown := yard.Event{ID: 1, Project: "p", Record: r}.AppendJSON(nil)
+			shown := domain.Event{ID: 1, Project: "p", Record: r}.AppendJSON(nil)
 			if !json.Valid(shown) {
 				t.Fatalf("shown as %s", shown)
 			}

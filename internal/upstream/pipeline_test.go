@@ -17,8 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/upstream"
-	"switchyard/internal/yard"
 )
 
 const (
@@ -35,18 +35,18 @@ func newClient(t *testing.T) *upstream.Client {
 }
 
 // serve starts a project server that answers everything with handler.
-func serve(t *testing.T, handler http.HandlerFunc) yard.Project {
+func serve(t *testing.T, handler http.HandlerFunc) domain.Project {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return yard.Project{Name: "p", URL: server.URL}
+	return domain.Project{Name: "p", URL: server.URL}
 }
 
 // speak starts a server that takes connections and treats them with talk.
-func speak(t *testing.T, talk func(net.Conn)) yard.Project {
+func speak(t *testing.T, talk func(net.Conn)) domain.Project {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +79,7 @@ func speak(t *testing.T, talk func(net.Conn)) yard.Project {
 			})
 		}
 	})
-	return yard.Project{Name: "p", URL: "http://" + listener.Addr().String()}
+	return domain.Project{Name: "p", URL: "http://" + listener.Addr().String()}
 }
 
 func body(text string) http.HandlerFunc {
@@ -174,11 +174,11 @@ func TestUnchangedPipelineIsNotSentAgain(t *testing.T) {
 func TestTroubleIsToldInWords(t *testing.T) {
 	plain := serve(t, body(board))
 	for name, test := range map[string]struct {
-		project yard.Project
+		project domain.Project
 		want    string
 	}{
-		"refuses":          {yard.Project{URL: "http://127.0.0.1:1"}, "connection refused"},
-		"unknown host":     {yard.Project{URL: "http://no-such-host.invalid"}, "no such host"},
+		"refuses":          {domain.Project{URL: "http://127.0.0.1:1"}, "connection refused"},
+		"unknown host":     {domain.Project{URL: "http://no-such-host.invalid"}, "no such host"},
 		"hangs":            {serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "timed out"},
 		"says nothing":     {speak(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timed out"},
 		"a byte at a time": {speak(t, slice), "timed out"},
@@ -192,7 +192,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 			_, _ = c.Read(make([]byte, 1<<10))
 			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
 		}), "does not speak HTTP"},
-		"is no https": {yard.Project{URL: strings.Replace(plain.URL, "http:", "https:", 1)}, "speaks http, not https"},
+		"is no https": {domain.Project{URL: strings.Replace(plain.URL, "http:", "https:", 1)}, "speaks http, not https"},
 		"long header": {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }), "header is too large"},
 		"redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
@@ -233,7 +233,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 				t.Cleanup(client.Close)
 			}
 			answer, err := client.Pipeline(t.Context(), test.project, nil)
-			if answer != nil || yard.CodeOf(err) != yard.BadGateway || !strings.Contains(yard.MessageOf(err), test.want) {
+			if answer != nil || domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
@@ -261,7 +261,7 @@ func TestEnvironmentProxyIsNotUsed(t *testing.T) {
 	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("http_proxy", proxy.URL)
-	if _, err := newClient(t).Pipeline(t.Context(), yard.Project{URL: "http://no-such-host.invalid"}, nil); yard.MessageOf(err) != "no such host" {
+	if _, err := newClient(t).Pipeline(t.Context(), domain.Project{URL: "http://no-such-host.invalid"}, nil); domain.MessageOf(err) != "no such host" {
 		t.Error(err)
 	}
 }
@@ -293,7 +293,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	for range servers {
 		// Those that got no place in time are timed out.
-		if err := <-results; !strings.Contains(yard.MessageOf(err), "too large") && !strings.Contains(yard.MessageOf(err), "timed out") {
+		if err := <-results; !strings.Contains(domain.MessageOf(err), "too large") && !strings.Contains(domain.MessageOf(err), "timed out") {
 			t.Errorf("got %v", err)
 		}
 		runtime.ReadMemStats(&now)
@@ -315,7 +315,7 @@ func FuzzPipeline(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		answer, err := upstream.ParsePipeline(body)
 		if err != nil {
-			if yard.CodeOf(err) != yard.BadGateway || yard.MessageOf(err) == "" {
+			if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) == "" {
 				t.Errorf("%q: %v", body, err)
 			}
 			return
@@ -338,7 +338,7 @@ func BenchmarkPipeline(b *testing.B) {
 			defer client.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := client.Pipeline(b.Context(), yard.Project{URL: server.URL}, nil); err != nil {
+				if _, err := client.Pipeline(b.Context(), domain.Project{URL: server.URL}, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

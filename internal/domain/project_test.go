@@ -1,4 +1,4 @@
-package yard_test
+package domain_test
 
 import (
 	"net/url"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // FuzzNewProject holds that what is taken as a project can be called, shown and taken again, and that a refusal names its field.
@@ -21,17 +21,17 @@ func FuzzNewProject(f *testing.F) {
 		f.Add(name, "http://localhost")
 	}
 	f.Fuzz(func(t *testing.T, name, address string) {
-		p, err := yard.NewProject(name, address)
+		p, err := domain.NewProject(name, address)
 		if err != nil {
-			if message := yard.MessageOf(err); yard.CodeOf(err) != yard.Invalid || !strings.HasPrefix(message, "name: ") && !strings.HasPrefix(message, "url: ") {
+			if message := domain.MessageOf(err); domain.CodeOf(err) != domain.Invalid || !strings.HasPrefix(message, "name: ") && !strings.HasPrefix(message, "url: ") {
 				t.Errorf("%q, %q: %v", name, address, err)
 			}
 			return
 		}
-		if again, err := yard.NewProject(p.Name, p.URL); err != nil || again != p {
+		if again, err := domain.NewProject(p.Name, p.URL); err != nil || again != p {
 			t.Errorf("%+v becomes %+v, %v", p, again, err)
 		}
-		if !utf8.ValidString(p.Name) || utf8.RuneCountInString(p.Name) > yard.MaxProjectName || strings.TrimSpace(p.Name) != p.Name || p.Name == "" {
+		if !utf8.ValidString(p.Name) || utf8.RuneCountInString(p.Name) > domain.MaxProjectName || strings.TrimSpace(p.Name) != p.Name || p.Name == "" {
 			t.Errorf("name %q", p.Name)
 		}
 		u, err := url.Parse(p.Endpoint("/api/events"))

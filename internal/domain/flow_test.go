@@ -1,4 +1,4 @@
-package yard_test
+package domain_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 // stages are a pipeline of these, empty.
-func stages(names string) []yard.Stage {
-	var list []yard.Stage
+func stages(names string) []domain.Stage {
+	var list []domain.Stage
 	for _, name := range strings.Fields(names) {
-		list = append(list, yard.Stage{Name: name})
+		list = append(list, domain.Stage{Name: name})
 	}
 	return list
 }
@@ -40,30 +40,30 @@ func TestFinishes(t *testing.T) {
 		{"1_new 2_doing 3_shipped", "1_new", "2_doing", false},
 		{"", "4_merge", "5_done", false},
 	} {
-		if got := yard.Finishes(stages(c.stages), c.from, c.to); got != c.want {
+		if got := domain.Finishes(stages(c.stages), c.from, c.to); got != c.want {
 			t.Errorf("%s → %s in %q: %t", c.from, c.to, c.stages, got)
 		}
 	}
 }
 
 // flowOf follows moves: "story from to", each with the time at which it was.
-func flowOf(t *testing.T, moves ...any) *yard.Flow {
+func flowOf(t *testing.T, moves ...any) *domain.Flow {
 	t.Helper()
-	var f yard.Flow
+	var f domain.Flow
 	for i := 0; i < len(moves); i += 2 {
 		words := strings.Fields(moves[i].(string))
-		r, err := yard.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
+		r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
 			words[0], words[1], words[2], moves[i+1].(time.Time).UnixMilli())))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Add(yard.Event{Project: "alpha", Record: r})
+		f.Add(domain.Event{Project: "alpha", Record: r})
 	}
 	return &f
 }
 
 // finished is the count of each day that has one: "2026-11-21 2".
-func finished(c yard.Charts) string {
+func finished(c domain.Charts) string {
 	var list []string
 	for _, d := range c.Days {
 		if d.Finished > 0 {
@@ -95,10 +95,10 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 	if got, want := finished(c), "2026-10-18 1, 2026-10-25 2, 2026-10-26 1, 2026-10-31 2"; got != want {
 		t.Errorf("finished %s\nwant     %s", got, want)
 	}
-	if len(c.Days) != yard.ChartDays || !c.Days[13].Day.Equal(at(31, 0, 0)) {
+	if len(c.Days) != domain.ChartDays || !c.Days[13].Day.Equal(at(31, 0, 0)) {
 		t.Errorf("days %v", c.Days)
 	}
-	sum := yard.AddDays(yard.AddDays(yard.AddDays(nil, c.Days), nil), c.Days)
+	sum := domain.AddDays(domain.AddDays(domain.AddDays(nil, c.Days), nil), c.Days)
 	if got := sum[13].Finished; got != 4 || c.Days[13].Finished != 2 {
 		t.Errorf("twice the last day is %d, the day itself %d", got, c.Days[13].Finished)
 	}
@@ -117,7 +117,7 @@ func TestChartsMeasureTimeInStage(t *testing.T) {
 		"6 1_backlog 2_current", ago(5), "6 2_current 3_qa", ago(6), // the clock was set back
 	)
 	c := f.Charts(stages(usual), now)
-	want := []yard.StageTime{
+	want := []domain.StageTime{
 		{Stage: "2_current", Median: 4 * time.Hour, Stays: 4}, // 1, 3, 5 and 470 hours
 		{Stage: "3_qa", Median: 3 * time.Hour, Stays: 2},      // 2 and 4
 		{Stage: "4_merge"},

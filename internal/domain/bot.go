@@ -1,4 +1,4 @@
-package yard
+package domain
 
 // BotTransport names a chat network.
 type BotTransport string

@@ -1,4 +1,4 @@
-package yard
+package domain
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package yard
+package domain
 
 import (
 	"net/url"

@@ -1,10 +1,10 @@
-package yard_test
+package domain_test
 
 import (
 	"net/url"
 	"testing"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func value(p *string) string {
@@ -25,7 +25,7 @@ func TestPastedCallbacksAreRead(t *testing.T) {
 		"http://localhost:3000/callback?code=c&state=s&code=other": {"c", "s"},
 		"http://localhost:3000/callback?code=50%;c&state=s":        {"50%;c", "s"},
 	} {
-		got, err := yard.ParsePastedCallback(text)
+		got, err := domain.ParsePastedCallback(text)
 		if err != nil || value(got.Code) != want[0] || value(got.State) != want[1] || got.Error != nil {
 			t.Errorf("%q: code %s, state %s, %v; want %q", text, value(got.Code), value(got.State), err, want)
 		}
@@ -37,15 +37,15 @@ func FuzzParsePastedCallback(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := yard.ParsePastedCallback(text)
+		got, err := domain.ParsePastedCallback(text)
 		switch {
-		case err != nil && yard.CodeOf(err) != yard.Invalid:
+		case err != nil && domain.CodeOf(err) != domain.Invalid:
 			t.Errorf("%q: %v", text, err)
 		case err == nil && got.Error == nil && (got.Code == nil || got.State == nil):
 			t.Errorf("%q is taken for a callback without code or state", text)
 		}
 		code, state := "c"+url.QueryEscape(text), "s"+url.QueryEscape(text)
-		again, err := yard.ParsePastedCallback(code + "#" + state)
+		again, err := domain.ParsePastedCallback(code + "#" + state)
 		if err != nil || *again.Code != code || *again.State != state {
 			t.Errorf("%s#%s: %v", code, state, err)
 		}

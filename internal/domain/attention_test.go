@@ -1,11 +1,11 @@
-package yard_test
+package domain_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"switchyard/internal/yard"
+	"switchyard/internal/domain"
 )
 
 func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
@@ -20,11 +20,11 @@ func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
 		{[]string{"1_only"}, 0, 0},
 		{nil, 0, 0},
 	} {
-		var stages []yard.Stage
+		var stages []domain.Stage
 		for _, name := range test.stages {
-			stages = append(stages, yard.Stage{Name: name})
+			stages = append(stages, domain.Stage{Name: name})
 		}
-		if from, to := yard.WorkStages(stages); from != test.from || to != test.to {
+		if from, to := domain.WorkStages(stages); from != test.from || to != test.to {
 			t.Errorf("%v: %d to %d, want %d to %d", test.stages, from, to, test.from, test.to)
 		}
 	}
@@ -34,25 +34,25 @@ func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
 	reason := "waiting for a key"
-	pipelines := []yard.ProjectPipeline{
-		{Project: "alpha", Reachable: true, Stages: []yard.Stage{
-			{Name: "1_backlog", Items: []yard.Item{{StoryID: "old_idea", SinceMS: hours(500)}}},
-			{Name: "2_current", Items: []yard.Item{
+	pipelines := []domain.ProjectPipeline{
+		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
+			{Name: "1_backlog", Items: []domain.Item{{StoryID: "old_idea", SinceMS: hours(500)}}},
+			{Name: "2_current", Items: []domain.Item{
 				{StoryID: "slow", SinceMS: hours(25)},
 				{StoryID: "new", SinceMS: hours(23)},
 				{StoryID: "blocked", SinceMS: hours(2), Blocked: &reason, MergeFailure: &reason},
 				{StoryID: "blocked_longer", SinceMS: hours(3), Blocked: &reason},
 			}},
-			{Name: "3_merge", Items: []yard.Item{{StoryID: "conflict", SinceMS: hours(50), MergeFailure: &reason}}},
-			{Name: "4_done", Items: []yard.Item{{StoryID: "done", SinceMS: hours(50), Blocked: &reason}}},
+			{Name: "3_merge", Items: []domain.Item{{StoryID: "conflict", SinceMS: hours(50), MergeFailure: &reason}}},
+			{Name: "4_done", Items: []domain.Item{{StoryID: "done", SinceMS: hours(50), Blocked: &reason}}},
 		}},
-		{Project: "beta", Error: "connection refused", LastSeenMS: hours(1), Stages: []yard.Stage{
-			{Name: "1_a"}, {Name: "2_b", Items: []yard.Item{{StoryID: "unknown", Blocked: &reason}}}, {Name: "3_c"},
+		{Project: "beta", Error: "connection refused", LastSeenMS: hours(1), Stages: []domain.Stage{
+			{Name: "1_a"}, {Name: "2_b", Items: []domain.Item{{StoryID: "unknown", Blocked: &reason}}}, {Name: "3_c"},
 		}},
-		{Project: "new", Error: yard.NoAnswerYet},
+		{Project: "new", Error: domain.NoAnswerYet},
 	}
 	var got []string
-	for _, a := range yard.FindAttention(pipelines, now) {
+	for _, a := range domain.FindAttention(pipelines, now) {
 		story := "-"
 		if a.Story != nil {
 			story = a.Story.StoryID
