@@ -31,6 +31,7 @@ var layers = []string{
 	"internal/feed",
 	"internal/config",
 	"internal/files",
+	"internal/neterr",
 	"internal/domain",
 }
 

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"math/bits"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
 )
 
 const (
@@ -87,30 +86,11 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 }
 
 func unreachable(err error) error {
-	return &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: reason(err)}
+	return &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: neterr.Describe(err, exchangeTimeout)}
 }
 
 func unreadable(why string) error {
 	return &domain.SignInError{Outcome: domain.SignInUnreadable, Detail: why}
-}
-
-// reason says in words why there is no whole answer.
-func reason(err error) string {
-	var dns *net.DNSError
-	var dial *net.OpError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no whole answer within " + exchangeTimeout.String()
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection ended before the answer was whole"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host: " + dns.Name
-	case errors.As(err, &dial):
-		return dial.Error()
-	}
-	return err.Error()
 }
 
 // parseTokenResponse reads a token response strictly: field names are exact, expires_in is an integer from 0 to 2^64-1.

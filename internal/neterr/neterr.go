@@ -1,0 +1,102 @@
+// Package neterr puts the errors of network calls into words. It never quotes an address: its query may hold a secret.
+package neterr
+
+import (
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Describe returns what went wrong in a call that may take limit at most, as people should read it: a few words in lower
+// case without a full stop, to stand after "unreachable: ". With a limit of 0 a time-out names none.
+func Describe(err error, limit time.Duration) string {
+	var proxy *net.OpError
+	if errors.As(err, &proxy) && proxy.Op == "proxyconnect" {
+		return "proxy: " + describe(proxy.Err, limit)
+	}
+	return describe(err, limit)
+}
+
+func describe(err error, limit time.Duration) string {
+	var timeout net.Error
+	var lookup *net.DNSError
+	var number syscall.Errno
+	var plain tls.RecordHeaderError
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "no such host"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		if limit > 0 {
+			return fmt.Sprintf("timed out: no complete answer within %v", limit)
+		}
+		return "timed out"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case lookup != nil:
+		return "host name could not be looked up"
+	case errors.As(err, &number) && systemErrors[number] != "":
+		return systemErrors[number]
+	case errors.As(err, &plain):
+		return "does not speak https"
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return "answer is damaged"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "connection closed before the answer was complete"
+	}
+	if text := describeCertificate(err); text != "" {
+		return text
+	}
+	for _, known := range protocolErrors {
+		if strings.Contains(err.Error(), known.text) {
+			return known.message
+		}
+	}
+	return "request failed"
+}
+
+// describeCertificate returns "" for an error that has nothing to do with the server's certificate.
+func describeCertificate(err error) string {
+	var failed *tls.CertificateVerificationError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case !errors.As(err, &failed):
+		return ""
+	case errors.As(err, &host):
+		return "certificate is for another host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "certificate has expired or is not valid yet"
+	}
+	return "certificate is not trusted"
+}
+
+var systemErrors = map[syscall.Errno]string{
+	syscall.ECONNREFUSED: "connection refused",
+	syscall.ECONNRESET:   "connection reset",
+	syscall.EPIPE:        "connection reset",
+	syscall.EHOSTUNREACH: "no route to host",
+	syscall.ENETUNREACH:  "network is unreachable",
+	syscall.EMFILE:       "this process has too many open files",
+	syscall.ENFILE:       "this machine has too many open files",
+}
+
+// protocolErrors are told apart by their text: net/http has no types for them.
+var protocolErrors = []struct{ text, message string }{
+	{"server gave HTTP response to HTTPS client", "speaks http, not https"},
+	{"malformed HTTP", "does not speak HTTP"},
+	{"readLoopPeekFailLocked", "does not speak HTTP"}, // the server sent something before it was asked
+	{"server response headers exceeded", "answer's header is too large"},
+	{"malformed chunked encoding", "answer is damaged"},
+	{"invalid byte in chunk length", "answer is damaged"},
+	{"unsupported protocol scheme", "unsupported protocol"},
+}
