@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/internal/browsertest"
 )
 
 // The tests of processes run this test binary as switchyard.
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(browsertest.Run(m))
 }
 
 // process is a running switchyard.

@@ -1,0 +1,124 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Thing is something on the page.
+type Thing struct {
+	tab *Tab
+	id  runtime.RemoteObjectID
+}
+
+// All returns everything on the page that has this role and accessible name and is shown to assistive technology. An
+// empty name is any.
+func (t *Tab) All(role, name string) []Thing {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	things, err := t.query(ctx, role, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return things
+}
+
+// Find waits for the first thing that has this role and accessible name on a page that is loaded whole, its scripts included.
+func (t *Tab) Find(role, name string) Thing {
+	t.Helper()
+	var things []Thing
+	t.until(role+" "+name, func(ctx context.Context) (_ bool, err error) {
+		if things, err = t.query(ctx, role, name); len(things) == 0 || err != nil {
+			return false, err
+		}
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete'"))
+	})
+	return things[0]
+}
+
+// candidates selects what may have a role: to ask every element of a large page takes seconds.
+func candidates(role string) string {
+	switch role {
+	case "button":
+		return "button, summary, input, [role]"
+	case "link":
+		return "a, [role]"
+	case "heading":
+		return "h1, h2, h3, [role]"
+	}
+	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
+}
+
+// find looks at the texts first: to compute a name takes milliseconds.
+const find = `((selector, role, name) => [...document.querySelectorAll(selector)].filter(e => {
+	const text = e.textContent.replace(/\s+/g, ' ').trim()
+	const named = e.matches('[aria-label], [aria-labelledby], input, select, textarea, table, form, section, nav')
+	return (text === '' || named || text.includes(name)) && e.computedRole === role && (name === '' || e.computedName === name)
+}))(%q, %q, %q)`
+
+// query asks the page itself, with a feature that the browser is started with. The protocol's own way to ask blocks the
+// page for good when it meets the moment between two pages.
+func (t *Tab) query(ctx context.Context, role, name string) ([]Thing, error) {
+	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name)))
+	if err != nil {
+		return nil, err
+	}
+	properties, err := chromedp.Call(ctx, runtime.GetProperties, runtime.GetPropertiesParams{ObjectID: list.ObjectID, OwnProperties: new(true)})
+	if err != nil {
+		return nil, err
+	}
+	var things []Thing
+	for _, property := range properties.Result {
+		if property.Value != nil && property.Value.Subtype == "node" {
+			things = append(things, Thing{t, property.Value.ObjectID})
+		}
+	}
+	return things, nil
+}
+
+// Call calls a JavaScript function with the thing as this, and returns what it returns as text.
+func (g Thing) Call(function string) string {
+	g.tab.Helper()
+	ctx, cancel := context.WithTimeout(g.tab.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.CallFunctionOn[string](
+		"function() { return String(("+function+").call(this)) }",
+		func(p *runtime.CallFunctionOnParams) { p.ObjectID = g.id }))
+	if err != nil {
+		g.tab.Fatalf("%s: %v", function, err)
+	}
+	return value
+}
+
+// Click clicks with the mouse in the middle of the thing.
+func (g Thing) Click() {
+	g.tab.Helper()
+	var x, y float64
+	box := g.Call(`function() {
+		this.scrollIntoView({block: 'center', behavior: 'instant'})
+		const r = this.getBoundingClientRect()
+		return (r.left + r.width / 2) + ' ' + (r.top + r.height / 2)
+	}`)
+	if _, err := fmt.Sscan(box, &x, &y); err != nil {
+		g.tab.Fatal(box, err)
+	}
+	g.tab.do(chromedp.MouseClickXY(x, y))
+}
+
+// Type focuses the thing, selects what is in it and types text in its place.
+func (g Thing) Type(text string) {
+	g.tab.Helper()
+	g.Call("function() { this.focus(); this.select?.() }")
+	g.tab.Keys(text)
+}
+
+// Text is the text that the thing shows.
+func (g Thing) Text() string {
+	g.tab.Helper()
+	return strings.TrimSpace(g.Call("function() { return this.innerText }"))
+}
