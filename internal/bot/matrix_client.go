@@ -6,13 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -36,28 +32,6 @@ type matrixCall struct {
 	token  domain.Secret
 	body   any
 	answer any // pointer to decode into, or nil
-}
-
-// matrixError is an answer that is no success.
-type matrixError struct {
-	status     int
-	code       string // "" when it was no Matrix server that answered
-	message    string
-	retryAfter time.Duration
-}
-
-func (e *matrixError) Error() string {
-	return fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)
-}
-
-// accountErrors are what a homeserver says of the account or of itself, whichever room the call was for.
-var accountErrors = []string{"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"}
-
-// ofRoom reports whether it is a homeserver's word on the room that the call was for. What a proxy answers whose homeserver
-// is away says nothing of a room.
-func (e *matrixError) ofRoom() bool {
-	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
-		!slices.Contains(accountErrors, e.code)
 }
 
 // do makes one call. It returns *matrixError for an answer that is no success, BadGateway for none.
@@ -105,21 +79,6 @@ func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 	return nil
 }
 
-func refusal(response *http.Response, text []byte) *matrixError {
-	var fields struct {
-		Code       string `json:"errcode"`
-		Message    string `json:"error"`
-		RetryAfter int64  `json:"retry_after_ms"`
-	}
-	_ = json.Unmarshal(text, &fields) // a proxy's HTML leaves them empty
-	e := &matrixError{status: response.StatusCode, code: short(fields.Code, maxName), message: short(fields.Message, maxReason)}
-	e.retryAfter = time.Duration(fields.RetryAfter) * time.Millisecond
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-		e.retryAfter = time.Duration(seconds) * time.Second
-	}
-	return e
-}
-
 // obeying makes a call again for as long as the server asks for fewer of them. It returns ctx's error when that ends first.
 func obeying(ctx context.Context, call func() error) error {
 	for {
@@ -132,76 +91,4 @@ func obeying(ctx context.Context, call func() error) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// discover finds the client-server API of what somebody entered as the homeserver: an address or just a name,
-// which may refer to another address by its /.well-known/matrix/client.
-func discover(ctx context.Context, client *http.Client, entered string) (*matrixClient, error) {
-	entered = strings.TrimRight(strings.TrimSpace(entered), "/")
-	if !strings.Contains(entered, "://") {
-		entered = "https://" + entered
-	}
-	address, err := url.Parse(entered)
-	if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, domain.Errorf(domain.Unauthorized, "Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
-	}
-	direct := &matrixClient{client, entered}
-	directErr := direct.probe(ctx)
-	if directErr == nil {
-		return direct, nil
-	}
-	if base := wellKnown(ctx, client, entered); base != "" {
-		referred := &matrixClient{client, base}
-		if referred.probe(ctx) == nil {
-			return referred, nil
-		}
-	}
-	var refused *matrixError
-	if errors.As(directErr, &refused) {
-		if refused.status >= http.StatusInternalServerError {
-			return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", address.Host, refused.status))
-		}
-		return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("%s answers, but is no Matrix homeserver. Check the Homeserver URL.", address.Host))
-	}
-	return nil, directErr
-}
-
-// probe reports whether a Matrix server answers.
-func (c *matrixClient) probe(ctx context.Context) error {
-	var answer struct {
-		Versions []string `json:"versions"`
-	}
-	err := obeying(ctx, func() error {
-		return c.do(ctx, matrixCall{method: http.MethodGet, path: "/versions", answer: &answer})
-	})
-	if err == nil && len(answer.Versions) == 0 {
-		return &matrixError{status: http.StatusOK, message: "no versions"}
-	}
-	return err
-}
-
-// wellKnown returns the address that a server's name refers to, "" when it does not.
-func wellKnown(ctx context.Context, client *http.Client, server string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/.well-known/matrix/client", nil)
-	if err != nil {
-		return ""
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return ""
-	}
-	defer response.Body.Close()
-	var answer struct {
-		Homeserver struct {
-			BaseURL string `json:"base_url"`
-		} `json:"m.homeserver"`
-	}
-	if response.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(response.Body, 1<<16)).Decode(&answer) != nil {
-		return ""
-	}
-	base := strings.TrimRight(answer.Homeserver.BaseURL, "/")
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return ""
-	}
-	return base
 }

@@ -2,15 +2,11 @@ package bot
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"switchyard/internal/supervise"
@@ -31,21 +27,6 @@ const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":
 	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
 	`"state":{"types":["m.room.encryption","m.room.name"],"lazy_load_members":true},` +
 	`"timeline":{"types":["m.room.message","m.room.member","m.room.encryption","m.room.name"],"limit":50}}}`
-
-type matrixEvent struct {
-	Type     string          `json:"type"`
-	ID       string          `json:"event_id"`
-	Sender   string          `json:"sender"`
-	StateKey *string         `json:"state_key"`
-	Content  json.RawMessage `json:"content"`
-	Unsigned struct {
-		Age int64 `json:"age"` // milliseconds
-	} `json:"unsigned"`
-}
-
-type matrixEvents struct {
-	Events []matrixEvent `json:"events"`
-}
 
 type syncAnswer struct {
 	NextBatch string `json:"next_batch"`
@@ -140,82 +121,4 @@ func (m *matrix) apply(ctx context.Context, first bool, synced *syncAnswer, answ
 			}
 		}
 	})
-}
-
-// joins reports whether an event is the bot joining.
-func (m *matrix) joins(e matrixEvent) bool {
-	var content struct {
-		Membership string `json:"membership"`
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == m.session.UserID &&
-		json.Unmarshal(e.Content, &content) == nil && content.Membership == "join"
-}
-
-// handle does what one event of a joined room asks for.
-func (m *matrix) handle(ctx context.Context, room string, e matrixEvent, first bool, answer Answer) error {
-	switch e.Type {
-	case "m.room.encryption":
-		return m.leaveEncrypted(ctx, room)
-	case "m.room.name":
-		var content struct {
-			Name string `json:"name"`
-		}
-		if json.Unmarshal(e.Content, &content) != nil {
-			return nil
-		}
-		return m.change(ctx, func(s *matrixSession) { s.Rooms[room] = matrixRoom{Name: short(content.Name, maxName)} })
-	case "m.room.message":
-		q, ok := m.question(e)
-		if !ok || first {
-			return nil
-		}
-		reply, ok := answer(ctx, q)
-		if !ok {
-			return nil
-		}
-		sum := sha256.Sum256([]byte(e.ID))
-		err := m.post(ctx, room, fmt.Sprintf("reply-%x", sum[:12]), "m.notice", reply)
-		if errors.Is(err, errRefused) {
-			m.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
-			return nil
-		}
-		return err
-	}
-	return nil
-}
-
-// question reads a message of somebody else. Notices are other bots', edits were answered when they were first said.
-func (m *matrix) question(e matrixEvent) (Question, bool) {
-	var content struct {
-		Kind     string `json:"msgtype"`
-		Body     string `json:"body"`
-		Mentions struct {
-			Users []string `json:"user_ids"`
-		} `json:"m.mentions"`
-		Relates struct {
-			Kind string `json:"rel_type"`
-		} `json:"m.relates_to"`
-	}
-	m.mu.Lock()
-	user, name := m.session.UserID, m.session.DisplayName
-	m.mu.Unlock()
-	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
-		e.Sender == user || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
-		return Question{}, false
-	}
-	q := Question{Sender: e.Sender, Text: strings.TrimSpace(content.Body), Addressed: slices.Contains(content.Mentions.Users, user)}
-	local, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
-	for _, called := range []string{user, name, "@" + local, local} {
-		if called == "" || len(q.Text) < len(called) || !strings.EqualFold(q.Text[:len(called)], called) {
-			continue
-		}
-		rest := q.Text[len(called):]
-		if trimmed := strings.TrimLeft(rest, ":, "); trimmed != rest || rest == "" {
-			q.Text, q.Addressed = trimmed, true
-			break
-		}
-	}
-	return q, true
 }

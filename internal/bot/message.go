@@ -29,8 +29,10 @@ const (
 
 // Plain, Bold and Code make spans.
 func Plain(text string) Span { return Span{text, plain} }
-func Bold(text string) Span  { return Span{text, bold} }
-func Code(text string) Span  { return Span{text, code} }
+
+func Bold(text string) Span { return Span{text, bold} }
+
+func Code(text string) Span { return Span{text, code} }
 
 // maxMessage bounds a message, in bytes of its plain text. A Matrix event may have 64 KiB with text and HTML, in
 // which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.

@@ -10,6 +10,45 @@ import (
 	"switchyard/internal/domain"
 )
 
+func (c *commands) events(ctx context.Context, _ []word) Message {
+	events, err := c.gateway.Events(ctx, domain.EventQuery{Backward: true, Limit: 10})
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	if len(events) == 0 {
+		return Message{{Plain("Nothing has happened yet.")}}
+	}
+	slices.Reverse(events)
+	m := Message{{Bold("Latest events"), Plain(" (UTC)")}}
+	for _, e := range events {
+		at := time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04")
+		m = append(m, append(Line{Plain(at + " ")}, describe(e)...))
+	}
+	return m
+}
+
+func (c *commands) agents(context.Context, []word) Message {
+	agents := c.gateway.Agents()
+	if len(agents) == 0 {
+		return Message{{Plain("No agent is alive.")}}
+	}
+	m := Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}
+	for i, a := range agents {
+		if i == maxLines {
+			m = append(m, Line{Plain(fmt.Sprintf("and %d more", len(agents)-i))})
+			break
+		}
+		line := Line{Bold(short(a.Label, maxName)), Plain(" "), Code(a.ID), Plain(" " + string(a.State) + ", ")}
+		if a.AssignedProject == nil {
+			line = append(line, Plain("unassigned"))
+		} else {
+			line = append(line, Plain("assigned to "), Bold(short(*a.AssignedProject, maxName)))
+		}
+		m = append(m, line)
+	}
+	return m
+}
+
 // pipelineAge is how old the pipelines in an answer may be.
 const pipelineAge = 2 * time.Second
 

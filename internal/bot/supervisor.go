@@ -1,13 +1,8 @@
 package bot
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,29 +85,6 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 	return ended
 }
 
-func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.BotState, detail string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = b
-	s.status = domain.BotStatus{
-		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, SinceMS: time.Now().UnixMilli(),
-	}
-}
-
-// report notes the state of b, unless another has taken its place.
-func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running != b {
-		return
-	}
-	if s.status.State != state {
-		s.status.SinceMS = time.Now().UnixMilli()
-		s.options.Log.Info("bot", "transport", s.status.Transport, "state", state)
-	}
-	s.status.State, s.status.Detail = state, detail
-}
-
 // Restart ends the bot and starts it with the stored configuration. It returns when the new one runs, which then
 // connects by itself. When ctx ends first, that happens as soon as the old one has ended.
 func (s *Supervisor) Restart(ctx context.Context) error {
@@ -129,98 +101,4 @@ func (s *Supervisor) Restart(ctx context.Context) error {
 	case <-ctx.Done():
 		return late
 	}
-}
-
-// Status returns the bot's live state.
-func (s *Supervisor) Status() domain.BotStatus {
-	b, status := s.current()
-	status.Rooms = []string{}
-	if b == nil {
-		return status
-	}
-	for _, room := range b.chat.Rooms() {
-		status.Rooms = append(status.Rooms, room.Name)
-	}
-	slices.Sort(status.Rooms)
-	if status.State == domain.BotConnected && len(status.Rooms) == 0 {
-		status.Detail = b.chat.Hint()
-	}
-	return status
-}
-
-func (s *Supervisor) current() (*bot, domain.BotStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running, s.status
-}
-
-// SendTest sends a test message to every room. It returns BadGateway with the reason when any of them did not get it.
-func (s *Supervisor) SendTest(ctx context.Context) error {
-	b, _ := s.current()
-	status := s.Status()
-	switch {
-	case b == nil || status.State != domain.BotConnected:
-		return domain.Errorf(domain.BadGateway, "the bot is %s. %s", status.State, status.Detail)
-	case len(status.Rooms) == 0:
-		return domain.Errorf(domain.BadGateway, "%s", status.Detail)
-	}
-	message := Message{{Plain("This is a test message from "), Bold("Switchyard"), Plain(". What happens in your projects is posted here.")}}
-	key := "test-" + rand.Text()
-	return b.call(ctx, func(ctx context.Context) error {
-		var failed []string
-		var causes []error
-		for _, room := range b.chat.Rooms() {
-			if err := b.chat.Send(ctx, room.ID, key, message); err != nil {
-				failed = append(failed, room.Name)
-				causes = append(causes, err)
-			}
-		}
-		if len(failed) == 0 {
-			return nil
-		}
-		reason := domain.MessageOf(causes[0])
-		switch {
-		case errors.Is(causes[0], errRefused):
-			reason = "the room refused the message"
-		case causes[0] == context.DeadlineExceeded: // the chat server asks to wait, if it is not slow
-			reason = "it takes too long"
-		}
-		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
-	})
-}
-
-// newTransport returns the transport that config asks for, or an Invalid error that says what is missing for it.
-func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
-	var missing []string
-	want := func(label, value string) {
-		if value == "" {
-			missing = append(missing, label)
-		}
-	}
-	switch config.Transport {
-	case domain.BotMatrix:
-		want("Homeserver URL", text(config.Homeserver))
-		want("Bot username", text(config.Username))
-		want("Password", text(config.Password))
-	case domain.BotTeam:
-		want("Bot token", text(config.TeamBotToken))
-		want("Signing secret", text(config.TeamSigningSecret))
-	default:
-		return nil, domain.CheckTransport(config.Transport)
-	}
-	if len(missing) > 0 {
-		return nil, domain.Errorf(domain.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
-	}
-	if config.Transport == domain.BotTeam {
-		return newTeam(s.options, *config.TeamBotToken, *config.TeamSigningSecret), nil
-	}
-	return newMatrix(s.options, *config.Homeserver, *config.Username, *config.Password), nil
-}
-
-// text returns a setting as a string, "" when it is unset.
-func text[T ~string](value *T) string {
-	if value == nil {
-		return ""
-	}
-	return string(*value)
 }

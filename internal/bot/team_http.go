@@ -6,10 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -145,103 +141,4 @@ func plainText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text) // Slack may be gone
-}
-
-// take queues a mention, unless its event was taken before. It is noted first: a command is rather lost by a crash,
-// which its sender sees, than done twice.
-func (t *team) take(ctx context.Context, event string, m mention) error {
-	t.seen.mu.Lock()
-	defer t.seen.mu.Unlock()
-	if len(t.mentions) == cap(t.mentions) {
-		return domain.Errorf(domain.Unavailable, "too many mentions wait for their answers")
-	}
-	first, err := t.seen.note(ctx, "event "+event)
-	if err == nil && first {
-		t.mentions <- m
-	}
-	return err
-}
-
-// marked are the mentions and links that Slack writes into a text: <@U1>, <#C1|general>, <http://a.example|a>.
-var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
-
-// unmarked returns what somebody typed, without the mention of the bot.
-func (t *team) unmarked(text string) string {
-	t.mu.Lock()
-	user := t.user
-	t.mu.Unlock()
-	text = marked.ReplaceAllStringFunc(text, func(mark string) string {
-		parts := marked.FindStringSubmatch(mark)
-		switch {
-		case user != "" && parts[1] == "@"+user:
-			return " "
-		case parts[2] != "":
-			return parts[2]
-		}
-		return strings.TrimLeft(parts[1], "@#!")
-	})
-	return strings.TrimLeft(unescape(text), " :,")
-}
-
-func unescape(text string) string {
-	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
-}
-
-// What was taken is remembered for longer than Slack repeats it (an hour) and accepts signatures (five minutes).
-const (
-	seenKey = "bot.team.seen"
-	seenFor = 2 * time.Hour
-	maxSeen = 1000
-)
-
-// seen remembers what was acted on, over restarts.
-type seen struct {
-	state State
-
-	mu      sync.Mutex
-	entries []seenEntry // nil before the first use
-}
-
-type seenEntry struct {
-	ID   string `json:"id"`
-	AtMS int64  `json:"at_ms"`
-}
-
-// first notes id and reports whether it is new.
-func (s *seen) first(ctx context.Context, id string) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.note(ctx, id)
-}
-
-// note is first for a caller that holds the lock.
-func (s *seen) note(ctx context.Context, id string) (bool, error) {
-	if s.entries == nil {
-		stored, err := s.state.State(ctx, seenKey)
-		if err != nil {
-			return false, err
-		}
-		s.entries = []seenEntry{}
-		if stored != "" {
-			if err := json.Unmarshal([]byte(stored), &s.entries); err != nil {
-				return false, err
-			}
-		}
-	}
-	if slices.ContainsFunc(s.entries, func(e seenEntry) bool { return e.ID == id }) {
-		return false, nil
-	}
-	now := time.Now()
-	entries := slices.DeleteFunc(slices.Clone(s.entries), func(e seenEntry) bool { return now.Sub(time.UnixMilli(e.AtMS)) > seenFor })
-	entries = append(entries, seenEntry{id, now.UnixMilli()})
-	entries = entries[max(0, len(entries)-maxSeen):]
-	text, err := json.Marshal(entries)
-	if err != nil {
-		return false, err
-	}
-	if err := s.state.SetState(ctx, seenKey, string(text)); err != nil {
-		return false, err
-	}
-	s.entries = entries
-	return true, nil
 }

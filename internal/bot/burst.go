@@ -1,0 +1,69 @@
+package bot
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// How events become messages: up to burstEvents within burstWindow are posted one by one, more become one digest.
+// Events are posted when none has followed for settle, in order to see whether they are a burst.
+const (
+	burstEvents = 5
+	burstWindow = 10 * time.Second
+	settle      = time.Second
+)
+
+// wait returns when it is time to post: with all events that are due, or with the first of them and true when they
+// are too many to be posted one by one.
+func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
+	var first, last time.Time // when something new was seen
+	seen := n.outbox.Cursor
+	for {
+		changed := n.gateway.EventsChanged()
+		now := time.Now()
+		if newest := n.gateway.LastEventID(); newest > seen {
+			seen, last = newest, now
+			if first.IsZero() {
+				first = now
+			}
+		}
+		var again <-chan time.Time
+		if !first.IsZero() {
+			due := first.Add(burstWindow)
+			if quiet := last.Add(settle); now.Before(quiet) && now.Before(due) {
+				again = time.After(min(quiet.Sub(now), due.Sub(now)))
+			} else {
+				events, err := n.gateway.Events(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+				if err != nil {
+					return nil, false, err
+				}
+				n.forget(now)
+				switch {
+				case len(events) == 0:
+					first = time.Time{}
+				case len(events)+len(n.posted) <= burstEvents:
+					return events, false, nil
+				case len(events) > burstEvents && (len(n.posted) == 0 || !now.Before(due)):
+					return events, true, nil
+				default: // part of a burst that has been posted in part: gather the rest of it
+					again = time.After(n.posted[0].Add(burstWindow).Sub(now))
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		case <-changed:
+		case <-again:
+		}
+	}
+}
+
+// forget drops what was posted before the window that ends now.
+func (n *notifier) forget(now time.Time) {
+	for len(n.posted) > 0 && !now.Before(n.posted[0].Add(burstWindow)) {
+		n.posted = n.posted[1:]
+	}
+}

@@ -1,0 +1,66 @@
+package bot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// explainMatrix gives a failure a message for people.
+func explainMatrix(err error) error {
+	var refused *matrixError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with status %d %s %s. The bot keeps trying.",
+		refused.status, refused.code, refused.message))
+}
+
+// matrixError is an answer that is no success.
+type matrixError struct {
+	status     int
+	code       string // "" when it was no Matrix server that answered
+	message    string
+	retryAfter time.Duration
+}
+
+func (e *matrixError) Error() string {
+	return fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)
+}
+
+// accountErrors are what a homeserver says of the account or of itself, whichever room the call was for.
+var accountErrors = []string{"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"}
+
+// ofRoom reports whether it is a homeserver's word on the room that the call was for. What a proxy answers whose homeserver
+// is away says nothing of a room.
+func (e *matrixError) ofRoom() bool {
+	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
+		!slices.Contains(accountErrors, e.code)
+}
+
+func refusal(response *http.Response, text []byte) *matrixError {
+	var fields struct {
+		Code       string `json:"errcode"`
+		Message    string `json:"error"`
+		RetryAfter int64  `json:"retry_after_ms"`
+	}
+	_ = json.Unmarshal(text, &fields) // a proxy's HTML leaves them empty
+	e := &matrixError{status: response.StatusCode, code: short(fields.Code, maxName), message: short(fields.Message, maxReason)}
+	e.retryAfter = time.Duration(fields.RetryAfter) * time.Millisecond
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		e.retryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+// isMissing reports whether err says that a room has no such state, or that it is not for us to see.
+func isMissing(err error) bool {
+	var refused *matrixError
+	return errors.As(err, &refused) && (refused.code == "M_NOT_FOUND" || refused.code == "M_FORBIDDEN")
+}

@@ -1,0 +1,43 @@
+package bot
+
+import (
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// newTransport returns the transport that config asks for, or an Invalid error that says what is missing for it.
+func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
+	var missing []string
+	want := func(label, value string) {
+		if value == "" {
+			missing = append(missing, label)
+		}
+	}
+	switch config.Transport {
+	case domain.BotMatrix:
+		want("Homeserver URL", text(config.Homeserver))
+		want("Bot username", text(config.Username))
+		want("Password", text(config.Password))
+	case domain.BotTeam:
+		want("Bot token", text(config.TeamBotToken))
+		want("Signing secret", text(config.TeamSigningSecret))
+	default:
+		return nil, domain.CheckTransport(config.Transport)
+	}
+	if len(missing) > 0 {
+		return nil, domain.Errorf(domain.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
+	}
+	if config.Transport == domain.BotTeam {
+		return newTeam(s.options, *config.TeamBotToken, *config.TeamSigningSecret), nil
+	}
+	return newMatrix(s.options, *config.Homeserver, *config.Username, *config.Password), nil
+}
+
+// text returns a setting as a string, "" when it is unset.
+func text[T ~string](value *T) string {
+	if value == nil {
+		return ""
+	}
+	return string(*value)
+}

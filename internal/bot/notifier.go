@@ -1,0 +1,121 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// digestPage is the number of events read at once for a digest.
+const digestPage = 1000
+
+// notifier posts the merged stream to every room, in order.
+type notifier struct {
+	chat    Transport
+	gateway Gateway
+	state   State
+	log     *slog.Logger
+
+	outbox outbox
+	posted []time.Time // of each event posted within the last burstWindow
+}
+
+// run posts what the outbox says is due, and then what comes, until ctx ends or a message cannot be sent.
+func (n *notifier) run(ctx context.Context) error {
+	for {
+		if n.outbox.Batch == nil {
+			if err := n.prepare(ctx); err != nil {
+				return err
+			}
+		}
+		if err := n.deliver(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// prepare waits for events, decides how they are posted, and stores that.
+func (n *notifier) prepare(ctx context.Context) error {
+	events, asDigest, err := n.wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.chat.Refresh(ctx); err != nil {
+		return err
+	}
+	b := &batch{Account: n.chat.Account(), To: events[len(events)-1].ID, Digest: asDigest}
+	if asDigest {
+		b.To = n.gateway.LastEventID()
+	}
+	for _, room := range n.chat.Rooms() {
+		b.Rooms = append(b.Rooms, room.ID)
+	}
+	n.outbox.Batch = b
+	return n.save(ctx)
+}
+
+// deliver sends what is left of the batch to every room and moves the cursor behind it.
+func (n *notifier) deliver(ctx context.Context) error {
+	b := n.outbox.Batch
+	if len(b.Rooms) > 0 {
+		messages, err := n.messages(ctx, b)
+		if err != nil {
+			return err
+		}
+		for ; b.Sent < len(messages)*len(b.Rooms); b.Sent++ {
+			if b.Sent > 0 {
+				if err := n.save(ctx); err != nil {
+					return err
+				}
+			}
+			message, room := b.Sent/len(b.Rooms), b.Rooms[b.Sent%len(b.Rooms)]
+			err := n.chat.Send(ctx, room, n.key(message, room), messages[message])
+			if errors.Is(err, errRefused) {
+				n.log.WarnContext(ctx, "bot: room left out", "room", room, "error", err)
+			} else if err != nil {
+				return err
+			}
+		}
+		count := len(messages)
+		if b.Digest {
+			count = burstEvents // what follows within the window belongs to the burst
+		}
+		for range count {
+			n.posted = append(n.posted, time.Now())
+		}
+	}
+	n.outbox = outbox{Cursor: b.To}
+	return n.save(ctx)
+}
+
+// messages says the batch's events: one message for each, or one for all.
+func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
+	var all digest
+	var messages []Message
+	for after := n.outbox.Cursor; after < b.To; {
+		events, err := n.gateway.Events(ctx, domain.EventQuery{After: after, Limit: digestPage})
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == 0 {
+			break
+		}
+		for _, e := range events {
+			after = e.ID
+			switch {
+			case e.ID > b.To:
+			case b.Digest:
+				all.add(e)
+			default:
+				messages = append(messages, Message{describe(e)})
+			}
+		}
+	}
+	if b.Digest {
+		messages = []Message{all.message()}
+	}
+	return messages, nil
+}

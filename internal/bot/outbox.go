@@ -1,0 +1,64 @@
+package bot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"switchyard/internal/domain"
+)
+
+// outboxKey is where the outbox is kept.
+const outboxKey = "bot.outbox"
+
+// outbox is the durable position in the merged stream: what was posted, and what is being posted.
+type outbox struct {
+	Cursor int64  `json:"cursor"` // everything up to this event is posted
+	Batch  *batch `json:"batch,omitempty"`
+}
+
+// batch is a range of events that is being posted. It is stored before the first message and after each, so that
+// whoever continues it sends the same messages under the same keys.
+type batch struct {
+	Account string   `json:"account"`
+	To      int64    `json:"to"`
+	Digest  bool     `json:"digest"`
+	Rooms   []string `json:"rooms"`
+	Sent    int      `json:"sent"` // messages that are done, counting each room
+}
+
+// load reads the outbox, before run. Without one the bot starts at now; a batch that another account began is begun anew.
+// It stores what it read: who cannot note what is posted must not post, or would post the same again and again.
+func (n *notifier) load(ctx context.Context) error {
+	stored, err := n.state.State(ctx, outboxKey)
+	if err != nil {
+		return err
+	}
+	if stored == "" {
+		n.outbox = outbox{Cursor: n.gateway.LastEventID()}
+		return n.save(ctx)
+	}
+	if err := json.Unmarshal([]byte(stored), &n.outbox); err != nil {
+		return domain.WrapError(domain.Internal, err, "the bot's position in the stream cannot be read from the store")
+	}
+	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
+		n.outbox.Batch = nil
+	}
+	return n.save(ctx)
+}
+
+// save stores the outbox, even as the bot ends: what was posted must not be forgotten.
+func (n *notifier) save(ctx context.Context) error {
+	text, err := json.Marshal(n.outbox)
+	if err != nil {
+		return err
+	}
+	return n.state.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
+}
+
+// key names one message to one room, the same whenever it is sent.
+func (n *notifier) key(message int, room string) string {
+	sum := sha256.Sum256([]byte(room))
+	return fmt.Sprintf("events-%d-%d-%d-%x", n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])
+}

@@ -1,0 +1,54 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/slack-go/slack"
+
+	"switchyard/internal/domain"
+)
+
+// Slack's words for a channel that does not take a message, and for a token that is of no use.
+var (
+	channelErrors = []string{
+		"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "restricted_action_read_only_channel",
+		"restricted_action_thread_only_channel", "restricted_action_non_threadable_channel", "msg_too_long", "no_text",
+		"invalid_blocks", "thread_not_found", "cannot_reply_to_message", "message_limit_exceeded",
+	}
+	tokenErrors = []string{
+		"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type",
+		"no_permission", "org_login_required", "ekm_access_denied", "access_denied", "two_factor_setup_required",
+	}
+)
+
+func explainTeam(err error) error {
+	var refused slack.SlackErrorResponse
+	var failed slack.StatusCodeError
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &refused) && slices.Contains(channelErrors, refused.Err):
+		return fmt.Errorf("%w: %w", errRefused, err)
+	case errors.As(err, &refused) && slices.Contains(tokenErrors, refused.Err):
+		return domain.WrapError(domain.Unauthorized, err,
+			"Slack refuses the bot token ("+refused.Err+"). Copy the Bot User OAuth Token, which begins with xoxb-, from the app's OAuth & Permissions page, and save.")
+	case errors.As(err, &refused) && refused.Err == "missing_scope":
+		return domain.WrapError(domain.Unauthorized, err, fmt.Sprintf(
+			"The Slack app lacks the scope %s. Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.", short(refused.Needed, maxName)))
+	case errors.As(err, &refused):
+		return domain.WrapError(domain.BadGateway, err, "Slack answers "+short(refused.Err, maxName)+". The bot keeps trying.")
+	case errors.As(err, &failed):
+		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		if address, parseErr := url.Parse(wrapped.URL); parseErr == nil {
+			return unreachable(err, address.Host)
+		}
+	}
+	return domain.WrapError(domain.BadGateway, err, "Slack's answer cannot be understood. The bot keeps trying.")
+}

@@ -1,0 +1,55 @@
+package bot
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// mention is a question that was said in a channel, with its text as Slack writes it.
+type mention struct {
+	Question
+	channel, thread string
+}
+
+// take queues a mention, unless its event was taken before. It is noted first: a command is rather lost by a crash,
+// which its sender sees, than done twice.
+func (t *team) take(ctx context.Context, event string, m mention) error {
+	t.seen.mu.Lock()
+	defer t.seen.mu.Unlock()
+	if len(t.mentions) == cap(t.mentions) {
+		return domain.Errorf(domain.Unavailable, "too many mentions wait for their answers")
+	}
+	first, err := t.seen.note(ctx, "event "+event)
+	if err == nil && first {
+		t.mentions <- m
+	}
+	return err
+}
+
+// marked are the mentions and links that Slack writes into a text: <@U1>, <#C1|general>, <http://a.example|a>.
+var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
+
+// unmarked returns what somebody typed, without the mention of the bot.
+func (t *team) unmarked(text string) string {
+	t.mu.Lock()
+	user := t.user
+	t.mu.Unlock()
+	text = marked.ReplaceAllStringFunc(text, func(mark string) string {
+		parts := marked.FindStringSubmatch(mark)
+		switch {
+		case user != "" && parts[1] == "@"+user:
+			return " "
+		case parts[2] != "":
+			return parts[2]
+		}
+		return strings.TrimLeft(parts[1], "@#!")
+	})
+	return strings.TrimLeft(unescape(text), " :,")
+}
+
+func unescape(text string) string {
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
+}

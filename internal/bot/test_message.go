@@ -1,0 +1,45 @@
+package bot
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// SendTest sends a test message to every room. It returns BadGateway with the reason when any of them did not get it.
+func (s *Supervisor) SendTest(ctx context.Context) error {
+	b, _ := s.current()
+	status := s.Status()
+	switch {
+	case b == nil || status.State != domain.BotConnected:
+		return domain.Errorf(domain.BadGateway, "the bot is %s. %s", status.State, status.Detail)
+	case len(status.Rooms) == 0:
+		return domain.Errorf(domain.BadGateway, "%s", status.Detail)
+	}
+	message := Message{{Plain("This is a test message from "), Bold("Switchyard"), Plain(". What happens in your projects is posted here.")}}
+	key := "test-" + rand.Text()
+	return b.call(ctx, func(ctx context.Context) error {
+		var failed []string
+		var causes []error
+		for _, room := range b.chat.Rooms() {
+			if err := b.chat.Send(ctx, room.ID, key, message); err != nil {
+				failed = append(failed, room.Name)
+				causes = append(causes, err)
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		reason := domain.MessageOf(causes[0])
+		switch {
+		case errors.Is(causes[0], errRefused):
+			reason = "the room refused the message"
+		case causes[0] == context.DeadlineExceeded: // the chat server asks to wait, if it is not slow
+			reason = "it takes too long"
+		}
+		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
+	})
+}

@@ -1,0 +1,45 @@
+package bot
+
+import (
+	"context"
+	"errors"
+)
+
+// Room is a room or channel that the bot is a member of.
+type Room struct {
+	ID   string
+	Name string // as people know it
+}
+
+// Question is what somebody said where the bot hears it.
+type Question struct {
+	Sender    string // user id
+	Text      string // without the bot's own name before it
+	Addressed bool   // it was said to the bot
+}
+
+// Answer returns the reply to a question; false when the bot has nothing to say to it.
+type Answer func(ctx context.Context, q Question) (Message, bool)
+
+// Transport is the bot's side of one chat network. Errors carry a message for people that says what to do; the code
+// Unauthorized means that trying again is of no use before somebody does something.
+type Transport interface {
+	// Account names network and user, the same after every restart.
+	Account() string
+	// Connect logs in and finds out where the bot is a member. It is called again after any failure.
+	Connect(ctx context.Context) error
+	// Receive answers what people say until ctx ends or the connection fails.
+	Receive(ctx context.Context, answer Answer) error
+	// Refresh asks anew where the bot is a member, where the network does not tell by itself.
+	Refresh(ctx context.Context) error
+	// Rooms returns where the bot is a member, as far as is known.
+	Rooms() []Room
+	// Send posts m. Where the network can tell, the same key to the same room posts it once only.
+	// It returns errRefused when this room does not take the message and others may.
+	Send(ctx context.Context, room, key string, m Message) error
+	// Hint says what to do when the bot is in no room.
+	Hint() string
+}
+
+// errRefused is for a message that one room does not take, now or ever.
+var errRefused = errors.New("the room refused the message")
