@@ -42,7 +42,7 @@ func newDoor(t *testing.T, token domain.Secret, key string) door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := svc.AddProject(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
+	if _, err := svc.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
 	return door{handlers.Gateway{Service: svc, Log: log, AdminToken: token, SessionKey: []byte(key)}.Handler(), buffer}

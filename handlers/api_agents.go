@@ -9,7 +9,7 @@ import (
 
 // createToken issues a join token. This answer is the only place where it shows.
 func (g *gateway) createToken(w http.ResponseWriter, r *http.Request) error {
-	token, _, err := g.Service.CreateToken(r.Context())
+	token, _, err := g.Service.Agents.CreateJoinToken(r.Context())
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (g *gateway) joinAgent(w http.ResponseWriter, r *http.Request) error {
 	if version == nil {
 		version = new(string)
 	}
-	agent, secret, err := g.Service.JoinAgent(r.Context(), domain.Secret(token), label, *version)
+	agent, secret, err := g.Service.Agents.Join(r.Context(), domain.Secret(token), label, *version)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (g *gateway) joinAgent(w http.ResponseWriter, r *http.Request) error {
 
 func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	id := pathParam(r, "id")
-	if err := g.Service.CheckAgentSecret(id, agentSecret(r)); err != nil {
+	if err := g.Service.Agents.CheckSecret(id, agentSecret(r)); err != nil {
 		return err
 	}
 	body, err := decodeBody(w, r)
@@ -74,7 +74,7 @@ func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	answer := func(w http.ResponseWriter, r *http.Request) error {
 		ctx, done := waiting(r)
 		defer done()
-		agent, err := g.Service.Heartbeat(ctx, id, beat)
+		agent, err := g.Service.Agents.Heartbeat(ctx, id, beat)
 		if err != nil {
 			return err
 		}
@@ -106,14 +106,14 @@ func heartbeatFields(b body) (service.Heartbeat, error) {
 // acts as that agent, also where everyone else is the administrator.
 func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
 	id, secret := pathParam(r, "id"), agentSecret(r)
-	if err := g.Service.CheckAgentSecret(id, secret); err != nil {
-		_, known := g.Service.Agent(id)
+	if err := g.Service.Agents.CheckSecret(id, secret); err != nil {
+		_, known := g.Service.Agents.Find(id)
 		asAgent := service.IsAgentSecret(secret) && proofOf(r) != tokenGiven
 		if asAgent && known || !asAgent && !isAdministrator(r) {
 			return err
 		}
 	}
-	if err := g.Service.RemoveAgent(r.Context(), id); err != nil {
+	if err := g.Service.Agents.Remove(r.Context(), id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -121,7 +121,7 @@ func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *gateway) listAgents(w http.ResponseWriter, r *http.Request) error {
-	agents := g.Service.Agents()
+	agents := g.Service.Agents.Alive()
 	if agents == nil {
 		agents = []domain.Agent{}
 	}
@@ -140,7 +140,7 @@ func (g *gateway) assignAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	agent, err := g.Service.AssignAgent(r.Context(), pathParam(r, "id"), project)
+	agent, err := g.Service.Agents.Assign(r.Context(), pathParam(r, "id"), project)
 	if domain.CodeOf(err) == domain.Invalid {
 		return err
 	}

@@ -44,7 +44,7 @@ func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGatewa
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.service.AddProject(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
+	if _, err := g.service.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
 		t.Fatal(err)
 	}
 	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
@@ -275,7 +275,7 @@ func TestOneTokenIsRedeemedOnceAmongAHundredCallers(t *testing.T) {
 	if count[201] != 1 || count[401] != 99 {
 		t.Errorf("statuses are %v, want one 201 and 99 times 401", count)
 	}
-	if agents := g.service.AllAgents(); len(agents) != 1 {
+	if agents := g.service.Agents.All(); len(agents) != 1 {
 		t.Errorf("%d agents joined, want 1", len(agents))
 	}
 }
@@ -288,7 +288,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
-	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents()[0].State == domain.AgentRunning }) // it is being held
+	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents.Alive()[0].State == domain.AgentRunning }) // it is being held
 	began := time.Now()
 	if status, text := g.call("POST", "/gateway/agents/"+id+"/assign", "", `{"project":"alpha"}`); status != 200 {
 		t.Fatal(text)

@@ -21,8 +21,8 @@ type attentionJSON struct {
 }
 
 func (g *gateway) attention(w http.ResponseWriter, r *http.Request) error {
-	_, pipelines := g.Service.Pipelines(r.Context(), freshPipeline)
-	list, err := g.Service.Attention(r.Context(), pipelines)
+	_, pipelines := g.Service.Pipelines.All(r.Context(), freshPipeline)
+	list, err := g.Service.Alerts.List(r.Context(), pipelines)
 	if err != nil {
 		return err
 	}

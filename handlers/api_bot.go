@@ -27,7 +27,7 @@ type botConfigJSON struct {
 }
 
 func (g *gateway) botConfig(w http.ResponseWriter, r *http.Request) error {
-	config, err := g.Service.BotConfig(r.Context())
+	config, err := g.Service.Bot.Config(r.Context())
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (g *gateway) saveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Service.SaveBotConfig(r.Context(), config); err != nil {
+	if err := g.Service.Bot.Save(r.Context(), config); err != nil {
 		return err
 	}
 	writeOK(w)
@@ -75,13 +75,13 @@ func (b body) botConfig() (domain.BotConfig, error) {
 }
 
 func (g *gateway) botStatus(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, g.Service.BotStatus())
+	writeJSON(w, http.StatusOK, g.Service.Bot.Status())
 	return nil
 }
 
 // testBot sends a test message to every room.
 func (g *gateway) testBot(w http.ResponseWriter, r *http.Request) error {
-	if err := g.Service.TestBot(r.Context()); err != nil {
+	if err := g.Service.Bot.Test(r.Context()); err != nil {
 		return err
 	}
 	writeOK(w)

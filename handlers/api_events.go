@@ -24,11 +24,11 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	var events []domain.Event
 	if q.Backward || wait == 0 {
-		events, err = g.Service.Events(r.Context(), q)
+		events, err = g.Service.Events.Page(r.Context(), q)
 	} else {
 		ctx, cancel := waiting(r)
 		defer cancel()
-		events, err = g.Service.WaitEvents(ctx, q, wait)
+		events, err = g.Service.Events.Wait(ctx, q, wait)
 	}
 	if err != nil {
 		return err

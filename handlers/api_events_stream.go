@@ -48,8 +48,8 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		changed, last := g.Service.EventsChanged(), g.Service.LastEventID()
-		events, err := g.Service.Events(ctx, q)
+		changed, last := g.Service.Events.Changed(), g.Service.Events.LastID()
+		events, err := g.Service.Events.Page(ctx, q)
 		if err != nil {
 			g.logCause(r, err) // the status is sent; the reader comes back
 			return nil
@@ -82,7 +82,7 @@ func (g *gateway) streamQuery(r *http.Request) (domain.EventQuery, error) {
 		return domain.EventQuery{}, err
 	}
 	q := domain.EventQuery{Limit: streamPage, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
-	if q.After, err = query.number("after", g.Service.LastEventID(), 0, math.MaxInt64); err != nil {
+	if q.After, err = query.number("after", g.Service.Events.LastID(), 0, math.MaxInt64); err != nil {
 		return q, err
 	}
 	if id := r.Header.Get("Last-Event-ID"); id != "" {

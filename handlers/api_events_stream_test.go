@@ -106,7 +106,7 @@ func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 			}
 			read.Records = append(read.Records, r)
 		}
-		if err := svc.RecordFeed(context.Background(), read); err != nil {
+		if err := svc.Events.Record(context.Background(), read); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -129,7 +129,7 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 		began := time.Now()
 		for i := range 3 {
 			r := domain.NewFeedGap(1, int64(i))
-			if err := svc.RecordFeed(context.Background(), domain.FeedRead{Cursor: domain.FeedCursor{Project: fmt.Sprint(i)}, Records: []domain.Record{r}}); err != nil {
+			if err := svc.Events.Record(context.Background(), domain.FeedRead{Cursor: domain.FeedCursor{Project: fmt.Sprint(i)}, Records: []domain.Record{r}}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -63,7 +63,7 @@ func (g eventGateway) record(t testing.TB, project string, records ...string) {
 		}
 		read.Records = append(read.Records, r)
 	}
-	if err := g.RecordFeed(context.Background(), read); err != nil {
+	if err := g.Events.Record(context.Background(), read); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -36,7 +36,7 @@ type projectJSON struct {
 }
 
 func (g *gateway) registry(w http.ResponseWriter, r *http.Request) error {
-	writeEncoded(w, http.StatusOK, g.registryCache.encode(g.Service.Registry()))
+	writeEncoded(w, http.StatusOK, g.registryCache.encode(g.Service.Projects.Registry()))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (g *gateway) switchProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Service.Switch(r.Context(), name); err != nil {
+	if err := g.Service.Projects.Switch(r.Context(), name); err != nil {
 		return g.refused(r, err)
 	}
 	writeOK(w)

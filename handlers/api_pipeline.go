@@ -14,7 +14,7 @@ const freshPipeline = 100 * time.Millisecond
 
 // pipeline writes each project's stages as they came from it. It encodes while it writes: some projects are large.
 func (g *gateway) pipeline(w http.ResponseWriter, r *http.Request) error {
-	registry, pipelines := g.Service.Pipelines(r.Context(), freshPipeline)
+	registry, pipelines := g.Service.Pipelines.All(r.Context(), freshPipeline)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")

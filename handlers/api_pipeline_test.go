@@ -71,7 +71,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 	} {
 		s.add(name, url)
 	}
-	if err := s.Switch(t.Context(), "good"); err != nil {
+	if err := s.Projects.Switch(t.Context(), "good"); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now().UnixMilli()
@@ -175,7 +175,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 			}
 			first := ask()
 			waittest.Until(b, "the hanging ones have timed out", func() bool { // until the hanging ones have timed out
-				_, all := s.Pipelines(b.Context(), time.Minute)
+				_, all := s.Pipelines.All(b.Context(), time.Minute)
 				return !slices.ContainsFunc(all, func(p domain.ProjectPipeline) bool { return p.Error == "no answer yet" })
 			})
 			var worst, cpu time.Duration

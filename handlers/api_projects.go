@@ -19,7 +19,7 @@ func (g *gateway) addProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := g.Service.AddProject(r.Context(), name, url, token)
+	p, err := g.Service.Projects.Add(r.Context(), name, url, token)
 	if err != nil {
 		return g.refused(r, err, domain.Conflict)
 	}
@@ -36,7 +36,7 @@ func (g *gateway) updateProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := g.Service.UpdateProject(r.Context(), pathParam(r, "name"), url, token)
+	p, err := g.Service.Projects.Update(r.Context(), pathParam(r, "name"), url, token)
 	if err != nil {
 		return g.refused(r, err, domain.NotFound)
 	}
@@ -45,7 +45,7 @@ func (g *gateway) updateProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *gateway) removeProject(w http.ResponseWriter, r *http.Request) error {
-	if _, err := g.Service.RemoveProject(r.Context(), pathParam(r, "name")); err != nil {
+	if _, err := g.Service.Projects.Remove(r.Context(), pathParam(r, "name")); err != nil {
 		return g.refused(r, err, domain.NotFound)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -84,7 +84,7 @@ func (s apiSite) send(method, path, body string, headers ...string) reply {
 
 func (s apiSite) add(name, url string) {
 	s.Helper()
-	if _, err := s.AddProject(s.Context(), name, url, nil); err != nil {
+	if _, err := s.Projects.Add(s.Context(), name, url, nil); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -127,7 +127,7 @@ func TestLifeOfProjects(t *testing.T) {
 				got.status, got.media, got.body, step.status, step.media, step.want)
 		}
 	}
-	if p, _ := s.Registry().Find("alpha"); p.Token.Reveal() != "s3cret" {
+	if p, _ := s.Projects.Registry().Find("alpha"); p.Token.Reveal() != "s3cret" {
 		t.Error("the token was not kept by the changes")
 	}
 }
@@ -155,7 +155,7 @@ func TestNamesInPaths(t *testing.T) {
 			t.Errorf("DELETE %s: %d %s", path, got.status, got.body)
 		}
 	}
-	if left := s.Registry().Projects; len(left) != 0 {
+	if left := s.Projects.Registry().Projects; len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -163,7 +163,7 @@ func TestNamesInPaths(t *testing.T) {
 func TestRefusedBodies(t *testing.T) {
 	s := newAPISite(t)
 	s.add("alpha", "http://a")
-	before := s.Registry()
+	before := s.Projects.Registry()
 	endpoints := []struct{ method, path, good, field string }{
 		{"POST", "/api/gateway/switch", `{"project":"alpha"}`, "project"},
 		{"POST", "/api/gateway/projects", `{"name":"beta","url":"http://b"}`, "name"},
@@ -219,7 +219,7 @@ func TestRefusedBodies(t *testing.T) {
 			t.Errorf("%s: %d %s %s", body, got.status, got.media, got.body)
 		}
 	}
-	if s.Registry() != before {
+	if s.Projects.Registry() != before {
 		t.Error("a refused request changed the registry")
 	}
 }

@@ -8,13 +8,13 @@ import (
 
 // signInStatus reports whether there are credentials, and whether they still hold.
 func (g *gateway) signInStatus(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, g.Service.SignInStatus())
+	writeJSON(w, http.StatusOK, g.Service.SignIn.Status())
 	return nil
 }
 
 // signOut removes the credentials and reports the status that follows.
 func (g *gateway) signOut(w http.ResponseWriter, r *http.Request) error {
-	status, err := g.Service.SignOut(r.Context())
+	status, err := g.Service.SignIn.SignOut(r.Context())
 	if err != nil {
 		return err
 	}

@@ -98,9 +98,9 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	f.Bare = f.Bare || !isAdministrator(r) // the sign-in's callback is open to everyone
 	f.Session = proofOf(r) == sessionGiven
 	if !f.Bare {
-		registry := c.service.Registry()
+		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
-		f.SignIn = c.service.SignInStatus()
+		f.SignIn = c.service.SignIn.Status()
 	}
 	f.Theme = theme(r)
 	f.Now = time.Now()

@@ -54,7 +54,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
 	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))
 	s.add("gamma", nil)
-	if err := s.Switch(t.Context(), "alpha"); err != nil {
+	if err := s.Projects.Switch(t.Context(), "alpha"); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()

@@ -18,11 +18,11 @@ func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
 // showAgents shows the page, or its table if that was asked for; p says what is to stand there besides the agents.
 func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.AgentsProps, status int) error {
 	var err error
-	if p.Tokens, err = c.service.UnusedTokens(r.Context()); err != nil {
+	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil {
 		return err
 	}
-	p.Agents = c.service.AllAgents()
-	p.Projects = c.service.Registry().Projects
+	p.Agents = c.service.Agents.All()
+	p.Projects = c.service.Projects.Registry().Projects
 	p.Now = time.Now()
 	p.Version = c.agentsVersion(p)
 	v := view{
@@ -71,7 +71,7 @@ func assignedTo(a domain.Agent) string {
 
 // addAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
 func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
-	secret, token, err := c.service.CreateToken(r.Context())
+	secret, token, err := c.service.Agents.CreateJoinToken(r.Context())
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
 
 // joinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
 func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
-	token, err := c.service.Token(r.Context(), pathParam(r, "hash"))
+	token, err := c.service.Agents.JoinToken(r.Context(), pathParam(r, "hash"))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
 
 func (c *console) joinProps(token domain.JoinToken) views.JoinProps {
 	p := views.JoinProps{Token: token, Now: time.Now()}
-	p.Agent, _ = c.service.Agent(token.UsedBy)
+	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
 	v := c.version()
 	v.text(token.Hash, p.Agent.Label)
 	v.flag(token.UsedAtMS > 0, p.Now.UnixMilli() >= token.ExpiresAtMS)
@@ -106,7 +106,7 @@ func (c *console) joinProps(token domain.JoinToken) views.JoinProps {
 }
 
 func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	err := c.service.RevokeToken(r.Context(), pathParam(r, "hash"))
+	err := c.service.Agents.RevokeJoinToken(r.Context(), pathParam(r, "hash"))
 	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
 }
 
@@ -116,8 +116,8 @@ func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := pathParam(r, "id")
-	before, _ := c.service.Agent(id)
-	agent, err := c.service.AssignAgent(r.Context(), id, unlessZero(fields.Get("project")))
+	before, _ := c.service.Agents.Find(id)
+	agent, err := c.service.Agents.Assign(r.Context(), id, unlessZero(fields.Get("project")))
 	was, is := assignedTo(before.Agent), assignedTo(agent)
 	said := views.Notice{Text: agent.Label + " is unassigned."}
 	if is != "" {
@@ -134,13 +134,13 @@ func (c *console) labelAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	agent, err := c.service.LabelAgent(r.Context(), pathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
+	agent, err := c.service.Agents.SetLabel(r.Context(), pathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
 	return c.agentsSay(w, r, views.Notice{Text: "The agent is called " + agent.Label + "."}, err)
 }
 
 func (c *console) removeAgent(w http.ResponseWriter, r *http.Request) error {
-	agent, _ := c.service.Agent(pathParam(r, "id"))
-	err := c.service.RemoveAgent(r.Context(), pathParam(r, "id"))
+	agent, _ := c.service.Agents.Find(pathParam(r, "id"))
+	err := c.service.Agents.Remove(r.Context(), pathParam(r, "id"))
 	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 

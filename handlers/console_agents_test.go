@@ -16,7 +16,7 @@ import (
 // join makes an agent.
 func (s *consoleSite) join(label string) domain.Agent {
 	s.Helper()
-	token, _, err := s.CreateToken(context.Background())
+	token, _, err := s.Agents.CreateJoinToken(context.Background())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func (s *consoleSite) join(label string) domain.Agent {
 
 func (s *consoleSite) redeem(token, label string) domain.Agent {
 	s.Helper()
-	a, _, err := s.JoinAgent(context.Background(), domain.Secret(token), &label, "0.1.0")
+	a, _, err := s.Agents.Join(context.Background(), domain.Secret(token), &label, "0.1.0")
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (s *consoleSite) redeem(token, label string) domain.Agent {
 // says is what an agent reports.
 func (s *consoleSite) says(a domain.Agent, state domain.AgentState, detail string) {
 	s.Helper()
-	if _, err := s.Heartbeat(context.Background(), a.ID, service.Heartbeat{State: &state, Detail: &detail}); err != nil {
+	if _, err := s.Agents.Heartbeat(context.Background(), a.ID, service.Heartbeat{State: &state, Detail: &detail}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -195,7 +195,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 
 func (s *consoleSite) wantAssigned(a domain.Agent, project string) {
 	s.Helper()
-	known, _ := s.Agent(a.ID)
+	known, _ := s.Agents.Find(a.ID)
 	got := ""
 	if known.AssignedProject != nil {
 		got = *known.AssignedProject

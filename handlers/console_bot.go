@@ -9,7 +9,7 @@ import (
 
 // bot is the page Bot configuration. Its form works through the JSON API, and only there are secrets shown.
 func (c *console) bot(w http.ResponseWriter, r *http.Request) error {
-	status := c.service.BotStatus()
+	status := c.service.Bot.Status()
 	v := c.version()
 	v.text(string(status.Transport), string(status.State), status.Detail)
 	v.text(status.Rooms...)

@@ -70,12 +70,12 @@ func TestBrowserActionsByMouse(t *testing.T) {
 	buttons := tab.All("button", "Remove")
 	buttons[1].Click()
 	tab.WaitText("alpha is removed.")
-	if _, found := s.Registry().Find("alpha"); found {
+	if _, found := s.Projects.Registry().Find("alpha"); found {
 		t.Error("alpha is still registered")
 	}
 	tab.Find("button", "Undo").Click()
 	tab.WaitText("alpha is back.")
-	if r := s.Registry(); r.Active != "alpha" {
+	if r := s.Projects.Registry(); r.Active != "alpha" {
 		t.Errorf("active is %q", r.Active)
 	}
 }
@@ -171,7 +171,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 	tab.Find("heading", "Events")
 	switchTo := func(name string) {
 		t.Helper()
-		if err := s.Switch(t.Context(), name); err != nil {
+		if err := s.Projects.Switch(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		refresh(tab)
@@ -187,7 +187,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 	s.add(late, board("1_backlog:"))
 	switchTo(late)
 	shows(late)
-	if _, err := s.RemoveProject(t.Context(), late); err != nil {
+	if _, err := s.Projects.Remove(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
 	refresh(tab)
@@ -324,7 +324,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	tab.Find("heading", "Remove alpha?")
 	tab.All("button", "Remove")[1].Click()
 	tab.WaitText("alpha is removed.")
-	if _, found := s.Registry().Find("alpha"); found {
+	if _, found := s.Projects.Registry().Find("alpha"); found {
 		t.Error("alpha is still registered")
 	}
 	tab.Goto(s.url + "/")

@@ -37,7 +37,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		*id = n
 	}
-	for _, project := range c.service.Registry().Projects {
+	for _, project := range c.service.Projects.Registry().Projects {
 		p.Names = append(p.Names, project.Name)
 	}
 	if p.Before > 0 {
@@ -48,7 +48,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 
 // newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
 func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
-	last, limit := c.service.LastEventID(), eventsPage
+	last, limit := c.service.Events.LastID(), eventsPage
 	version := func() string {
 		v := c.version()
 		v.number(last, p.From)
@@ -108,7 +108,7 @@ func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 
 // findEvents puts at most limit events into p and reports whether there are more.
 func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
-	p.Events, err = c.service.Events(r.Context(), domain.EventQuery{
+	p.Events, err = c.service.Events.Page(r.Context(), domain.EventQuery{
 		Backward: true, Before: p.Before, Limit: limit + 1,
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})

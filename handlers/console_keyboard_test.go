@@ -60,7 +60,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:", "2_current: 14_story_login", "5_done:"))
 	s.add("beta", board("1_backlog:", "5_done:"))
-	if err := s.Switch(t.Context(), "alpha"); err != nil {
+	if err := s.Projects.Switch(t.Context(), "alpha"); err != nil {
 		t.Fatal(err)
 	}
 	agent := s.join("builder-1")

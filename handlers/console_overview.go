@@ -17,11 +17,11 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := c.version()
-	v.number(int64(s.version), c.service.LastEventID())
+	v.number(int64(s.version), c.service.Events.LastID())
 	if unchanged(w, r, v.String()) {
 		return nil
 	}
-	events, err := c.service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
+	events, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
 	if err != nil {
 		return err
 	}

@@ -34,16 +34,16 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	if refused != nil {
 		p.Form.URL = r.PostForm.Get("url")
 	}
-	for _, agent := range c.service.Agents() {
+	for _, agent := range c.service.Agents.Alive() {
 		if agent.AssignedProject != nil && *agent.AssignedProject == name {
 			p.Agents = append(p.Agents, agent)
 		}
 	}
-	p.Events, err = c.service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	p.Events, err = c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
 	if err != nil {
 		return err
 	}
-	charts, err := c.service.Charts(r.Context(), s.pipelines[i:i+1])
+	charts, err := c.service.Charts.Draw(r.Context(), s.pipelines[i:i+1])
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *console) updateProject(w http.ResponseWriter, r *http.Request) error {
 		token = new(domain.Secret)
 	}
 	name := pathParam(r, "name")
-	_, err = c.service.UpdateProject(r.Context(), name, fields.Get("url"), token)
+	_, err = c.service.Projects.Update(r.Context(), name, fields.Get("url"), token)
 	if fault := fieldError(err); fault.Message != "" {
 		return c.showProject(w, r, fault, err)
 	}

@@ -19,7 +19,7 @@ func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err != nil {
 		return err
 	}
-	stamps, err := c.service.LastEvents(r.Context(), s.registry.Projects)
+	stamps, err := c.service.Events.LastStamps(r.Context(), s.registry.Projects)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
-	p, err := c.service.AddProject(r.Context(), form.Name, form.URL, secretField(fields, "token"))
+	p, err := c.service.Projects.Add(r.Context(), form.Name, form.URL, secretField(fields, "token"))
 	if form.Error = fieldError(err); form.Error.Message != "" {
 		return c.showProjects(w, r, form, err)
 	}
@@ -57,7 +57,7 @@ func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
 
 func (c *console) removeProject(w http.ResponseWriter, r *http.Request) error {
 	name := pathParam(r, "name")
-	removed, err := c.service.RemoveProject(r.Context(), name)
+	removed, err := c.service.Projects.Remove(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return domain.Errorf(domain.NotFound, "This removal cannot be taken back any more. Add the project anew.")
 	}
-	agents, err := c.service.RestoreProject(r.Context(), removed)
+	agents, err := c.service.Projects.Restore(r.Context(), removed)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (c *console) switchProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name, before := fields.Get("project"), c.service.Registry().Active
-	if err := c.service.Switch(r.Context(), name); err != nil {
+	name, before := fields.Get("project"), c.service.Projects.Registry().Active
+	if err := c.service.Projects.Switch(r.Context(), name); err != nil {
 		return err
 	}
 	notice := views.Notice{Text: name + " is the active project."}

@@ -21,7 +21,7 @@ func TestAddingAProject(t *testing.T) {
 	added := s.submit("/projects", "name", "  alpha ", "url", " http://127.0.0.1:3001 ", "token", "secret-1")
 	s.follow(added).wantText(t, "alpha is added.", "alpha", "http://127.0.0.1:3001")
 	s.get("/projects").wantNoText(t, "is added", "secret-1")
-	project, _ := s.Registry().Find("alpha")
+	project, _ := s.Projects.Registry().Find("alpha")
 	if project.Token.Reveal() != "secret-1" {
 		t.Errorf("token %q", project.Token.Reveal())
 	}
@@ -48,7 +48,7 @@ func TestARefusedProjectKeepsWhatWasTyped(t *testing.T) {
 			t.Errorf("headers %v", a.Header)
 		}
 	}
-	if n := len(s.Registry().Projects); n != 1 {
+	if n := len(s.Projects.Registry().Projects); n != 1 {
 		t.Errorf("%d projects", n)
 	}
 }
@@ -59,12 +59,12 @@ func TestSwitchingAndTakingItBack(t *testing.T) {
 	s.add("beta", nil)
 	s.follow(s.submit("/switch", "project", "alpha", "next", "/projects")).wantText(t, "alpha is the active project.")
 	page := s.follow(s.submit("/switch", "project", "beta", "next", "/projects")).wantText(t, "beta is the active project.", "Undo")
-	if s.Registry().Active != "beta" {
-		t.Errorf("active is %q", s.Registry().Active)
+	if s.Projects.Registry().Active != "beta" {
+		t.Errorf("active is %q", s.Projects.Registry().Active)
 	}
 	s.follow(s.submitUndo(page))
-	if s.Registry().Active != "alpha" {
-		t.Errorf("active is %q", s.Registry().Active)
+	if s.Projects.Registry().Active != "alpha" {
+		t.Errorf("active is %q", s.Projects.Registry().Active)
 	}
 	s.submit("/switch", "project", "none").wantStatus(t, http.StatusNotFound).wantText(t, "Not found</h1>")
 }
@@ -88,29 +88,29 @@ func (s *consoleSite) submitUndo(page answer) answer {
 func TestRemovingAndTakingItBack(t *testing.T) {
 	s := newConsoleSite(t)
 	token := domain.Secret("secret-1")
-	if _, err := s.AddProject(t.Context(), "a/b c", "http://127.0.0.1:3001", &token); err != nil {
+	if _, err := s.Projects.Add(t.Context(), "a/b c", "http://127.0.0.1:3001", &token); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Switch(t.Context(), "a/b c"); err != nil {
+	if err := s.Projects.Switch(t.Context(), "a/b c"); err != nil {
 		t.Fatal(err)
 	}
 	name, agent := "a/b c", s.join("builder-1")
-	if _, err := s.AssignAgent(t.Context(), agent.ID, &name); err != nil {
+	if _, err := s.Agents.Assign(t.Context(), agent.ID, &name); err != nil {
 		t.Fatal(err)
 	}
 	s.get("/projects").wantText(t, `action="/projects/a%2Fb%20c/remove"`)
 	page := s.follow(s.submit("/projects/a%2Fb%20c/remove")).wantText(t, "a/b c is removed.", "Undo")
-	if r := s.Registry(); len(r.Projects) != 0 || r.Active != "" {
+	if r := s.Projects.Registry(); len(r.Projects) != 0 || r.Active != "" {
 		t.Errorf("left: %v", r)
 	}
 	page.wantNoText(t, "secret-1")
 	s.follow(s.submitUndo(page)).wantText(t, "a/b c is back. An agent is assigned to it again.")
-	if a, _ := s.Agent(agent.ID); a.AssignedProject == nil || *a.AssignedProject != name {
+	if a, _ := s.Agents.Find(agent.ID); a.AssignedProject == nil || *a.AssignedProject != name {
 		t.Error("its agent has not come back")
 	}
-	project, _ := s.Registry().Find("a/b c")
-	if project.Token != token || s.Registry().Active != "a/b c" {
-		t.Errorf("%v, active %q", project.Token.Reveal(), s.Registry().Active)
+	project, _ := s.Projects.Registry().Find("a/b c")
+	if project.Token != token || s.Projects.Registry().Active != "a/b c" {
+		t.Errorf("%v, active %q", project.Token.Reveal(), s.Projects.Registry().Active)
 	}
 	s.submitUndo(page).wantStatus(t, http.StatusNotFound).wantText(t, "cannot be taken back any more")
 	s.submit("/projects/none/remove").wantStatus(t, http.StatusNotFound)
@@ -120,7 +120,7 @@ func TestChangingAProject(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", nil)
 	token := func() string {
-		project, _ := s.Registry().Find("alpha")
+		project, _ := s.Projects.Registry().Find("alpha")
 		return project.Token.Reveal()
 	}
 	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4001", "token", "secret-1")).
@@ -147,7 +147,7 @@ func TestOversizedAndForeignForms(t *testing.T) {
 	s.do(http.MethodPost, "/projects", strings.NewReader("name=%zz"), "Content-Type", "application/x-www-form-urlencoded").wantStatus(t, http.StatusBadRequest)
 	s.do(http.MethodPost, "/projects", strings.NewReader("name=x&url=http://x"), "Content-Type", "application/x-www-form-urlencoded",
 		"Sec-Fetch-Site", "cross-site").wantStatus(t, http.StatusForbidden)
-	if n := len(s.Registry().Projects); n != 0 {
+	if n := len(s.Projects.Registry().Projects); n != 0 {
 		t.Errorf("%d projects", n)
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 // authorize sends the browser to the identity provider.
 func (c *console) authorize(w http.ResponseWriter, r *http.Request) error {
-	if !c.service.SignInConfigured() {
+	if !c.service.SignIn.Configured() {
 		return c.signInSetUp(w, r)
 	}
 	redirectURI, err := redirectURI(r)
 	if err != nil {
 		return err
 	}
-	address, err := c.service.StartSignIn(redirectURI)
+	address, err := c.service.SignIn.Start(redirectURI)
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
 
 // showSignInByHand starts a flow of its own each time: what was pasted before is not shown again.
 func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
-	if !c.service.SignInConfigured() {
+	if !c.service.SignIn.Configured() {
 		return c.signInSetUp(w, r)
 	}
 	v := view{frame: views.Frame{Title: "Paste code"}}
-	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignInStatus(), Now: time.Now()}
+	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: time.Now()}
 	if problem != "" {
 		v.status = http.StatusBadRequest
 	}
@@ -93,7 +93,7 @@ func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	if props.RedirectURI, err = redirectURI(r); err != nil {
 		return err
 	}
-	if props.Address, err = c.service.StartSignIn(props.RedirectURI); err != nil {
+	if props.Address, err = c.service.SignIn.Start(props.RedirectURI); err != nil {
 		return err
 	}
 	v.page = views.SignInByHand(props)
@@ -107,7 +107,7 @@ func (c *console) signOutForm(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	notice := views.Notice{Text: "Signed out."}
-	if _, err := c.service.SignOut(r.Context()); err != nil {
+	if _, err := c.service.SignIn.SignOut(r.Context()); err != nil {
 		c.logCause(r, err)
 		notice = views.Notice{Text: domain.MessageOf(err), Failed: true}
 	}
@@ -116,7 +116,7 @@ func (c *console) signOutForm(w http.ResponseWriter, r *http.Request) error {
 
 // signInResult finishes a sign-in and shows how it ended.
 func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback domain.SignInCallback) error {
-	result := c.service.FinishSignIn(r.Context(), callback)
+	result := c.service.SignIn.Finish(r.Context(), callback)
 	page := signInPages[result.Outcome]
 	page.props.Detail = foreignText(result.Detail)
 	page.props.Done = result.Outcome == domain.SignInDone

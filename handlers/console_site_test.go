@@ -130,7 +130,7 @@ func (s *consoleSite) add(name string, stages []domain.Stage) {
 	if stages != nil {
 		s.boards.set(name, stages)
 	}
-	if _, err := s.AddProject(context.Background(), name, "http://127.0.0.1:3001", nil); err != nil {
+	if _, err := s.Projects.Add(context.Background(), name, "http://127.0.0.1:3001", nil); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -149,7 +149,7 @@ func (s *consoleSite) record(project, text string) {
 		s.Fatal(err)
 	}
 	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, Records: []domain.Record{record}, ReceivedAtMS: record.TimestampMS}
-	if err := s.RecordFeed(context.Background(), read); err != nil {
+	if err := s.Events.Record(context.Background(), read); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -59,7 +59,7 @@ func sampleSite(t testing.TB) *consoleSite {
 	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))
 	s.add("gamma", nil)
 	s.move("alpha", "14_story_login", "1_backlog", "2_current", time.Now().Add(-5*time.Minute))
-	if err := s.Switch(t.Context(), "alpha"); err != nil {
+	if err := s.Projects.Switch(t.Context(), "alpha"); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -150,7 +150,7 @@ func TestEveryPartTellsTheActiveProjectWhenThatChanges(t *testing.T) {
 		address := s.get(path).partAddress(t)
 		s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNoContent)
 		for _, name := range []string{"beta", "alpha"} {
-			if err := s.Switch(t.Context(), name); err != nil {
+			if err := s.Projects.Switch(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
 			part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
@@ -255,7 +255,7 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 func TestAPartWhoseProjectIsGoneLoadsItsPageAnew(t *testing.T) {
 	s := sampleSite(t)
 	address := s.get("/projects/beta").partAddress(t)
-	if _, err := s.RemoveProject(t.Context(), "beta"); err != nil {
+	if _, err := s.Projects.Remove(t.Context(), "beta"); err != nil {
 		t.Fatal(err)
 	}
 	part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusNotFound)

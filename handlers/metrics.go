@@ -161,16 +161,16 @@ func (m *Metrics) writeCalls(w io.Writer, registry *domain.Registry) {
 func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	registry := g.Service.Registry()
+	registry := g.Service.Projects.Registry()
 	g.Metrics.write(w, registry)
 	gauge(w, "switchyard_projects", uint64(len(registry.Projects)))
-	gauge(w, "switchyard_stream_last_event_id", uint64(g.Service.LastEventID()))
+	gauge(w, "switchyard_stream_last_event_id", uint64(g.Service.Events.LastID()))
 	if lag, ok := g.streamLag(r); ok {
 		declare(w, "switchyard_stream_lag_seconds", "gauge")
 		metrics.WriteGaugeFloat64(w, "switchyard_stream_lag_seconds", lag.Seconds())
 	}
 	g.writeAgents(w)
-	bot := g.Service.BotStatus()
+	bot := g.Service.Bot.Status()
 	declare(w, "switchyard_bot_state", "gauge")
 	for _, state := range []domain.BotState{domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed} {
 		metrics.WriteGaugeUint64(w, series("switchyard_bot_state", "state", string(state)), number(bot.State == state))
@@ -182,7 +182,7 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
 // of this machine.
 func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
-	events, err := g.Service.Events(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
+	events, err := g.Service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
 	if err != nil || len(events) == 0 {
 		return 0, false
 	}
@@ -191,7 +191,7 @@ func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 
 func (g *gateway) writeAgents(w io.Writer) {
 	states, presences := map[domain.AgentState]uint64{}, map[domain.AgentPresence]uint64{}
-	for _, a := range g.Service.AllAgents() {
+	for _, a := range g.Service.Agents.All() {
 		presences[a.Presence]++
 		if a.Presence == domain.AgentAlive {
 			states[a.State]++

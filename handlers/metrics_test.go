@@ -48,7 +48,7 @@ func TestMetrics(t *testing.T) {
 	counted.Call("gone", "feed", errors.New("refused")) // a last call that ended after the removal
 	read := domain.FeedRead{ReceivedAtMS: 5500, Records: []domain.Record{{Type: "x", TimestampMS: 3000, JSON: []byte(`{"timestamp_ms":3000}`)}}}
 	read.Cursor.Project = "p"
-	if err := svc.RecordFeed(t.Context(), read); err != nil {
+	if err := svc.Events.Record(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
 	var got reply

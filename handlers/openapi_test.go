@@ -134,7 +134,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			t.Errorf("%s %s without the admin token: %d", method, pattern, status)
 		}
 	})
-	if len(s.Registry().Projects) != 1 {
+	if len(s.Projects.Registry().Projects) != 1 {
 		t.Error("a refused request changed something")
 	}
 }
@@ -363,7 +363,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 func (s apiSite) record(project string, record domain.Record) {
 	s.Helper()
 	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: time.Now().UnixMilli(), Records: []domain.Record{record}}
-	if err := s.RecordFeed(s.Context(), read); err != nil {
+	if err := s.Events.Record(s.Context(), read); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -77,7 +77,7 @@ func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
 	g := newAgentGateway(t)
 	id, secret := g.join("a")
 	conn, _ := g.dial()
-	connected := func() bool { a, _ := g.service.Agent(id); return a.Connected }
+	connected := func() bool { a, _ := g.service.Agents.Find(id); return a.Connected }
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
 	waittest.Until(t, "the agent is connected", connected)
 	conn.Close()
@@ -89,8 +89,8 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	id, secret := g.join("a")
 	conn, from := g.dial()
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agent(id); return a.Connected })
-	if err := g.service.RemoveAgent(t.Context(), id); err != nil {
+	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected })
+	if err := g.service.Agents.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
@@ -115,7 +115,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	g.URL = server.URL
 	conn, from := g.dial()
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
-	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agent(id); return a.Connected && a.State == domain.AgentIdle })
+	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected && a.State == domain.AgentIdle })
 	began := time.Now()
 	stop()
 	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 10*time.Second { // it is held for 15

@@ -66,7 +66,7 @@ var varyOn = []string{"HX-Request, Accept-Encoding, Cookie"}
 
 func (c *console) renderPart(w http.ResponseWriter, r *http.Request, v view) error {
 	setDefault(w.Header(), "Cache-Control", "no-store")
-	w.Header().Set("Active-Project", url.PathEscape(c.service.Registry().Active)) // the header around the part follows
+	w.Header().Set("Active-Project", url.PathEscape(c.service.Projects.Registry().Active)) // the header around the part follows
 	query := r.URL.Query()
 	query.Del("v")
 	body, err := c.parts.get(r.URL.Path+"?"+query.Encode(), v.version, func() (encoded, error) {

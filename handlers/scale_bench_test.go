@@ -17,7 +17,7 @@ import (
 func BenchmarkScale(b *testing.B) {
 	operations := map[string]func(s *consoleSite){
 		"registry": func(s *consoleSite) { s.ask("/api/gateway") },
-		"pipeline": func(s *consoleSite) { s.Pipelines(context.Background(), 0) },
+		"pipeline": func(s *consoleSite) { s.Pipelines.All(context.Background(), 0) },
 		"overview": func(s *consoleSite) { s.ask("/?v=old", "HX-Request", "true", "Accept-Encoding", "gzip") },
 	}
 	for _, n := range []int{10, 100, 1000, 10_000} {
@@ -29,7 +29,7 @@ func BenchmarkScale(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
 					turn++
-					if err := s.Switch(b.Context(), fmt.Sprintf("project-%05d", turn%2)); err != nil {
+					if err := s.Projects.Switch(b.Context(), fmt.Sprintf("project-%05d", turn%2)); err != nil {
 						b.Fatal(err)
 					}
 					b.StartTimer()
@@ -53,7 +53,7 @@ func newScaleSite(b *testing.B, n int) *consoleSite {
 	for i := range projects {
 		projects[i] = domain.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:3001"}
 	}
-	if err := s.SeedProjects(b.Context(), projects); err != nil {
+	if err := s.Projects.Seed(b.Context(), projects); err != nil {
 		b.Fatal(err)
 	}
 	return s

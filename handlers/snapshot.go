@@ -47,21 +47,21 @@ func (c *console) look(r *http.Request) (*snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.last
-	if old != nil && old.registry == c.service.Registry() && time.Since(old.at) < snapshotAge {
+	if old != nil && old.registry == c.service.Projects.Registry() && time.Since(old.at) < snapshotAge {
 		return old, nil
 	}
 	ctx := context.WithoutCancel(r.Context()) // others wait for it, too
-	next := &snapshot{at: time.Now(), lastEvent: c.service.LastEventID()}
+	next := &snapshot{at: time.Now(), lastEvent: c.service.Events.LastID()}
 	age := pageAge
 	if old != nil && old.lastEvent != next.lastEvent {
 		age = snapshotAge
 	}
-	next.registry, next.pipelines = c.service.Pipelines(ctx, age)
+	next.registry, next.pipelines = c.service.Pipelines.All(ctx, age)
 	var err error
-	if next.attention, err = c.service.Attention(ctx, next.pipelines); err != nil {
+	if next.attention, err = c.service.Alerts.List(ctx, next.pipelines); err != nil {
 		return nil, err
 	}
-	charts, err := c.service.Charts(ctx, next.pipelines)
+	charts, err := c.service.Charts.Draw(ctx, next.pipelines)
 	if err != nil {
 		return nil, err
 	}

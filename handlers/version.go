@@ -20,7 +20,7 @@ type version struct {
 // version begins a version with the active project, which every page shows.
 func (c *console) version() version {
 	var v version
-	v.text(c.service.Registry().Active)
+	v.text(c.service.Projects.Registry().Active)
 	return v
 }
 

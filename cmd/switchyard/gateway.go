@@ -124,15 +124,17 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if g.service, err = service.New(ctx, options); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, store.FileName), err)
 	}
-	if err = g.service.SeedProjects(ctx, c.Projects); err != nil {
+	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return nil, err
 	}
-	feeds := poll.New(poll.Options{Service: g.service, Feeds: projects, Interval: c.PollInterval, Log: log})
+	feeds := poll.New(poll.Options{Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Interval: c.PollInterval, Log: log})
+	s := g.service
+	seen := bot.Gateway{Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents}
 	g.loops = append(
 		g.loops,
 		loop{"feeds", feeds.Run},
-		loop{"agents", g.service.RunAgents},
-		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, g.service) }},
+		loop{"agents", g.service.Agents.Run},
+		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)
 	g.handler = handlers.Gateway{
 		Service:    g.service,

@@ -85,7 +85,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
 		Token: func(ctx context.Context) (domain.Secret, error) {
-			token, _, err := g.service.CreateToken(ctx)
+			token, _, err := g.service.Agents.CreateJoinToken(ctx)
 			return token, err
 		},
 		Rejoin:  true,
@@ -155,7 +155,7 @@ func boardName(dir string) string {
 // project where none is. The sample board is among them while it is registered, and also where nothing is, if there are no
 // others; out says where it is.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
-	registry := g.service.Registry()
+	registry := g.service.Projects.Registry()
 	_, registered := registry.Find(sampleName)
 	taken := slices.ContainsFunc(boards, func(b workBoard) bool { return b.name == sampleName })
 	if registered && !taken || len(boards) == 0 && len(registry.Projects) == 0 {
@@ -175,8 +175,8 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
 	}
-	if len(boards) > 0 && g.service.Registry().Active == "" {
-		return g.service.Switch(ctx, boards[0].name)
+	if len(boards) > 0 && g.service.Projects.Registry().Active == "" {
+		return g.service.Projects.Switch(ctx, boards[0].name)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret
 		return err
 	}
 	g.closers = append(g.closers, func() error { closeAll(listeners); return nil })
-	if _, err := g.service.EnsureProject(ctx, b.name, baseURL(address, listeners), &token); err != nil {
+	if _, err := g.service.Projects.Ensure(ctx, b.name, baseURL(address, listeners), &token); err != nil {
 		return err
 	}
 	g.loops = append(g.loops, loop{"project server of " + b.name, func(ctx context.Context) error { return server.run(ctx, listeners) }})

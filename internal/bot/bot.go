@@ -17,17 +17,29 @@ import (
 )
 
 // Gateway is what the bot needs of the service.
-type Gateway interface {
-	BotConfig(ctx context.Context) (domain.BotConfig, error)
-	Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
-	LastEventID() int64
-	EventsChanged() <-chan struct{}
-	Registry() *domain.Registry
-	Switch(ctx context.Context, name string) error
-	Pipelines(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
-	Attention(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error)
-	Agents() []domain.Agent
-	AssignAgent(ctx context.Context, id string, project *string) (domain.Agent, error)
+type Gateway struct {
+	Bot interface {
+		Config(ctx context.Context) (domain.BotConfig, error)
+	}
+	Events interface {
+		Page(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
+		LastID() int64
+		Changed() <-chan struct{}
+	}
+	Projects interface {
+		Registry() *domain.Registry
+		Switch(ctx context.Context, name string) error
+	}
+	Pipelines interface {
+		All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
+	}
+	Alerts interface {
+		List(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error)
+	}
+	Agents interface {
+		Alive() []domain.Agent
+		Assign(ctx context.Context, id string, project *string) (domain.Agent, error)
+	}
 }
 
 // State keeps small values over restarts; an absent one is "".

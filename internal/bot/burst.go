@@ -21,9 +21,9 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 	var first, last time.Time // when something new was seen
 	seen := n.outbox.Cursor
 	for {
-		changed := n.gateway.EventsChanged()
+		changed := n.gateway.Events.Changed()
 		now := time.Now()
-		if newest := n.gateway.LastEventID(); newest > seen {
+		if newest := n.gateway.Events.LastID(); newest > seen {
 			seen, last = newest, now
 			if first.IsZero() {
 				first = now
@@ -35,7 +35,7 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 			if quiet := last.Add(settle); now.Before(quiet) && now.Before(due) {
 				again = time.After(min(quiet.Sub(now), due.Sub(now)))
 			} else {
-				events, err := n.gateway.Events(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+				events, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
 				if err != nil {
 					return nil, false, err
 				}

@@ -12,7 +12,7 @@ func (c *commands) switchTo(ctx context.Context, words []word) Message {
 	if name == "" {
 		return usage("switch NAME")
 	}
-	if err := c.gateway.Switch(ctx, name); err != nil {
+	if err := c.gateway.Projects.Switch(ctx, name); err != nil {
 		return c.failed(ctx, err)
 	}
 	return Message{{Plain("The active project is now "), Bold(name), Plain(".")}}
@@ -38,7 +38,7 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 	if name := join(rest); len(rest) > 1 || rest[0].quoted || !strings.EqualFold(name, "none") {
 		project = &name
 	}
-	agent, err := c.gateway.AssignAgent(ctx, agents[0].ID, project)
+	agent, err := c.gateway.Agents.Assign(ctx, agents[0].ID, project)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -50,7 +50,7 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.
 func (c *commands) findAgents(words []word) ([]domain.Agent, []word) {
-	all := c.gateway.Agents()
+	all := c.gateway.Agents.Alive()
 	for n := len(words); n > 0; n-- {
 		name := join(words[:n])
 		var found []domain.Agent

@@ -21,7 +21,7 @@ import (
 type fakeGateway struct {
 	mu      sync.Mutex
 	config  domain.BotConfig
-	err     error // of BotConfig
+	err     error // of Config
 	events  []domain.Event
 	changed chan struct{}
 	active  string
@@ -34,6 +34,11 @@ func newGateway() *fakeGateway {
 		{ID: "a2", Label: "twin", State: domain.AgentRunning},
 		{ID: "a3", Label: "twin", State: domain.AgentRunning},
 	}}
+}
+
+// seen is the gateway as the bot sees it.
+func (g *fakeGateway) seen() bot.Gateway {
+	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g}
 }
 
 // happen appends one event to the stream.
@@ -62,13 +67,13 @@ func (g *fakeGateway) configure(c domain.BotConfig, err error) {
 	g.config, g.err = c, err
 }
 
-func (g *fakeGateway) BotConfig(context.Context) (domain.BotConfig, error) {
+func (g *fakeGateway) Config(context.Context) (domain.BotConfig, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.config, g.err
 }
 
-func (g *fakeGateway) Events(_ context.Context, q domain.EventQuery) ([]domain.Event, error) {
+func (g *fakeGateway) Page(_ context.Context, q domain.EventQuery) ([]domain.Event, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q.Backward {
@@ -80,13 +85,13 @@ func (g *fakeGateway) Events(_ context.Context, q domain.EventQuery) ([]domain.E
 	return slices.Clone(g.events[from:min(from+q.Limit, len(g.events))]), nil
 }
 
-func (g *fakeGateway) LastEventID() int64 {
+func (g *fakeGateway) LastID() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return int64(len(g.events))
 }
 
-func (g *fakeGateway) EventsChanged() <-chan struct{} {
+func (g *fakeGateway) Changed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changed
@@ -108,7 +113,7 @@ func (g *fakeGateway) Switch(_ context.Context, name string) error {
 	return nil
 }
 
-func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
+func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	reason := "waiting: <API> key"
 	return g.Registry(), []domain.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
@@ -120,8 +125,8 @@ func (g *fakeGateway) Pipelines(context.Context, time.Duration) (*domain.Registr
 	}
 }
 
-// Attention is more than what is wrong in pipelines.
-func (g *fakeGateway) Attention(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
+// List is more than what is wrong in pipelines.
+func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
 	found := append(domain.FindAttention(pipelines, time.Now()),
 		domain.Attention{Kind: domain.AttentionAgentLost, Agent: "builder 4", Project: "alpha"},
 		domain.Attention{Kind: domain.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
@@ -129,13 +134,13 @@ func (g *fakeGateway) Attention(_ context.Context, pipelines []domain.ProjectPip
 	return found, nil
 }
 
-func (g *fakeGateway) Agents() []domain.Agent {
+func (g *fakeGateway) Alive() []domain.Agent {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.agents)
 }
 
-func (g *fakeGateway) AssignAgent(_ context.Context, id string, project *string) (domain.Agent, error) {
+func (g *fakeGateway) Assign(_ context.Context, id string, project *string) (domain.Agent, error) {
 	if project != nil {
 		if _, ok := g.Registry().Find(*project); !ok {
 			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", *project)
@@ -207,7 +212,7 @@ func (p *process) start() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = supervisor.Run(ctx, p.gateway)
+		_ = supervisor.Run(ctx, p.gateway.seen())
 	}()
 	p.kill = sync.OnceFunc(func() {
 		cancel()

@@ -238,5 +238,5 @@ func (p *process) rooms() []string { return p.current().Status().Rooms }
 // settled reports whether the bot has nothing more to post.
 func (p *process) settled(e *executioner) bool {
 	stored, err := e.store.State(p.t.Context(), "bot.outbox")
-	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastEventID()) && p.current().Status().State == domain.BotConnected
+	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastID()) && p.current().Status().State == domain.BotConnected
 }

@@ -48,7 +48,7 @@ func (n *notifier) prepare(ctx context.Context) error {
 	}
 	b := &batch{Account: n.chat.Account(), To: events[len(events)-1].ID, Digest: asDigest}
 	if asDigest {
-		b.To = n.gateway.LastEventID()
+		b.To = n.gateway.Events.LastID()
 	}
 	for _, room := range n.chat.Rooms() {
 		b.Rooms = append(b.Rooms, room.ID)
@@ -96,7 +96,7 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	var all digest
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
-		events, err := n.gateway.Events(ctx, domain.EventQuery{After: after, Limit: digestPage})
+		events, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
 		if err != nil {
 			return nil, err
 		}

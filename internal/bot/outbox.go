@@ -36,7 +36,7 @@ func (n *notifier) load(ctx context.Context) error {
 		return err
 	}
 	if stored == "" {
-		n.outbox = outbox{Cursor: n.gateway.LastEventID()}
+		n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
 		return n.save(ctx)
 	}
 	if err := json.Unmarshal([]byte(stored), &n.outbox); err != nil {

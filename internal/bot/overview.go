@@ -11,7 +11,7 @@ import (
 )
 
 func (c *commands) events(ctx context.Context, _ []word) Message {
-	events, err := c.gateway.Events(ctx, domain.EventQuery{Backward: true, Limit: 10})
+	events, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -28,7 +28,7 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 }
 
 func (c *commands) agents(context.Context, []word) Message {
-	agents := c.gateway.Agents()
+	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
 		return Message{{Plain("No agent is alive.")}}
 	}
@@ -54,8 +54,8 @@ const pipelineAge = 2 * time.Second
 
 // status says how many of everything there are, and what needs somebody.
 func (c *commands) status(ctx context.Context, _ []word) Message {
-	registry, pipelines := c.gateway.Pipelines(ctx, pipelineAge)
-	attention, err := c.gateway.Attention(ctx, pipelines)
+	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	attention, err := c.gateway.Alerts.List(ctx, pipelines)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -71,7 +71,7 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	}
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
 		plural(int64(len(pipelines)), "project", "projects"), reachable,
-		plural(int64(len(c.gateway.Agents())), "agent", "agents")))}}
+		plural(int64(len(c.gateway.Agents.Alive())), "agent", "agents")))}}
 	if len(attention) == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
@@ -106,7 +106,7 @@ func attentionLine(a domain.Attention) Line {
 
 // projects lists every project with the number of stories in each stage.
 func (c *commands) projects(ctx context.Context, _ []word) Message {
-	registry, pipelines := c.gateway.Pipelines(ctx, pipelineAge)
+	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
 		return Message{{Plain("No project is registered.")}}
 	}

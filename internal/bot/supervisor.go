@@ -61,7 +61,7 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 // start starts a bot that ends with ctx and returns a channel that is closed when it has ended.
 func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{} {
 	ended := make(chan struct{})
-	config, err := gateway.BotConfig(ctx)
+	config, err := gateway.Bot.Config(ctx)
 	if err != nil {
 		s.options.Log.ErrorContext(ctx, "bot configuration", "error", err)
 		s.begin(config.Transport, nil, domain.BotFailed, domain.MessageOf(err))

@@ -140,7 +140,7 @@ func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transpo
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.Run(ctx, g)
+		_ = s.Run(ctx, g.seen())
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -24,8 +24,8 @@ type memory struct {
 	changed  chan struct{}
 	cursors  []domain.FeedCursor
 	reads    []domain.FeedRead
-	fail     error                      // of RecordFeed and FeedCursors
-	before   func(read domain.FeedRead) // called by RecordFeed before it stores
+	fail     error                      // of Record and FeedCursors
+	before   func(read domain.FeedRead) // called by Record before it stores
 }
 
 func (m *memory) Registry() *domain.Registry {
@@ -34,7 +34,7 @@ func (m *memory) Registry() *domain.Registry {
 	return m.registry
 }
 
-func (m *memory) RegistryChanged() <-chan struct{} {
+func (m *memory) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed
@@ -57,13 +57,13 @@ func (m *memory) setFailure(err error) {
 	m.fail = err
 }
 
-func (m *memory) FeedCursors(_ context.Context, project string) ([]domain.FeedCursor, error) {
+func (m *memory) Cursors(_ context.Context, project string) ([]domain.FeedCursor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(m.cursors), func(c domain.FeedCursor) bool { return c.Project != project }), m.fail
 }
 
-func (m *memory) RecordFeed(_ context.Context, read domain.FeedRead) error {
+func (m *memory) Record(_ context.Context, read domain.FeedRead) error {
 	if m.before != nil {
 		m.before(read)
 	}
@@ -290,7 +290,7 @@ func following(t *testing.T, a *server, test func(y *yardOf)) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				p := poll.New(poll.Options{Service: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
+				p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
 				if err := p.Run(ctx); err != nil {
 					t.Error(err)
 				}

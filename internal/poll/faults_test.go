@@ -83,7 +83,7 @@ func (w *world) start() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = poll.New(poll.Options{Service: w.svc, Feeds: &w.network, Interval: interval, Log: log}).Run(ctx) // nil
+		_ = poll.New(poll.Options{Projects: w.svc.Projects, Events: w.svc.Events, Feeds: &w.network, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
 	w.stop = func() {
 		cancel()
@@ -151,7 +151,7 @@ func (w *world) step(project string) {
 		w.stop()
 		w.start()
 	case 12:
-		_, _ = w.svc.RemoveProject(context.Background(), project) // may be removed already
+		_, _ = w.svc.Projects.Remove(context.Background(), project) // may be removed already
 	case 13:
 		w.register(project)
 	}
@@ -160,7 +160,7 @@ func (w *world) step(project string) {
 // register makes sure that the project is there, at one of its two addresses.
 func (w *world) register(project string) {
 	address := fmt.Sprintf("http://%s.%d", project, w.random.IntN(2))
-	if _, err := w.svc.EnsureProject(context.Background(), project, address, nil); err != nil {
+	if _, err := w.svc.Projects.Ensure(context.Background(), project, address, nil); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -215,7 +215,7 @@ func TestNothingIsLostOrDoubledWhateverDies(t *testing.T) {
 func (w *world) check() {
 	var events []domain.Event
 	for after := int64(0); ; after = events[len(events)-1].ID {
-		page, err := w.svc.Events(context.Background(), domain.EventQuery{After: after, Limit: 1000})
+		page, err := w.svc.Events.Page(context.Background(), domain.EventQuery{After: after, Limit: 1000})
 		if err != nil {
 			w.t.Fatal(err)
 		}

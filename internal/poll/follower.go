@@ -72,7 +72,7 @@ func (f *follower) run(ctx context.Context) error {
 // follow reads and records until something fails.
 func (f *follower) follow(ctx context.Context) error {
 	if f.position == nil {
-		cursors, err := f.Service.FeedCursors(ctx, f.project.Name)
+		cursors, err := f.Events.Cursors(ctx, f.project.Name)
 		if err != nil {
 			return err
 		}
@@ -156,10 +156,10 @@ func (f *follower) record(ctx context.Context, answer domain.FeedAnswer) error {
 	read.ReceivedAtMS = time.Now().UnixMilli()
 	for _, part := range split(read, maxPart) {
 		// What was asked of a project that has gone meanwhile is no part of the stream; its position stays where it was.
-		if now, ok := f.Service.Registry().Find(f.project.Name); !ok || now != f.project {
+		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
 		}
-		if err := f.Service.RecordFeed(ctx, part); err != nil {
+		if err := f.Events.Record(ctx, part); err != nil {
 			return err
 		}
 		position.moved(part.Cursor)

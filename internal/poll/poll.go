@@ -12,16 +12,20 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Service is what a Poller needs of the gateway.
-type Service interface {
+// Projects is the registry.
+type Projects interface {
 	// Registry returns the projects to follow.
 	Registry() *domain.Registry
-	// RegistryChanged returns a channel that is closed when Registry is outdated.
-	RegistryChanged() <-chan struct{}
-	// FeedCursors returns the stored reading positions of every URL that the project ever had.
-	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	// RecordFeed stores a read whole or not at all, and returns when it did.
-	RecordFeed(ctx context.Context, read domain.FeedRead) error
+	// Changed returns a channel that is closed when Registry is outdated.
+	Changed() <-chan struct{}
+}
+
+// Events is the merged stream.
+type Events interface {
+	// Cursors returns the stored reading positions of every URL that the project ever had.
+	Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
+	// Record stores a read whole or not at all, and returns when it did.
+	Record(ctx context.Context, read domain.FeedRead) error
 }
 
 // Feeds fetches from project servers.
@@ -33,8 +37,9 @@ type Feeds interface {
 
 // Options are what a Poller is built from.
 type Options struct {
-	Service Service
-	Feeds   Feeds
+	Projects Projects
+	Events   Events
+	Feeds    Feeds
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -62,9 +67,9 @@ func (p *Poller) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
-		changed := p.o.Service.RegistryChanged()
+		changed := p.o.Projects.Changed()
 		wanted := map[string]domain.Project{}
-		for _, project := range p.o.Service.Registry().Projects {
+		for _, project := range p.o.Projects.Registry().Projects {
 			wanted[project.Name] = project
 		}
 		p.stop(followers, wanted)

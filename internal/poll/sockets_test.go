@@ -72,7 +72,7 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = poll.New(poll.Options{Service: g.Service, Feeds: client, Interval: interval, Log: log}).Run(ctx) // nil
+		_ = poll.New(poll.Options{Projects: g.Projects, Events: g.Events, Feeds: client, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
 	g.stop = func() {
 		cancel()
@@ -85,7 +85,7 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 
 func (g *realGateway) register(t testing.TB, name, url string) {
 	t.Helper()
-	if _, err := g.AddProject(context.Background(), name, url, nil); err != nil {
+	if _, err := g.Projects.Add(context.Background(), name, url, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for len(stamps) < n {
-		events, err := g.WaitEvents(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
+		events, err := g.Events.Wait(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
 		if err != nil || len(events) == 0 {
 			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.text.String())
 		}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"crypto/subtle"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -22,6 +23,15 @@ type agentStore interface {
 	AssignAgent(ctx context.Context, id, project string) error
 	LabelAgent(ctx context.Context, id, label string) error
 	RemoveAgent(ctx context.Context, id string) error
+}
+
+// Agents are the build agents and the join tokens by which they come in.
+type Agents struct {
+	store        agentStore
+	log          *slog.Logger
+	projects     *Projects
+	table        *agentTable
+	joinTokenTTL time.Duration
 }
 
 const (
@@ -47,10 +57,10 @@ func errNotTheAgent() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
-// JoinAgent redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
+// Join redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
 // label the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token,
 // and Unauthorized, in the same words, for a token that is unknown, used, revoked or expired.
-func (s *Service) JoinAgent(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
+func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
 	now := time.Now()
 	record := domain.AgentRecord{
@@ -73,14 +83,14 @@ func (s *Service) JoinAgent(ctx context.Context, token domain.Secret, label *str
 		}
 		return domain.Agent{}, "", err
 	}
-	m := s.fleet.add(record, now)
+	m := s.table.add(record, now)
 	s.log.InfoContext(ctx, "agent joined", "agent", record.ID, "label", record.Label)
-	return s.fleet.view(m, s.Registry()), domain.Secret(secret), nil
+	return s.table.view(m, s.projects.Registry()), domain.Secret(secret), nil
 }
 
-// CheckAgentSecret returns Unauthorized unless secret is that of the agent.
-func (s *Service) CheckAgentSecret(id string, secret domain.Secret) error {
-	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.fleet.secretHash(id))) == 1 {
+// CheckSecret returns Unauthorized unless secret is that of the agent.
+func (s *Agents) CheckSecret(id string, secret domain.Secret) error {
+	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.table.secretHash(id))) == 1 {
 		return nil
 	}
 	return errNotTheAgent()
@@ -98,19 +108,19 @@ type Heartbeat struct {
 // another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
 // a third of the agent timeout, or when ctx ends, at the latest. It returns Unauthorized when the agent is removed.
 // The caller has checked the agent's secret.
-func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
-	hold := time.NewTimer(onTick(min(b.Wait, s.fleet.timeout/3)))
+func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
+	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
 	defer hold.Stop()
 	if b.Detail != nil && len(*b.Detail) > maxDetail {
 		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
 		b.Detail = &end
 	}
-	m := s.fleet.begin(id, b)
-	defer s.fleet.end(m)
-	known, over := s.fleet.knownPlace(m, b.Assigned), b.Wait <= 0
+	m := s.table.begin(id, b)
+	defer s.table.end(m)
+	known, over := s.table.knownPlace(m, b.Assigned), b.Wait <= 0
 	for {
-		registryChanged := s.RegistryChanged()
-		agent, changed, ok := s.fleet.look(m, s.Registry())
+		registryChanged := s.projects.Changed()
+		agent, changed, ok := s.table.look(m, s.projects.Registry())
 		if !ok {
 			return domain.Agent{}, errNotTheAgent()
 		}
@@ -119,7 +129,7 @@ func (s *Service) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain
 			known.url = now.url // the first look: from here on a change counts
 		}
 		if over || now != known {
-			s.fleet.tell(m, now)
+			s.table.tell(m, now)
 			return agent, nil
 		}
 		select {
@@ -142,13 +152,15 @@ func onTick(hold time.Duration) time.Duration {
 	return hold
 }
 
-// Agent returns the agent of that id, false when there is none.
-func (s *Service) Agent(id string) (domain.KnownAgent, bool) { return s.fleet.known(id, s.Registry()) }
+// Find returns the agent of that id, false when there is none.
+func (s *Agents) Find(id string) (domain.KnownAgent, bool) {
+	return s.table.known(id, s.projects.Registry())
+}
 
-// Agents returns the agents that are alive, ordered by label, then id.
-func (s *Service) Agents() []domain.Agent {
+// Alive returns the agents that are alive, ordered by label, then id.
+func (s *Agents) Alive() []domain.Agent {
 	var alive []domain.Agent
-	for _, a := range s.AllAgents() {
+	for _, a := range s.All() {
 		if a.Presence == domain.AgentAlive {
 			alive = append(alive, a.Agent)
 		}
@@ -156,71 +168,71 @@ func (s *Service) Agents() []domain.Agent {
 	return alive
 }
 
-// AllAgents returns every agent that has an identity, ordered by label, then id.
-func (s *Service) AllAgents() []domain.KnownAgent { return s.fleet.list(s.Registry()) }
+// All returns every agent that has an identity, ordered by label, then id.
+func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Registry()) }
 
-// AssignAgent sends an agent, alive or not, to a project, nil for none. It returns Invalid when the project does
+// Assign sends an agent, alive or not, to a project, nil for none. It returns Invalid when the project does
 // not exist and NotFound when the agent does not.
-func (s *Service) AssignAgent(ctx context.Context, id string, project *string) (domain.Agent, error) {
-	s.registry.mu.RLock() // the project stays until the assignment is stored
-	defer s.registry.mu.RUnlock()
-	s.fleet.change.Lock()
-	defer s.fleet.change.Unlock()
+func (s *Agents) Assign(ctx context.Context, id string, project *string) (domain.Agent, error) {
+	s.projects.mu.RLock() // the project stays until the assignment is stored
+	defer s.projects.mu.RUnlock()
+	s.table.change.Lock()
+	defer s.table.change.Unlock()
 	var name string
 	if project != nil {
 		name = *project
-		if _, ok := s.Registry().Find(name); !ok {
+		if _, ok := s.projects.Registry().Find(name); !ok {
 			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
 		}
 	}
-	m := s.fleet.find(id)
+	m := s.table.find(id)
 	if m == nil {
 		return domain.Agent{}, errNoAgent()
 	}
 	if err := s.store.AssignAgent(ctx, id, name); err != nil {
 		return domain.Agent{}, err
 	}
-	s.fleet.assign(m, name)
-	return s.fleet.view(m, s.Registry()), nil
+	s.table.assign(m, name)
+	return s.table.view(m, s.projects.Registry()), nil
 }
 
-// LabelAgent changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
-func (s *Service) LabelAgent(ctx context.Context, id, label string) (domain.Agent, error) {
+// SetLabel changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
+func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, error) {
 	if err := domain.CheckAgentLabel(label); err != nil {
 		return domain.Agent{}, err
 	}
-	s.fleet.change.Lock()
-	defer s.fleet.change.Unlock()
-	m := s.fleet.find(id)
+	s.table.change.Lock()
+	defer s.table.change.Unlock()
+	m := s.table.find(id)
 	if m == nil {
 		return domain.Agent{}, errNoAgent()
 	}
 	if err := s.store.LabelAgent(ctx, id, label); err != nil {
 		return domain.Agent{}, err
 	}
-	s.fleet.label(m, label)
-	return s.fleet.view(m, s.Registry()), nil
+	s.table.label(m, label)
+	return s.table.view(m, s.projects.Registry()), nil
 }
 
-// RemoveAgent ends an agent's identity: its open heartbeat, and every later one, is refused.
+// Remove ends an agent's identity: its open heartbeat, and every later one, is refused.
 // It returns NotFound when there is no such agent.
-func (s *Service) RemoveAgent(ctx context.Context, id string) error {
-	s.fleet.change.Lock()
-	defer s.fleet.change.Unlock()
-	if s.fleet.find(id) == nil {
+func (s *Agents) Remove(ctx context.Context, id string) error {
+	s.table.change.Lock()
+	defer s.table.change.Unlock()
+	if s.table.find(id) == nil {
 		return errNoAgent()
 	}
 	if err := s.store.RemoveAgent(ctx, id); err != nil {
 		return err
 	}
-	s.fleet.remove(id)
+	s.table.remove(id)
 	s.log.InfoContext(ctx, "agent removed", "agent", id)
 	return nil
 }
 
-// RunAgents writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
+// Run writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
 // It returns an error when the store failed; nothing is lost when it is run again.
-func (s *Service) RunAgents(ctx context.Context) error {
+func (s *Agents) Run(ctx context.Context) error {
 	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
 	defer save.Stop()
 	defer forget.Stop()
@@ -230,9 +242,9 @@ func (s *Service) RunAgents(ctx context.Context) error {
 		case <-save.C:
 			err = s.saveBeats(ctx)
 		case <-forget.C:
-			err = s.forgetAgents(ctx)
+			err = s.forget(ctx)
 		case <-ctx.Done():
-			s.fleet.seeOpen()
+			s.table.seeOpen()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
 			return s.saveBeats(last)
@@ -243,21 +255,21 @@ func (s *Service) RunAgents(ctx context.Context) error {
 	}
 }
 
-func (s *Service) saveBeats(ctx context.Context) error {
-	beats := s.fleet.takeBeats()
+func (s *Agents) saveBeats(ctx context.Context) error {
+	beats := s.table.takeBeats()
 	if len(beats) == 0 {
 		return nil
 	}
 	err := s.store.SaveBeats(ctx, beats)
 	if err != nil {
-		s.fleet.returnBeats(beats)
+		s.table.returnBeats(beats)
 	}
 	return err
 }
 
-func (s *Service) forgetAgents(ctx context.Context) error {
-	for _, id := range s.fleet.silent(identityLife) {
-		if err := s.RemoveAgent(ctx, id); err != nil && domain.CodeOf(err) != domain.NotFound {
+func (s *Agents) forget(ctx context.Context) error {
+	for _, id := range s.table.silent(identityLife) {
+		if err := s.Remove(ctx, id); err != nil && domain.CodeOf(err) != domain.NotFound {
 			return err
 		}
 	}

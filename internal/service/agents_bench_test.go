@@ -17,7 +17,7 @@ func BenchmarkRedemption(b *testing.B) {
 	defer y.store.Close()
 	tokens := make(chan domain.Secret, b.N)
 	for range b.N {
-		token, _, err := y.CreateToken(b.Context())
+		token, _, err := y.Agents.CreateJoinToken(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func BenchmarkRedemption(b *testing.B) {
 	for range callers {
 		wg.Go(func() {
 			for token := range tokens {
-				if _, _, err := y.JoinAgent(b.Context(), token, nil, ""); err != nil {
+				if _, _, err := y.Agents.Join(b.Context(), token, nil, ""); err != nil {
 					b.Error(err)
 				}
 			}

@@ -63,11 +63,11 @@ func (y *yardMaster) restart() {
 
 func (y *yardMaster) join(label string) domain.Agent {
 	y.t.Helper()
-	token, _, err := y.CreateToken(context.Background())
+	token, _, err := y.Agents.CreateJoinToken(context.Background())
 	if err != nil {
 		y.t.Fatal(err)
 	}
-	a, _, err := y.JoinAgent(context.Background(), token, &label, "1.0")
+	a, _, err := y.Agents.Join(context.Background(), token, &label, "1.0")
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (y *yardMaster) join(label string) domain.Agent {
 
 func (y *yardMaster) beat(id string, b service.Heartbeat) domain.Agent {
 	y.t.Helper()
-	a, err := y.Heartbeat(context.Background(), id, b)
+	a, err := y.Agents.Heartbeat(context.Background(), id, b)
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -89,14 +89,14 @@ func (y *yardMaster) assign(id, project string) {
 	if project == "" {
 		name = nil
 	}
-	if _, err := y.AssignAgent(context.Background(), id, name); err != nil {
+	if _, err := y.Agents.Assign(context.Background(), id, name); err != nil {
 		y.t.Fatal(err)
 	}
 }
 
 func (y *yardMaster) project(name, url string) {
 	y.t.Helper()
-	if _, err := y.EnsureProject(context.Background(), name, url, nil); err != nil {
+	if _, err := y.Projects.Ensure(context.Background(), name, url, nil); err != nil {
 		y.t.Fatal(err)
 	}
 }
@@ -106,7 +106,7 @@ func (y *yardMaster) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := y.RunAgents(ctx); err != nil {
+		if err := y.Agents.Run(ctx); err != nil {
 			y.t.Error(err)
 		}
 	})
@@ -116,7 +116,7 @@ func (y *yardMaster) run() (stop func()) {
 func (y *yardMaster) wantAlive(labels ...string) {
 	y.t.Helper()
 	var got []string
-	for _, a := range y.Agents() {
+	for _, a := range y.Agents.Alive() {
 		got = append(got, a.Label)
 	}
 	if !slices.Equal(got, labels) {
@@ -126,7 +126,7 @@ func (y *yardMaster) wantAlive(labels ...string) {
 
 func (y *yardMaster) wantPresence(id string, want domain.AgentPresence) {
 	y.t.Helper()
-	for _, a := range y.AllAgents() {
+	for _, a := range y.Agents.All() {
 		if a.ID == id {
 			if a.Presence != want {
 				y.t.Errorf("presence of %s is %s, want %s", a.Label, a.Presence, want)
@@ -225,7 +225,7 @@ func TestSilentIdentityEndsAfterSevenDays(t *testing.T) {
 		y.wantPresence(lost.ID, "")
 		y.wantPresence(stopped.ID, "")
 		y.wantPresence(kept.ID, domain.AgentLost)
-		if _, err := y.Heartbeat(t.Context(), lost.ID, service.Heartbeat{}); domain.CodeOf(err) != domain.Unauthorized {
+		if _, err := y.Agents.Heartbeat(t.Context(), lost.ID, service.Heartbeat{}); domain.CodeOf(err) != domain.Unauthorized {
 			t.Errorf("a heartbeat of an ended identity: %v, want unauthorized", err)
 		}
 	})
@@ -252,7 +252,7 @@ func TestAgentsAreOrderedByLabelThenID(t *testing.T) {
 			y.join(label)
 		}
 		y.wantAlive("B", "a", "b", "b", "ä")
-		if all := y.Agents(); all[2].ID > all[3].ID {
+		if all := y.Agents.Alive(); all[2].ID > all[3].ID {
 			t.Error("agents of one label are not ordered by id")
 		}
 	})
@@ -269,7 +269,7 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 		wg.Go(func() {
 			for n := range 50 {
 				name := fmt.Sprint("p", (n+i)%3)
-				_, _ = y.AssignAgent(ctx, a.ID, &name) // the project may be gone
+				_, _ = y.Agents.Assign(ctx, a.ID, &name) // the project may be gone
 			}
 		})
 	}
@@ -278,13 +278,13 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 			name := fmt.Sprint("p", n%3)
 			y.project(name, "http://p")
 			if n%2 == 0 {
-				_, _ = y.RemoveProject(ctx, name)
+				_, _ = y.Projects.Remove(ctx, name)
 			}
 		}
 	})
 	wg.Wait()
 	shown := map[string]string{}
-	for _, a := range y.AllAgents() {
+	for _, a := range y.Agents.All() {
 		if a.AssignedProject != nil {
 			shown[a.ID] = *a.AssignedProject
 		}
@@ -297,7 +297,7 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 		if r.AssignedProject != shown[r.ID] {
 			t.Errorf("%s is at %q in the store and at %q in memory", r.Label, r.AssignedProject, shown[r.ID])
 		}
-		if _, ok := y.Registry().Find(r.AssignedProject); r.AssignedProject != "" && !ok {
+		if _, ok := y.Projects.Registry().Find(r.AssignedProject); r.AssignedProject != "" && !ok {
 			t.Errorf("%s is at %q, which is gone", r.Label, r.AssignedProject)
 		}
 	}

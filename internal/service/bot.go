@@ -16,14 +16,21 @@ type BotFile interface {
 	Save(domain.BotConfig) error
 }
 
-// Bot is the running chat bot.
-type Bot interface {
+// BotRunner is the running chat bot.
+type BotRunner interface {
 	// Restart ends the bot and starts it with the stored configuration, and returns when the new one runs.
 	// When ctx ends first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
 	// SendTest sends a test message to every room.
 	SendTest(ctx context.Context) error
+}
+
+// Bot is the chat bot: its stored configuration and the one that runs.
+type Bot struct {
+	file   BotFile
+	runner BotRunner
+	saves  chan struct{} // holds one value while a save is under way
 }
 
 const (
@@ -33,19 +40,19 @@ const (
 	testLimit = 20 * time.Second
 )
 
-// BotConfig returns the stored bot configuration, secrets included. It returns an Internal error that says
+// Config returns the stored bot configuration, secrets included. It returns an Internal error that says
 // why when the file cannot be read.
-func (s *Service) BotConfig(context.Context) (domain.BotConfig, error) {
-	config, err := s.botFile.Load()
+func (s *Bot) Config(context.Context) (domain.BotConfig, error) {
+	config, err := s.file.Load()
 	if err != nil {
 		return domain.BotConfig{}, explain(err, "the bot configuration cannot be read: ")
 	}
 	return config, nil
 }
 
-// SaveBotConfig stores config and restarts the bot. Saves at the same time follow each other. It returns Invalid for
+// Save stores config and restarts the bot. Saves at the same time follow each other. It returns Invalid for
 // an unknown transport and Internal with the reason when saving or restarting failed; it takes 10 s at most.
-func (s *Service) SaveBotConfig(ctx context.Context, config domain.BotConfig) error {
+func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
 	}
@@ -53,28 +60,28 @@ func (s *Service) SaveBotConfig(ctx context.Context, config domain.BotConfig) er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
 	select {
-	case s.botSaves <- struct{}{}:
-		defer func() { <-s.botSaves }()
+	case s.saves <- struct{}{}:
+		defer func() { <-s.saves }()
 	case <-ctx.Done():
 		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
 	}
-	if err := s.botFile.Save(config); err != nil {
+	if err := s.file.Save(config); err != nil {
 		return explain(err, "the bot configuration could not be saved: ")
 	}
-	if err := s.bot.Restart(ctx); err != nil {
+	if err := s.runner.Restart(ctx); err != nil {
 		return explain(err, "the configuration is saved, but the bot did not restart: ")
 	}
 	return nil
 }
 
-// BotStatus returns the bot's live state.
-func (s *Service) BotStatus() domain.BotStatus { return s.bot.Status() }
+// Status returns the bot's live state.
+func (s *Bot) Status() domain.BotStatus { return s.runner.Status() }
 
-// TestBot sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
-func (s *Service) TestBot(ctx context.Context) error {
+// Test sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
+func (s *Bot) Test(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testLimit)
 	defer cancel()
-	return s.bot.SendTest(ctx)
+	return s.runner.SendTest(ctx)
 }
 
 // explain shows the administrator, who alone sees these errors, the cause as well.

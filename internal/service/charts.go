@@ -20,8 +20,9 @@ const (
 // each; from then on only what is new is read.
 const chartPatience = 100 * time.Millisecond
 
-// flows are how the stories of every project went on, as far as somebody has asked.
-type flows struct {
+// Charts are how the stories of every project went on, as far as somebody has asked.
+type Charts struct {
+	events    *Events
 	turn      chan struct{} // holds one value while the rest is worked on
 	upTo      int64         // the id up to which events are taken in
 	day       time.Time
@@ -42,9 +43,9 @@ type drawn struct {
 	first *domain.Stage // of an answer, which never changes
 }
 
-// Charts returns the charts of each of these projects, in their order; empty ones where the stages are not known, and
+// Draw returns the charts of each of these projects, in their order; empty ones where the stages are not known, and
 // for all when they take too long: then they are there a little later.
-func (s *Service) Charts(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
+func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	type result struct {
 		charts []domain.Charts
 		err    error
@@ -64,17 +65,16 @@ func (s *Service) Charts(ctx context.Context, pipelines []domain.ProjectPipeline
 	}
 }
 
-func (s *Service) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (charts []domain.Charts, err error) {
+func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (charts []domain.Charts, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // whoever waits reports it
 			err = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	f := &s.flows
-	f.turn <- struct{}{}
-	defer func() { <-f.turn }()
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
 	now := time.Now()
-	if err := s.follow(ctx, f, now); err != nil {
+	if err := s.follow(ctx, now); err != nil {
 		return nil, err
 	}
 	charts = make([]domain.Charts, len(pipelines))
@@ -82,8 +82,8 @@ func (s *Service) draw(ctx context.Context, pipelines []domain.ProjectPipeline) 
 		if len(p.Stages) == 0 {
 			continue
 		}
-		flow := f.of(p.Project)
-		if key := (drawn{f.day, flow.Len(), &p.Stages[0]}); flow.drawn != key {
+		flow := s.of(p.Project)
+		if key := (drawn{s.day, flow.Len(), &p.Stages[0]}); flow.drawn != key {
 			flow.charts, flow.drawn = flow.Flow.Charts(p.Stages, now), key
 		}
 		charts[i] = flow.charts
@@ -91,33 +91,33 @@ func (s *Service) draw(ctx context.Context, pipelines []domain.ProjectPipeline) 
 	return charts, nil
 }
 
-func (f *flows) of(project string) *projectFlow {
-	flow := f.byProject[project]
+func (s *Charts) of(project string) *projectFlow {
+	flow := s.byProject[project]
 	if flow == nil {
 		flow = &projectFlow{}
-		f.byProject[project] = flow
+		s.byProject[project] = flow
 	}
 	return flow
 }
 
-// follow brings f up to the newest event. What it has taken in stays when it fails.
-func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
+// follow brings s up to the newest event. What it has taken in stays when it fails.
+func (s *Charts) follow(ctx context.Context, now time.Time) error {
 	oldest := now.Add(-flowAge)
-	if f.byProject == nil {
+	if s.byProject == nil {
 		first, err := s.firstSince(ctx, oldest)
 		if err != nil {
 			return err
 		}
-		f.byProject, f.upTo = map[string]*projectFlow{}, first
+		s.byProject, s.upTo = map[string]*projectFlow{}, first
 	}
-	if day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()); !day.Equal(f.day) {
-		for _, flow := range f.byProject {
+	if day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()); !day.Equal(s.day) {
+		for _, flow := range s.byProject {
 			flow.Forget(now, oldest)
 		}
-		f.day = day
+		s.day = day
 	}
-	for last := s.LastEventID(); f.upTo < last; {
-		events, err := s.Events(ctx, domain.EventQuery{After: f.upTo, Limit: 1000})
+	for last := s.events.LastID(); s.upTo < last; {
+		events, err := s.events.Page(ctx, domain.EventQuery{After: s.upTo, Limit: 1000})
 		if err != nil {
 			return err
 		}
@@ -125,20 +125,20 @@ func (s *Service) follow(ctx context.Context, f *flows, now time.Time) error {
 			break
 		}
 		for _, e := range events {
-			f.of(e.Project).Add(e)
-			f.upTo = e.ID
+			s.of(e.Project).Add(e)
+			s.upTo = e.ID
 		}
 	}
 	return nil
 }
 
 // firstSince returns an id after which all events came since then, and at most flowEvents of them.
-func (s *Service) firstSince(ctx context.Context, since time.Time) (int64, error) {
-	last := s.LastEventID()
+func (s *Charts) firstSince(ctx context.Context, since time.Time) (int64, error) {
+	last := s.events.LastID()
 	first := max(0, last-flowEvents)
 	var failed error
 	steps := sort.Search(int(last-first), func(i int) bool {
-		events, err := s.Events(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
+		events, err := s.events.Page(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
 		if err != nil {
 			failed = err
 		}

@@ -42,7 +42,7 @@ func draw(t testing.TB, s *service.Service, projects ...string) (today []int, cu
 	for _, name := range projects {
 		pipelines = append(pipelines, chartPipeline(name))
 	}
-	charts, err := s.Charts(context.Background(), pipelines)
+	charts, err := s.Charts.Draw(context.Background(), pipelines)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 		now := time.Now()
 		record := func(s *service.Service, read domain.FeedRead) {
 			t.Helper()
-			if err := s.RecordFeed(context.Background(), read); err != nil {
+			if err := s.Events.Record(context.Background(), read); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 		if fmt.Sprint(today, current) != "[2 0 0] [5h0m0s 0s 0s]" {
 			t.Errorf("finished today %v, median %v", today, current)
 		}
-		if charts, err := s.Charts(context.Background(), []domain.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
+		if charts, err := s.Charts.Draw(context.Background(), []domain.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
 			t.Errorf("charts without known stages: %v, %v", charts, err)
 		}
 
@@ -131,7 +131,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 		pipelines := []domain.ProjectPipeline{chartPipeline("alpha")}
 		for range 2 { // the second waits for the first one's work
 			began := time.Now()
-			charts, err := s.Charts(t.Context(), pipelines)
+			charts, err := s.Charts.Draw(t.Context(), pipelines)
 			if waited := time.Since(began); err != nil || charts[0].Days != nil || waited > time.Second {
 				t.Errorf("charts after %v: %v, %v", waited, charts, err)
 			}
@@ -140,7 +140,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 		slow.err.Store(&failure)
 		close(slow.may)
 		synctest.Wait()
-		if _, err := s.Charts(t.Context(), pipelines); !errors.Is(err, failure) {
+		if _, err := s.Charts.Draw(t.Context(), pipelines); !errors.Is(err, failure) {
 			t.Errorf("error %v", err)
 		}
 		slow.err.Store(nil)
@@ -176,7 +176,7 @@ func BenchmarkCharts(b *testing.B) {
 	}
 	draw := func(b *testing.B, s *service.Service) {
 		for drawn := false; !drawn; {
-			charts, err := s.Charts(context.Background(), pipelines)
+			charts, err := s.Charts.Draw(context.Background(), pipelines)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -199,7 +199,7 @@ func BenchmarkCharts(b *testing.B) {
 	b.Run("one event", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()
-			if err := s.RecordFeed(context.Background(), went(b, "project-7", fmt.Sprint("new-", i), "1_backlog", "2_current", time.Now())); err != nil {
+			if err := s.Events.Record(context.Background(), went(b, "project-7", fmt.Sprint("new-", i), "1_backlog", "2_current", time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			b.StartTimer()

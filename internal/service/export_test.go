@@ -4,14 +4,14 @@ import "context"
 
 // QueuedReads returns how many reads wait to be stored.
 func QueuedReads(s *Service) int {
-	s.stream.mu.Lock()
-	defer s.stream.mu.Unlock()
-	return len(s.stream.queue)
+	s.Events.mu.Lock()
+	defer s.Events.mu.Unlock()
+	return len(s.Events.queue)
 }
 
 // TailSize returns how much of the stream is in memory.
 func TailSize(s *Service) (events, bytes int) {
-	t := s.stream.tail.Load()
+	t := s.Events.tail.Load()
 	for _, e := range t.events {
 		bytes += len(e.JSON)
 	}
@@ -19,4 +19,4 @@ func TailSize(s *Service) (events, bytes int) {
 }
 
 // SaveBeats writes the heartbeats that wait for it.
-func SaveBeats(ctx context.Context, s *Service) error { return s.saveBeats(ctx) }
+func SaveBeats(ctx context.Context, s *Service) error { return s.Agents.saveBeats(ctx) }

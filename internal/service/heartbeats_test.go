@@ -37,12 +37,12 @@ func TestHeldHeartbeatsEndTogether(t *testing.T) {
 func TestHeldHeartbeat(t *testing.T) {
 	const held = agentTimeout / 3
 	remove := func(y *yardMaster, id string) {
-		if err := y.RemoveAgent(context.Background(), id); err != nil {
+		if err := y.Agents.Remove(context.Background(), id); err != nil {
 			y.t.Fatal(err)
 		}
 	}
 	removeProject := func(y *yardMaster, _ string) {
-		if _, err := y.RemoveProject(context.Background(), "alpha"); err != nil {
+		if _, err := y.Projects.Remove(context.Background(), "alpha"); err != nil {
 			y.t.Fatal(err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestHeldHeartbeat(t *testing.T) {
 				if c.then != nil {
 					time.AfterFunc(5*time.Second, func() { c.then(y, id) })
 				}
-				a, err := y.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
+				a, err := y.Agents.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
 				if domain.CodeOf(err) != c.code {
 					t.Fatalf("err is %v, want %q", err, c.code)
 				}
@@ -140,7 +140,7 @@ func TestHeartbeatEndsWithItsCaller(t *testing.T) {
 		id := y.join("builder").ID
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if a, err := y.Heartbeat(ctx, id, service.Heartbeat{Wait: time.Minute}); err != nil || a.ID != id {
+		if a, err := y.Agents.Heartbeat(ctx, id, service.Heartbeat{Wait: time.Minute}); err != nil || a.ID != id {
 			t.Errorf("answer is %+v, %v; want the agent as it is", a, err)
 		}
 	})
@@ -170,7 +170,7 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 			t.Errorf("stored after a second: state %s, %d bytes of detail, seen %d", r.State, len(r.Detail), r.LastSeenMS-r.JoinedAtMS)
 		}
 		first := y.Service
-		go first.Heartbeat(context.Background(), waiting.ID, service.Heartbeat{Wait: time.Minute})
+		go first.Agents.Heartbeat(context.Background(), waiting.ID, service.Heartbeat{Wait: time.Minute})
 		time.Sleep(5 * time.Second)
 		stop()
 		y.restart()
@@ -190,7 +190,7 @@ func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
 		time.Sleep(time.Second)
 		y.beat(a.ID, state(domain.AgentRunning))
 		y.store.broken = true
-		if err := y.RunAgents(t.Context()); err == nil {
+		if err := y.Agents.Run(t.Context()); err == nil {
 			t.Fatal("a failing store went unnoticed")
 		}
 		y.store.broken = false
@@ -198,7 +198,7 @@ func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond)
 		stop()
 		y.restart()
-		if got := y.AllAgents()[0].State; got != domain.AgentRunning {
+		if got := y.Agents.All()[0].State; got != domain.AgentRunning {
 			t.Errorf("state after the restart is %s, want running", got)
 		}
 	})

@@ -7,16 +7,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// lastEvents is when each project's last event was, as far as somebody has asked.
-type lastEvents struct {
+// lastStamps is when each project's last event was, as far as somebody has asked.
+type lastStamps struct {
 	mu     sync.Mutex
 	upTo   int64            // the id up to which events are counted in
 	stamps map[string]int64 // by project; 0 for one without events
 }
 
-// LastEvents returns the timestamp_ms of each of these projects' last event, 0 where there was none, in their order.
-func (s *Service) LastEvents(ctx context.Context, projects []domain.Project) ([]int64, error) {
-	l := &s.lastEvents
+// LastStamps returns the timestamp_ms of each of these projects' last event, 0 where there was none, in their order.
+func (s *Events) LastStamps(ctx context.Context, projects []domain.Project) ([]int64, error) {
+	l := &s.last
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := s.countIn(ctx, l); err != nil {
@@ -26,7 +26,7 @@ func (s *Service) LastEvents(ctx context.Context, projects []domain.Project) ([]
 	for i, p := range projects {
 		stamp, known := l.stamps[p.Name]
 		if !known {
-			events, err := s.Events(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
+			events, err := s.Page(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
 			if err != nil {
 				return nil, err
 			}
@@ -41,9 +41,9 @@ func (s *Service) LastEvents(ctx context.Context, projects []domain.Project) ([]
 }
 
 // countIn brings l up to the newest event, or, when it is far behind, empties it.
-func (s *Service) countIn(ctx context.Context, l *lastEvents) error {
+func (s *Events) countIn(ctx context.Context, l *lastStamps) error {
 	const atOnce = 1000
-	last := s.LastEventID()
+	last := s.LastID()
 	if l.stamps == nil || last-l.upTo > atOnce {
 		l.stamps, l.upTo = map[string]int64{}, last
 		return nil
@@ -51,7 +51,7 @@ func (s *Service) countIn(ctx context.Context, l *lastEvents) error {
 	if last == l.upTo {
 		return nil
 	}
-	events, err := s.Events(ctx, domain.EventQuery{After: l.upTo, Limit: atOnce})
+	events, err := s.Page(ctx, domain.EventQuery{After: l.upTo, Limit: atOnce})
 	if err != nil {
 		return err
 	}

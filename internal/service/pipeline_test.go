@@ -87,7 +87,7 @@ func yardOf(t *testing.T, answers []answerFunc, test func(t *testing.T, s *servi
 func look(t *testing.T, s *service.Service) ([]domain.ProjectPipeline, time.Duration) {
 	t.Helper()
 	began := time.Now()
-	_, seen := s.Pipelines(t.Context(), 100*time.Millisecond)
+	_, seen := s.Pipelines.All(t.Context(), 100*time.Millisecond)
 	return seen, time.Since(began)
 }
 
@@ -122,7 +122,7 @@ func TestPipelineIsAskedAgainAfterATenthOfASecond(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		wantSeen(t, s, time.Millisecond, "fresh [2]")
 		time.Sleep(time.Second)
-		if _, seen := s.Pipelines(t.Context(), 2*time.Second); brief(seen[0]) != "fresh [2]" || up.calls.Load() != 2 {
+		if _, seen := s.Pipelines.All(t.Context(), 2*time.Second); brief(seen[0]) != "fresh [2]" || up.calls.Load() != 2 {
 			t.Errorf("to who takes 2 s old answers: %s after %d calls", brief(seen[0]), up.calls.Load())
 		}
 	})
@@ -161,7 +161,7 @@ func TestAnswerThatWasUnderWayIsFollowedByAFreshOne(t *testing.T) {
 	yardOf(t, []answerFunc{good(120 * time.Millisecond)}, func(t *testing.T, s *service.Service, up *servers) {
 		impatient, cancel := context.WithCancel(t.Context())
 		cancel()
-		s.Pipelines(impatient, 0) // asks at 0
+		s.Pipelines.All(impatient, 0) // asks at 0
 		time.Sleep(101 * time.Millisecond)
 		// Asked 101 ms ago is too old, so at 120 ms it is asked again, which answers at 240.
 		wantSeen(t, s, 139*time.Millisecond, "fresh [2]")
@@ -242,17 +242,17 @@ func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 			time.Sleep(time.Second)
 			return &domain.PipelineAnswer{Raw: []byte("[77]")}, nil
 		})
-		if _, err := s.UpdateProject(t.Context(), "p0000", "http://elsewhere", nil); err != nil {
+		if _, err := s.Projects.Update(t.Context(), "p0000", "http://elsewhere", nil); err != nil {
 			t.Fatal(err)
 		}
 		wantSeen(t, s, 250*time.Millisecond, "unreachable: no answer yet", "fresh [1]")
-		if _, err := s.RemoveProject(t.Context(), "p0001"); err != nil {
+		if _, err := s.Projects.Remove(t.Context(), "p0001"); err != nil {
 			t.Fatal(err)
 		}
 		if seen, _ := look(t, s); len(seen) != 1 {
 			t.Errorf("%d projects", len(seen))
 		}
-		if _, err := s.AddProject(t.Context(), "p0001", "http://p0001", nil); err != nil {
+		if _, err := s.Projects.Add(t.Context(), "p0001", "http://p0001", nil); err != nil {
 			t.Fatal(err)
 		}
 		wantSeen(t, s, 0, "unreachable: no answer yet", "fresh [2]")

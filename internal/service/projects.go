@@ -19,8 +19,11 @@ type projectStore interface {
 	SetActive(ctx context.Context, name string) error
 }
 
-// registry is the project registry in memory, written through to the store: readers take a snapshot and no lock.
-type registry struct {
+// Projects is the project registry, kept in memory and written through to the store: readers take a snapshot and no lock.
+type Projects struct {
+	store  projectStore
+	agents *agentTable // a removed project unassigns its agents
+
 	// mu makes check, store and publish one step. A caller that must not see a project
 	// vanish meanwhile holds it for reading.
 	mu      sync.RWMutex
@@ -33,63 +36,63 @@ type registrySnapshot struct {
 }
 
 // publish makes next the registry and wakes who waits for a change. Callers hold mu, or are the only ones yet.
-func (r *registry) publish(next domain.Registry) {
-	old := r.current.Load()
+func (s *Projects) publish(next domain.Registry) {
+	old := s.current.Load()
 	if old != nil {
 		next.Version = old.Version + 1
 	}
-	r.current.Store(&registrySnapshot{next, make(chan struct{})})
+	s.current.Store(&registrySnapshot{next, make(chan struct{})})
 	if old != nil {
 		close(old.outdated)
 	}
 }
 
-func (s *Service) loadRegistry(ctx context.Context) error {
+func (s *Projects) load(ctx context.Context) error {
 	active, projects, err := s.store.Registry(ctx)
 	if err == nil {
-		s.registry.publish(domain.Registry{Active: active, Projects: projects})
+		s.publish(domain.Registry{Active: active, Projects: projects})
 	}
 	return err
 }
 
 // Registry returns the registry as it is now. It is shared: nobody may change it.
-func (s *Service) Registry() *domain.Registry { return &s.registry.current.Load().Registry }
+func (s *Projects) Registry() *domain.Registry { return &s.current.Load().Registry }
 
-// RegistryChanged returns a channel that is closed at the next change. Ask for it before looking at the registry.
-func (s *Service) RegistryChanged() <-chan struct{} { return s.registry.current.Load().outdated }
+// Changed returns a channel that is closed at the next change. Ask for it before looking at the registry.
+func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated }
 
-// AddProject registers a project; name and url are trimmed. A nil token is none.
+// Add registers a project; name and url are trimmed. A nil token is none.
 // It returns Invalid for what cannot be a project and Conflict for a name that is taken.
-func (s *Service) AddProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
-	return s.addProject(ctx, name, url, token)
+func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(ctx, name, url, token)
 }
 
-// UpdateProject changes a project's url, and its token unless that is nil ("" removes it).
+// Update changes a project's url, and its token unless that is nil ("" removes it).
 // It returns Invalid and NotFound.
-func (s *Service) UpdateProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
-	return s.updateProject(ctx, name, url, token)
+func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.update(ctx, name, url, token)
 }
 
-// EnsureProject adds a project or, where the name exists, changes it as UpdateProject does.
-func (s *Service) EnsureProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
+// Ensure adds a project or, where the name exists, changes it as Update does.
+func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	name = strings.TrimSpace(name)
 	if _, found := s.Registry().Find(name); found {
-		return s.updateProject(ctx, name, url, token)
+		return s.update(ctx, name, url, token)
 	}
-	return s.addProject(ctx, name, url, token)
+	return s.add(ctx, name, url, token)
 }
 
-// SeedProjects registers projects, all or none, and makes the first the active one, if the registry is empty;
+// Seed registers projects, all or none, and makes the first the active one, if the registry is empty;
 // otherwise it does nothing. Tokens stay unset.
-func (s *Service) SeedProjects(ctx context.Context, projects []domain.Project) error {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
+func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(projects) == 0 || len(s.Registry().Projects) > 0 {
 		return nil
 	}
@@ -110,14 +113,14 @@ func (s *Service) SeedProjects(ctx context.Context, projects []domain.Project) e
 	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
 		return err
 	}
-	s.registry.publish(domain.Registry{Active: active, Projects: seeds})
+	s.publish(domain.Registry{Active: active, Projects: seeds})
 	return nil
 }
 
 // Switch makes a project the active one. It returns NotFound.
-func (s *Service) Switch(ctx context.Context, name string) error {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
+func (s *Projects) Switch(ctx context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	next := *s.Registry()
 	if _, found := next.Find(name); !found {
 		return unknownProject(name)
@@ -126,11 +129,11 @@ func (s *Service) Switch(ctx context.Context, name string) error {
 		return err
 	}
 	next.Active = name
-	s.registry.publish(next)
+	s.publish(next)
 	return nil
 }
 
-func (s *Service) addProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	p, err := newProject(name, url, token)
 	if err != nil {
 		return domain.Project{}, err
@@ -144,11 +147,11 @@ func (s *Service) addProject(ctx context.Context, name, url string, token *domai
 		return domain.Project{}, err
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
-	s.registry.publish(next)
+	s.publish(next)
 	return p, nil
 }
 
-func (s *Service) updateProject(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+func (s *Projects) update(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
@@ -167,7 +170,7 @@ func (s *Service) updateProject(ctx context.Context, name, url string, token *do
 	}
 	next.Projects = slices.Clone(next.Projects)
 	next.Projects[i] = p
-	s.registry.publish(next)
+	s.publish(next)
 	return p, nil
 }
 

@@ -40,16 +40,16 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 	ctx := t.Context()
 	token, none := domain.Secret("s3cret"), domain.Secret("")
 	steps := []func() error{
-		func() error { _, err := s.AddProject(ctx, " beta\u2003", " http://b \n", &token); return err },
-		func() error { _, err := s.AddProject(ctx, "alpha", "http://a/x/", nil); return err },
-		func() error { _, err := s.AddProject(ctx, "Zulu", "http://z", &token); return err },
-		func() error { _, err := s.AddProject(ctx, "Ähre/50%", "https://ä.example", nil); return err },
-		func() error { return s.Switch(ctx, "beta") },
-		func() error { _, err := s.UpdateProject(ctx, "beta", "http://b2", nil); return err },
-		func() error { _, err := s.UpdateProject(ctx, "Zulu", "http://z", &none); return err },
-		func() error { _, err := s.EnsureProject(ctx, " alpha ", "http://a2", nil); return err },
-		func() error { _, err := s.EnsureProject(ctx, "new", "http://n", nil); return err },
-		func() error { _, err := s.RemoveProject(ctx, "Ähre/50%"); return err },
+		func() error { _, err := s.Projects.Add(ctx, " beta\u2003", " http://b \n", &token); return err },
+		func() error { _, err := s.Projects.Add(ctx, "alpha", "http://a/x/", nil); return err },
+		func() error { _, err := s.Projects.Add(ctx, "Zulu", "http://z", &token); return err },
+		func() error { _, err := s.Projects.Add(ctx, "Ähre/50%", "https://ä.example", nil); return err },
+		func() error { return s.Projects.Switch(ctx, "beta") },
+		func() error { _, err := s.Projects.Update(ctx, "beta", "http://b2", nil); return err },
+		func() error { _, err := s.Projects.Update(ctx, "Zulu", "http://z", &none); return err },
+		func() error { _, err := s.Projects.Ensure(ctx, " alpha ", "http://a2", nil); return err },
+		func() error { _, err := s.Projects.Ensure(ctx, "new", "http://n", nil); return err },
+		func() error { _, err := s.Projects.Remove(ctx, "Ähre/50%"); return err },
 	}
 	for i, step := range steps {
 		if err := step(); err != nil {
@@ -57,19 +57,19 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 		}
 	}
 	want := "Zulu=http://z= alpha=http://a2= beta=http://b2=s3cret new=http://n= active beta"
-	if got := names(s.Registry()); got != want {
+	if got := names(s.Projects.Registry()); got != want {
 		t.Errorf("registry:\n got %s\nwant %s", got, want)
 	}
 	shut()
 	s, shut = reopen(t, dir)
 	defer shut()
-	if got := names(s.Registry()); got != want {
+	if got := names(s.Projects.Registry()); got != want {
 		t.Errorf("registry after a restart:\n got %s\nwant %s", got, want)
 	}
-	if _, err := s.RemoveProject(ctx, "beta"); err != nil {
+	if _, err := s.Projects.Remove(ctx, "beta"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Registry().Active; got != "" {
+	if got := s.Projects.Registry().Active; got != "" {
 		t.Errorf("active after its removal: %q", got)
 	}
 }
@@ -78,24 +78,24 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 	s, shut := reopen(t, t.TempDir())
 	defer shut()
 	ctx := t.Context()
-	if _, err := s.AddProject(ctx, "alpha", "http://a", nil); err != nil {
+	if _, err := s.Projects.Add(ctx, "alpha", "http://a", nil); err != nil {
 		t.Fatal(err)
 	}
-	before, changed := s.Registry(), s.RegistryChanged()
+	before, changed := s.Projects.Registry(), s.Projects.Changed()
 	control := domain.Secret("a\nb")
 	for name, test := range map[string]struct {
 		change func() error
 		code   domain.Code
 		text   string
 	}{
-		"duplicate":            {func() error { _, err := s.AddProject(ctx, " alpha ", "http://b", nil); return err }, domain.Conflict, "project 'alpha' already exists"},
-		"bad url":              {func() error { _, err := s.AddProject(ctx, "b", "ftp://b", nil); return err }, domain.Invalid, "url: "},
-		"bad token":            {func() error { _, err := s.AddProject(ctx, "b", "http://b", &control); return err }, domain.Invalid, "token: "},
-		"update of unknown":    {func() error { _, err := s.UpdateProject(ctx, "b", "http://b", nil); return err }, domain.NotFound, "project 'b' does not exist"},
-		"update to bad url":    {func() error { _, err := s.UpdateProject(ctx, "alpha", "", nil); return err }, domain.Invalid, "url: "},
-		"switch to unknown":    {func() error { return s.Switch(ctx, "b") }, domain.NotFound, "project 'b' does not exist"},
-		"removal of unknown":   {func() error { _, err := s.RemoveProject(ctx, ""); return err }, domain.NotFound, "project '' does not exist"},
-		"ensure with bad name": {func() error { _, err := s.EnsureProject(ctx, "..", "http://b", nil); return err }, domain.Invalid, "name: "},
+		"duplicate":            {func() error { _, err := s.Projects.Add(ctx, " alpha ", "http://b", nil); return err }, domain.Conflict, "project 'alpha' already exists"},
+		"bad url":              {func() error { _, err := s.Projects.Add(ctx, "b", "ftp://b", nil); return err }, domain.Invalid, "url: "},
+		"bad token":            {func() error { _, err := s.Projects.Add(ctx, "b", "http://b", &control); return err }, domain.Invalid, "token: "},
+		"update of unknown":    {func() error { _, err := s.Projects.Update(ctx, "b", "http://b", nil); return err }, domain.NotFound, "project 'b' does not exist"},
+		"update to bad url":    {func() error { _, err := s.Projects.Update(ctx, "alpha", "", nil); return err }, domain.Invalid, "url: "},
+		"switch to unknown":    {func() error { return s.Projects.Switch(ctx, "b") }, domain.NotFound, "project 'b' does not exist"},
+		"removal of unknown":   {func() error { _, err := s.Projects.Remove(ctx, ""); return err }, domain.NotFound, "project '' does not exist"},
+		"ensure with bad name": {func() error { _, err := s.Projects.Ensure(ctx, "..", "http://b", nil); return err }, domain.Invalid, "name: "},
 	} {
 		err := test.change()
 		if domain.CodeOf(err) != test.code || !strings.HasPrefix(domain.MessageOf(err), test.text) {
@@ -107,7 +107,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		t.Error("a change was announced")
 	default:
 	}
-	if s.Registry() != before {
+	if s.Projects.Registry() != before {
 		t.Error("the registry changed")
 	}
 }
@@ -119,7 +119,7 @@ func TestOneOfManyAddsOfANameSucceeds(t *testing.T) {
 	results := make(chan error, 100)
 	for i := range 100 {
 		group.Go(func() {
-			_, err := s.AddProject(t.Context(), "alpha", fmt.Sprintf("http://%d", i), nil)
+			_, err := s.Projects.Add(t.Context(), "alpha", fmt.Sprintf("http://%d", i), nil)
 			results <- err
 		})
 	}
@@ -138,12 +138,12 @@ func TestChangesAreAnnounced(t *testing.T) {
 	s, shut := reopen(t, t.TempDir())
 	defer shut()
 	for i, change := range []func() error{
-		func() error { _, err := s.AddProject(t.Context(), "a", "http://a", nil); return err },
-		func() error { return s.Switch(t.Context(), "a") },
-		func() error { _, err := s.UpdateProject(t.Context(), "a", "http://b", nil); return err },
-		func() error { _, err := s.RemoveProject(t.Context(), "a"); return err },
+		func() error { _, err := s.Projects.Add(t.Context(), "a", "http://a", nil); return err },
+		func() error { return s.Projects.Switch(t.Context(), "a") },
+		func() error { _, err := s.Projects.Update(t.Context(), "a", "http://b", nil); return err },
+		func() error { _, err := s.Projects.Remove(t.Context(), "a"); return err },
 	} {
-		changed, version := s.RegistryChanged(), s.Registry().Version
+		changed, version := s.Projects.Changed(), s.Projects.Registry().Version
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 		default:
 			t.Errorf("change %d was not announced", i)
 		}
-		if s.Registry().Version <= version {
+		if s.Projects.Registry().Version <= version {
 			t.Errorf("change %d did not raise the version", i)
 		}
 	}
@@ -162,7 +162,7 @@ func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
 	s, shut := reopen(t, t.TempDir())
 	defer shut()
 	twice := []domain.Project{{Name: "b", URL: "http://b"}, {Name: " b", URL: "http://c"}}
-	if err := s.SeedProjects(t.Context(), twice); domain.CodeOf(err) != domain.Conflict {
+	if err := s.Projects.Seed(t.Context(), twice); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("a name twice: %v", err)
 	}
 	for _, seeds := range [][]domain.Project{
@@ -170,32 +170,32 @@ func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
 		{{Name: "b", URL: "http://b"}, {Name: "a", URL: "http://a"}},
 		{{Name: "late", URL: "http://late"}},
 	} {
-		if err := s.SeedProjects(t.Context(), seeds); err != nil {
+		if err := s.Projects.Seed(t.Context(), seeds); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := names(s.Registry()), "a=http://a= b=http://b= active b"; got != want {
+	if got, want := names(s.Projects.Registry()), "a=http://a= b=http://b= active b"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestNothingIsShownThatWasNotStored(t *testing.T) {
 	s, shut := reopen(t, t.TempDir())
-	if _, err := s.AddProject(t.Context(), "a", "http://a", nil); err != nil {
+	if _, err := s.Projects.Add(t.Context(), "a", "http://a", nil); err != nil {
 		t.Fatal(err)
 	}
 	shut() // from here on the store fails
-	before := s.Registry()
-	if _, err := s.AddProject(t.Context(), "b", "http://b", nil); domain.CodeOf(err) != domain.Internal {
+	before := s.Projects.Registry()
+	if _, err := s.Projects.Add(t.Context(), "b", "http://b", nil); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("add: %v", err)
 	}
-	if _, err := s.RemoveProject(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
+	if _, err := s.Projects.Remove(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("remove: %v", err)
 	}
-	if err := s.Switch(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
+	if err := s.Projects.Switch(t.Context(), "a"); domain.CodeOf(err) != domain.Internal {
 		t.Errorf("switch: %v", err)
 	}
-	if s.Registry() != before {
+	if s.Projects.Registry() != before {
 		t.Error("the registry changed")
 	}
 }

@@ -14,11 +14,11 @@ type Removal struct {
 	Agents  []string // ids of those that were assigned to it
 }
 
-// RemoveProject removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
+// Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
-func (s *Service) RemoveProject(ctx context.Context, name string) (Removal, error) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
+func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
@@ -32,19 +32,19 @@ func (s *Service) RemoveProject(ctx context.Context, name string) (Removal, erro
 	if removed.Active {
 		next.Active = ""
 	}
-	s.registry.publish(next)
-	removed.Agents = s.fleet.unassign(name)
+	s.publish(next)
+	removed.Agents = s.agents.unassign(name)
 	return removed, nil
 }
 
-// RestoreProject takes a removal back: the project is registered as it was, is the active one again if it was and none is
+// Restore takes a removal back: the project is registered as it was, is the active one again if it was and none is
 // now, and those of its agents come back that are assigned to none now. It returns how many these are.
 // It returns Conflict when the name is taken by now.
-func (s *Service) RestoreProject(ctx context.Context, removed Removal) (agents int, err error) {
-	s.registry.mu.Lock()
-	defer s.registry.mu.Unlock()
-	s.fleet.change.Lock()
-	defer s.fleet.change.Unlock()
+func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents.change.Lock()
+	defer s.agents.change.Unlock()
 	p, next := removed.Project, *s.Registry()
 	i, found := next.Index(p.Name)
 	if found {
@@ -54,14 +54,14 @@ func (s *Service) RestoreProject(ctx context.Context, removed Removal) (agents i
 	if removed.Active && next.Active == "" {
 		active, next.Active = p.Name, p.Name
 	}
-	free := s.fleet.unassigned(removed.Agents)
+	free := s.agents.unassigned(removed.Agents)
 	if err := s.store.RestoreProject(ctx, active, p, free); err != nil {
 		return 0, err
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
-	s.registry.publish(next)
+	s.publish(next)
 	for _, id := range free {
-		s.fleet.assign(s.fleet.find(id), p.Name)
+		s.agents.assign(s.agents.find(id), p.Name)
 	}
 	return len(free), nil
 }

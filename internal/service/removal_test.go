@@ -15,11 +15,11 @@ func TestRestoringAProject(t *testing.T) {
 	y := openYard(t, t.TempDir())
 	defer y.store.Close()
 	token := domain.Secret("secret-1")
-	if _, err := y.AddProject(ctx, "alpha", "http://alpha", &token); err != nil {
+	if _, err := y.Projects.Add(ctx, "alpha", "http://alpha", &token); err != nil {
 		t.Fatal(err)
 	}
 	y.project("beta", "http://beta")
-	if err := y.Switch(ctx, "alpha"); err != nil {
+	if err := y.Projects.Switch(ctx, "alpha"); err != nil {
 		t.Fatal(err)
 	}
 	free, taken, ended := y.join("free"), y.join("taken"), y.join("ended")
@@ -28,24 +28,24 @@ func TestRestoringAProject(t *testing.T) {
 		y.assign(a.ID, "alpha")
 	}
 
-	removed, err := y.RemoveProject(ctx, "alpha")
+	removed, err := y.Projects.Remove(ctx, "alpha")
 	if err != nil {
 		t.Fatal(err)
 	}
 	y.assign(taken.ID, "beta")
-	if err := y.RemoveAgent(ctx, ended.ID); err != nil {
+	if err := y.Agents.Remove(ctx, ended.ID); err != nil {
 		t.Fatal(err)
 	}
-	if agents, err := y.RestoreProject(ctx, removed); err != nil || agents != 1 {
+	if agents, err := y.Projects.Restore(ctx, removed); err != nil || agents != 1 {
 		t.Fatalf("%d agents came back, %v", agents, err)
 	}
 	check := func() {
 		t.Helper()
-		if p, _ := y.Registry().Find("alpha"); p.Token != token || y.Registry().Active != "alpha" {
-			t.Errorf("project %v, active %q", p, y.Registry().Active)
+		if p, _ := y.Projects.Registry().Find("alpha"); p.Token != token || y.Projects.Registry().Active != "alpha" {
+			t.Errorf("project %v, active %q", p, y.Projects.Registry().Active)
 		}
 		var got []string
-		for _, a := range y.AllAgents() {
+		for _, a := range y.Agents.All() {
 			project := "-"
 			if a.AssignedProject != nil {
 				project = *a.AssignedProject
@@ -62,23 +62,23 @@ func TestRestoringAProject(t *testing.T) {
 
 	// Twice is a conflict, and takes nobody away.
 	y.assign(free.ID, "")
-	if _, err := y.RestoreProject(ctx, removed); domain.CodeOf(err) != domain.Conflict {
+	if _, err := y.Projects.Restore(ctx, removed); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("again: %v", err)
 	}
-	if a, _ := y.Agent(free.ID); a.AssignedProject != nil {
+	if a, _ := y.Agents.Find(free.ID); a.AssignedProject != nil {
 		t.Errorf("free is assigned to %s", *a.AssignedProject)
 	}
 	// Another project that was made the active one meanwhile stays so.
-	if removed, err = y.RemoveProject(ctx, "alpha"); err != nil {
+	if removed, err = y.Projects.Remove(ctx, "alpha"); err != nil {
 		t.Fatal(err)
 	}
-	if err := y.Switch(ctx, "beta"); err != nil {
+	if err := y.Projects.Switch(ctx, "beta"); err != nil {
 		t.Fatal(err)
 	}
-	if agents, err := y.RestoreProject(ctx, removed); err != nil || agents != 0 || y.Registry().Active != "beta" {
-		t.Errorf("%d agents, active %q, %v", agents, y.Registry().Active, err)
+	if agents, err := y.Projects.Restore(ctx, removed); err != nil || agents != 0 || y.Projects.Registry().Active != "beta" {
+		t.Errorf("%d agents, active %q, %v", agents, y.Projects.Registry().Active, err)
 	}
-	if names := fmt.Sprint(y.Registry().Projects[0].Name, y.Registry().Projects[1].Name); names != "alphabeta" {
+	if names := fmt.Sprint(y.Projects.Registry().Projects[0].Name, y.Projects.Registry().Projects[1].Name); names != "alphabeta" {
 		t.Errorf("the order is %s", names)
 	}
 }

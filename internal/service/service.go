@@ -29,58 +29,51 @@ type Options struct {
 	// Projects calls project servers.
 	Projects ProjectServers
 	BotFile  BotFile
-	Bot      Bot
+	Bot      BotRunner
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider
 	Credentials CredentialsFile
 }
 
-// Service is the gateway's rules over its store. Its methods are safe for concurrent use.
+// Service is the gateway's rules over its store, a type for each noun. They are safe for concurrent use.
 type Service struct {
-	store        Store
-	log          *slog.Logger
-	registry     registry
-	projects     ProjectServers
-	pipelines    pipelines
-	fleet        *fleet
-	joinTokenTTL time.Duration
-	botFile      BotFile
-	bot          Bot
-	botSaves     chan struct{} // holds one value while a save is under way
-	stream       stream
+	Projects  *Projects
+	Agents    *Agents
+	Events    *Events
+	Pipelines *Pipelines
+	Charts    *Charts
+	Alerts    *Alerts
+	Bot       *Bot
+	SignIn    *SignIn
 
-	lastEvents lastEvents
-	flows      flows
-
-	provider    SignInProvider
-	credentials CredentialsFile
+	store Store
 }
 
-// New returns a Service over what o holds, with the registry loaded.
+// New returns a Service over what o holds, with registry, agents and the end of the stream loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
+	table, err := loadAgentTable(ctx, o.Store, o.AgentTimeout)
+	if err != nil {
+		return nil, err
+	}
+	projects := &Projects{store: o.Store, agents: table}
+	if err := projects.load(ctx); err != nil {
+		return nil, err
+	}
+	events := &Events{store: o.Store}
+	if err := events.load(ctx); err != nil {
+		return nil, err
+	}
 	s := &Service{
-		store:        o.Store,
-		log:          o.Log,
-		projects:     o.Projects,
-		pipelines:    pipelines{workers: crew{size: pipelineWorkers}, behind: crew{size: behindWorkers}},
-		joinTokenTTL: o.JoinTokenTTL,
-		botFile:      o.BotFile,
-		bot:          o.Bot,
-		botSaves:     make(chan struct{}, 1),
-		flows:        flows{turn: make(chan struct{}, 1)},
-
-		provider:    o.Provider,
-		credentials: o.Credentials,
+		Projects:  projects,
+		Agents:    &Agents{store: o.Store, log: o.Log, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
+		Events:    events,
+		Pipelines: newPipelines(projects, o.Projects, o.Log),
+		Charts:    &Charts{events: events, turn: make(chan struct{}, 1)},
+		Bot:       &Bot{file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
+		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, log: o.Log},
+		store:     o.Store,
 	}
-	if err := s.loadRegistry(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.loadStream(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.loadFleet(ctx, o.AgentTimeout); err != nil {
-		return nil, err
-	}
+	s.Alerts = &Alerts{projects: projects, agents: s.Agents, events: events, bot: s.Bot, signIn: s.SignIn}
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"switchyard/internal/domain"
@@ -22,19 +23,26 @@ type CredentialsFile interface {
 	Remove() error
 }
 
-// StartSignIn begins a sign-in that comes back to redirectURI, and returns the address at which a browser continues it.
+// SignIn is the gateway's own sign-in at the identity provider.
+type SignIn struct {
+	provider    SignInProvider  // nil when sign-in is not set up
+	credentials CredentialsFile // nil only then
+	log         *slog.Logger
+}
+
+// Start begins a sign-in that comes back to redirectURI, and returns the address at which a browser continues it.
 // It returns an Unavailable error when no identity provider is configured.
-func (s *Service) StartSignIn(redirectURI string) (address string, err error) {
+func (s *SignIn) Start(redirectURI string) (address string, err error) {
 	if s.provider == nil {
 		return "", domain.Errorf(domain.Unavailable, "sign-in is not set up: no identity provider is configured")
 	}
 	return s.provider.Begin(redirectURI), nil
 }
 
-// FinishSignIn takes what the provider sent the browser back with, and stores the credentials when all is well.
+// Finish takes what the provider sent the browser back with, and stores the credentials when all is well.
 // An exchange that has begun is carried through even if the browser leaves: the code is used up then.
-func (s *Service) FinishSignIn(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
-	result := s.finishSignIn(context.WithoutCancel(ctx), c)
+func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
+	result := s.finish(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
 	case domain.SignInDone:
 		s.log.InfoContext(ctx, "signed in")
@@ -44,8 +52,8 @@ func (s *Service) FinishSignIn(ctx context.Context, c domain.SignInCallback) dom
 	return result
 }
 
-// finishSignIn holds the order of the checks: what is missing is found before a state is used up.
-func (s *Service) finishSignIn(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
+// finish holds the order of the checks: what is missing is found before a state is used up.
+func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	switch {
 	case c.Error != nil && c.ErrorDescription != nil:
 		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: *c.ErrorDescription}
@@ -76,11 +84,11 @@ func resultOf(err error) domain.SignInResult {
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
-// SignInConfigured reports whether there is an identity provider to sign in at.
-func (s *Service) SignInConfigured() bool { return s.provider != nil }
+// Configured reports whether there is an identity provider to sign in at.
+func (s *SignIn) Configured() bool { return s.provider != nil }
 
-// SignInStatus reads the credentials file: whatever makes it unreadable means not signed in.
-func (s *Service) SignInStatus() domain.SignInStatus {
+// Status reads the credentials file: whatever makes it unreadable means not signed in.
+func (s *SignIn) Status() domain.SignInStatus {
 	if s.credentials == nil {
 		return domain.SignInStatus{}
 	}
@@ -98,10 +106,10 @@ func (s *Service) SignInStatus() domain.SignInStatus {
 
 // SignOut removes the stored credentials and returns the status that follows. It returns an Internal error, with the
 // file as it was, when that cannot be changed.
-func (s *Service) SignOut(ctx context.Context) (domain.SignInStatus, error) {
+func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)
 	}
 	s.log.InfoContext(ctx, "signed out")
-	return s.SignInStatus(), nil
+	return s.Status(), nil
 }

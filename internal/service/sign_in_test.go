@@ -32,7 +32,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := s.StartSignIn("http://localhost:3000/callback")
+	address, err := s.SignIn.Start("http://localhost:3000/callback")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +42,8 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	result := s.FinishSignIn(left, domain.NewSignInCallback(callback.RawQuery))
-	if result.Outcome != domain.SignInDone || !s.SignInStatus().Authenticated {
+	result := s.SignIn.Finish(left, domain.NewSignInCallback(callback.RawQuery))
+	if result.Outcome != domain.SignInDone || !s.SignIn.Status().Authenticated {
 		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
 	}
 }

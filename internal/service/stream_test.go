@@ -80,7 +80,7 @@ func moved(project string, n, m int) domain.FeedRead {
 func recordFeed(t testing.TB, svc *service.Service, reads ...domain.FeedRead) {
 	t.Helper()
 	for _, read := range reads {
-		if err := svc.RecordFeed(context.Background(), read); err != nil {
+		if err := svc.Events.Record(context.Background(), read); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +91,7 @@ func eventIDs(t testing.TB, svc *service.Service, q domain.EventQuery) []int64 {
 	if q.Limit == 0 {
 		q.Limit = 1000
 	}
-	events, err := svc.Events(context.Background(), q)
+	events, err := svc.Events.Page(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +116,10 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 	var done sync.WaitGroup
 	record := func(project string) {
 		done.Go(func() {
-			if err := svc.RecordFeed(context.Background(), moved(project, 1, 1)); err != nil {
+			if err := svc.Events.Record(context.Background(), moved(project, 1, 1)); err != nil {
 				t.Error(err)
 			}
-			if cursors, err := svc.FeedCursors(context.Background(), project); err != nil || len(cursors) != 1 {
+			if cursors, err := svc.Events.Cursors(context.Background(), project); err != nil || len(cursors) != 1 {
 				t.Errorf("%s: the recorder returned before its position was stored: %v, %v", project, cursors, err)
 			}
 		})
@@ -135,8 +135,8 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 	if n := db.appends.Load(); n != 2 {
 		t.Errorf("%d transactions for one read and then 200 at once, want 2", n)
 	}
-	if ids := eventIDs(t, svc, domain.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.LastEventID() != 201 {
-		t.Errorf("%d events, last id %d", len(ids), svc.LastEventID())
+	if ids := eventIDs(t, svc, domain.EventQuery{}); len(ids) != 201 || ids[200] != 201 || svc.Events.LastID() != 201 {
+		t.Errorf("%d events, last id %d", len(ids), svc.Events.LastID())
 	}
 }
 
@@ -152,16 +152,16 @@ func TestHugeReadsDoNotShareATransaction(t *testing.T) {
 		return commit()
 	}
 	var done sync.WaitGroup
-	done.Go(func() { _ = svc.RecordFeed(context.Background(), moved("first", 1, 1)) })
+	done.Go(func() { _ = svc.Events.Record(context.Background(), moved("first", 1, 1)) })
 	<-held
 	for i := range 3 {
-		done.Go(func() { _ = svc.RecordFeed(context.Background(), moved(fmt.Sprint("p", i), 1, 1000)) })
+		done.Go(func() { _ = svc.Events.Record(context.Background(), moved(fmt.Sprint("p", i), 1, 1000)) })
 	}
 	waittest.Until(t, "three reads are queued", func() bool { return service.QueuedReads(svc) == 3 })
 	close(release)
 	done.Wait()
-	if n := db.appends.Load(); n != 4 || svc.LastEventID() != 3001 {
-		t.Errorf("%d transactions, last id %d", n, svc.LastEventID())
+	if n := db.appends.Load(); n != 4 || svc.Events.LastID() != 3001 {
+		t.Errorf("%d transactions, last id %d", n, svc.Events.LastID())
 	}
 }
 
@@ -179,16 +179,16 @@ func TestFailedReadIsNotStoredAndStoringItAgainDoublesNothing(t *testing.T) {
 			db := openStore(t, t.TempDir())
 			svc := streamOver(t, db)
 			recordFeed(t, svc, moved("alpha", 1, 2))
-			changed := svc.EventsChanged()
+			changed := svc.Events.Changed()
 			db.fail = c.fail
-			if err := svc.RecordFeed(context.Background(), moved("alpha", 3, 4)); err == nil {
+			if err := svc.Events.Record(context.Background(), moved("alpha", 3, 4)); err == nil {
 				t.Fatal("no error")
 			}
 			db.fail = nil
 			recordFeed(t, svc, moved("alpha", 3, 4))
 			<-changed
-			if ids := eventIDs(t, svc, domain.EventQuery{After: 1}); !slices.Equal(ids, []int64{2, 3, 4}) || svc.LastEventID() != 4 {
-				t.Errorf("events %v, last id %d", ids, svc.LastEventID())
+			if ids := eventIDs(t, svc, domain.EventQuery{After: 1}); !slices.Equal(ids, []int64{2, 3, 4}) || svc.Events.LastID() != 4 {
+				t.Errorf("events %v, last id %d", ids, svc.Events.LastID())
 			}
 			recordFeed(t, svc, moved("alpha", 3, 5), moved("beta", 1, 1))
 			if ids := eventIDs(t, svc, domain.EventQuery{After: 3}); !slices.Equal(ids, []int64{4, 5, 6}) {
@@ -202,8 +202,8 @@ func TestEndedRecorderStoresNothing(t *testing.T) {
 	svc := streamOver(t, openStore(t, t.TempDir()))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := svc.RecordFeed(ctx, moved("alpha", 1, 1)); !errors.Is(err, context.Canceled) || svc.LastEventID() != 0 {
-		t.Errorf("%v, last id %d", err, svc.LastEventID())
+	if err := svc.Events.Record(ctx, moved("alpha", 1, 1)); !errors.Is(err, context.Canceled) || svc.Events.LastID() != 0 {
+		t.Errorf("%v, last id %d", err, svc.Events.LastID())
 	}
 }
 
@@ -267,7 +267,7 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 	}
 	answers := make(chan answer)
 	go func() {
-		events, err := svc.WaitEvents(context.Background(), domain.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
+		events, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
 		answers <- answer{events, err}
 	}()
 	recordFeed(t, svc, moved("alpha", 1, 3))
@@ -288,17 +288,17 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 	db := openStore(t, t.TempDir())
 	svc := streamOver(t, db)
-	if events, err := svc.WaitEvents(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
+	if events, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
 		t.Errorf("time over: %v, %v", events, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if events, err := svc.WaitEvents(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+	if events, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
 		t.Errorf("ended: %v, %v", events, err)
 	}
 	recordFeed(t, svc, moved("p", 1, 1))
 	svc = streamOver(t, db) // it has to ask the store, which an ended context keeps it from
-	if events, err := svc.WaitEvents(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
+	if events, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
 		t.Errorf("ended before: %v, %v", events, err)
 	}
 }
@@ -315,7 +315,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 			var after int64
 			next := map[string]int64{}
 			for after < projects*each {
-				events, err := svc.WaitEvents(ctx, domain.EventQuery{After: after, Limit: 7}, time.Minute)
+				events, err := svc.Events.Wait(ctx, domain.EventQuery{After: after, Limit: 7}, time.Minute)
 				if err != nil || len(events) == 0 {
 					t.Errorf("after %d: %v, %v", after, events, err)
 					return
@@ -332,7 +332,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	for p := range projects {
 		recorders.Go(func() {
 			for i := 1; i <= each; i++ {
-				if err := svc.RecordFeed(ctx, moved(fmt.Sprint("p", p), max(1, i-1), i)); err != nil {
+				if err := svc.Events.Record(ctx, moved(fmt.Sprint("p", p), max(1, i-1), i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -354,7 +354,7 @@ func BenchmarkRecordFeed(b *testing.B) {
 				var recorders sync.WaitGroup
 				for i := range feeds {
 					recorders.Go(func() {
-						if err := svc.RecordFeed(context.Background(), moved(fmt.Sprint("p", i), n, n)); err != nil {
+						if err := svc.Events.Record(context.Background(), moved(fmt.Sprint("p", i), n, n)); err != nil {
 							b.Error(err)
 						}
 					})

@@ -27,7 +27,7 @@ func newTail(last int64) *tail {
 }
 
 // publish makes added, which follow the id last, visible to readers and wakes those that wait. Calls must not overlap.
-func (s *stream) publish(added []domain.Event, last int64) {
+func (s *Events) publish(added []domain.Event, last int64) {
 	old := s.tail.Load()
 	next := *old
 	if last != old.last { // events were stored by a transaction that failed to say so: the store has them

@@ -11,9 +11,18 @@ import (
 // maxGaps is how many gaps are looked at: each is at least one read of a feed apart from the next.
 const maxGaps = 100
 
-// Attention returns everything that needs somebody, given the pipelines: what stands still before what is merely slow or
+// Alerts finds what needs somebody.
+type Alerts struct {
+	projects *Projects
+	agents   *Agents
+	events   *Events
+	bot      *Bot
+	signIn   *SignIn
+}
+
+// List returns everything that needs somebody, given the pipelines: what stands still before what is merely slow or
 // past, the oldest first.
-func (s *Service) Attention(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
+func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
 	now := time.Now()
 	found := domain.FindAttention(pipelines, now)
 	gaps, err := s.gaps(ctx, now.Add(-domain.GapAttention).UnixMilli())
@@ -21,15 +30,15 @@ func (s *Service) Attention(ctx context.Context, pipelines []domain.ProjectPipel
 		return nil, err
 	}
 	found = append(found, gaps...)
-	for _, agent := range s.AllAgents() {
+	for _, agent := range s.agents.All() {
 		if agent.Presence == domain.AgentLost {
 			found = append(found, lostAgent(agent))
 		}
 	}
-	if bot := s.BotStatus(); bot.State == domain.BotFailed {
+	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Attention{Kind: domain.AttentionBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
 	}
-	if signIn := s.SignInStatus(); signIn.Expired {
+	if signIn := s.signIn.Status(); signIn.Expired {
 		found = append(found, domain.Attention{Kind: domain.AttentionSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits
 	}
 	domain.SortAttention(found)
@@ -45,8 +54,8 @@ func lostAgent(agent domain.KnownAgent) domain.Attention {
 }
 
 // gaps returns, for each registered project that lost events since then, one entry with what it lost in all.
-func (s *Service) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, error) {
-	events, err := s.Events(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
+func (s *Alerts) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, error) {
+	events, err := s.events.Page(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +67,7 @@ func (s *Service) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, 
 		}
 	}
 	var found []domain.Attention
-	for _, p := range s.Registry().Projects {
+	for _, p := range s.projects.Registry().Projects {
 		if n := missed[p.Name]; n > 0 {
 			reason := strconv.FormatInt(n, 10) + " were dropped before they could be read"
 			found = append(found, domain.Attention{Kind: domain.AttentionFeedGap, Project: p.Name, Reason: reason, SinceMS: at[p.Name]})

@@ -40,9 +40,9 @@ func IsAgentSecret(secret domain.Secret) bool {
 	return strings.HasPrefix(secret.Reveal(), secretPrefix)
 }
 
-// CreateToken issues a join token, valid once and for the configured time. The token itself is not kept:
+// CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
 // from here on only its hash, in the JoinToken, names it.
-func (s *Service) CreateToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
+func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAtMS: now.UnixMilli(), ExpiresAtMS: now.Add(s.joinTokenTTL).UnixMilli()}
@@ -53,13 +53,13 @@ func (s *Service) CreateToken(ctx context.Context) (domain.Secret, domain.JoinTo
 	return domain.Secret(token), t, nil
 }
 
-// UnusedTokens returns the tokens that can still be redeemed, the first to expire first.
-func (s *Service) UnusedTokens(ctx context.Context) ([]domain.JoinToken, error) {
+// UnusedJoinTokens returns the tokens that can still be redeemed, the first to expire first.
+func (s *Agents) UnusedJoinTokens(ctx context.Context) ([]domain.JoinToken, error) {
 	return s.store.UnusedTokens(ctx, time.Now().UnixMilli())
 }
 
-// Token returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.
-func (s *Service) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
+// JoinToken returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.
+func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, error) {
 	t, err := s.store.Token(ctx, hash)
 	if domain.CodeOf(err) == domain.NotFound {
 		err = domain.WrapError(domain.NotFound, err, "this join token was revoked or never issued")
@@ -67,8 +67,8 @@ func (s *Service) Token(ctx context.Context, hash string) (domain.JoinToken, err
 	return t, err
 }
 
-// RevokeToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
-func (s *Service) RevokeToken(ctx context.Context, hash string) error {
+// RevokeJoinToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
+func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
 	err := s.store.RevokeToken(ctx, hash)
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.WrapError(domain.NotFound, err, "this join token was used or revoked already")

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -25,17 +26,20 @@ const (
 	behindWorkers = 8
 )
 
-// pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
-type pipelines struct {
-	workers crew
-	behind  crew
+// Pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
+type Pipelines struct {
+	projects *Projects
+	servers  ProjectServers
+	log      *slog.Logger
+	workers  crew
+	behind   crew
 
 	mu       sync.Mutex
 	registry *domain.Registry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
 }
 
-// pipelineState is what is known of one project at one address. pipelines.mu guards all but project.
+// pipelineState is what is known of one project at one address. Pipelines.mu guards all but project.
 type pipelineState struct {
 	project domain.Project
 	fetch   *pipelineFetch // under way, nil when none is
@@ -47,16 +51,23 @@ type pipelineState struct {
 	seenMS  int64                  // when that came
 }
 
+func newPipelines(projects *Projects, servers ProjectServers, log *slog.Logger) *Pipelines {
+	return &Pipelines{
+		projects: projects, servers: servers, log: log,
+		workers: crew{size: pipelineWorkers}, behind: crew{size: behindWorkers},
+	}
+}
+
 type pipelineFetch struct {
 	askedAt time.Time // zero while it waits for a worker
 	done    chan struct{}
 }
 
-// Pipelines returns every registered project's pipeline, ordered by name, and the registry that they are of. An answer
+// All returns every registered project's pipeline, ordered by name, and the registry that they are of. An answer
 // counts when its project was asked no more than maxAge ago; others are asked. Calls share what they ask. A project is
 // waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
 // waited for, though it is asked.
-func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
+func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	arrived := time.Now()
 	oldest, deadline := arrived.Add(-maxAge), arrived.Add(pipelineBudget)
 	registry, states := s.askProjects(oldest)
@@ -65,11 +76,11 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*domain.
 	patience := time.NewTimer(pipelineBudget)
 	defer patience.Stop()
 	for _, state := range states {
-		s.pipelines.await(ctx, state, oldest, patience)
+		s.await(ctx, state, oldest, patience)
 	}
 	result := make([]domain.ProjectPipeline, len(states))
-	s.pipelines.mu.Lock()
-	defer s.pipelines.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, state := range states {
 		result[i] = state.show(oldest)
 	}
@@ -77,65 +88,63 @@ func (s *Service) Pipelines(ctx context.Context, maxAge time.Duration) (*domain.
 }
 
 // askProjects begins to fetch what was not asked since oldest.
-func (s *Service) askProjects(oldest time.Time) (*domain.Registry, []*pipelineState) {
-	p := &s.pipelines
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.follow(s.Registry())
-	for _, state := range p.states {
+func (s *Pipelines) askProjects(oldest time.Time) (*domain.Registry, []*pipelineState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(s.projects.Registry())
+	for _, state := range s.states {
 		if state.askedAt.Before(oldest) {
 			s.ask(state, oldest)
 		}
 	}
-	return p.registry, p.states
+	return s.registry, s.states
 }
 
 // follow forgets what is known of projects that are gone or have another address or token now.
-func (p *pipelines) follow(registry *domain.Registry) {
-	if p.registry == registry {
+func (s *Pipelines) follow(registry *domain.Registry) {
+	if s.registry == registry {
 		return
 	}
 	states := make([]*pipelineState, len(registry.Projects))
 	for i, project := range registry.Projects {
 		states[i] = &pipelineState{project: project}
-		if p.registry == nil {
+		if s.registry == nil {
 			continue
 		}
-		if j, found := p.registry.Index(project.Name); found && p.registry.Projects[j] == project {
-			states[i] = p.states[j]
+		if j, found := s.registry.Index(project.Name); found && s.registry.Projects[j] == project {
+			states[i] = s.states[j]
 		}
 	}
-	p.registry, p.states = registry, states
+	s.registry, s.states = registry, states
 }
 
 // ask sees to it that the project is asked at or after oldest. One fetch is under way at a time: a good server's
 // second one follows the first. Callers hold mu.
-func (s *Service) ask(state *pipelineState, oldest time.Time) {
+func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 	if state.wanted.Before(oldest) {
 		state.wanted = oldest
 	}
 	if state.fetch == nil {
 		fetch := &pipelineFetch{done: make(chan struct{})}
 		state.fetch = fetch
-		workers := &s.pipelines.workers
+		workers := &s.workers
 		if state.err != nil {
-			workers = &s.pipelines.behind
+			workers = &s.behind
 		}
 		workers.add(func() { s.fetchPipeline(state, fetch) })
 	}
 }
 
 // fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
-func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
-	p := &s.pipelines
-	p.mu.Lock()
+func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
+	s.mu.Lock()
 	fetch.askedAt = time.Now()
 	known := state.answer
-	p.mu.Unlock()
+	s.mu.Unlock()
 	answer, err := s.callPipeline(state.project, known)
 
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.logReachability(state, err)
 	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
 	if err == nil {
@@ -147,17 +156,17 @@ func (s *Service) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	close(fetch.done)
 }
 
-func (s *Service) callPipeline(project domain.Project, known *domain.PipelineAnswer) (answer *domain.PipelineAnswer, err error) {
+func (s *Pipelines) callPipeline(project domain.Project, known *domain.PipelineAnswer) (answer *domain.PipelineAnswer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = domain.WrapError(domain.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
 		}
 	}()
-	return s.projects.Pipeline(context.Background(), project, known)
+	return s.servers.Pipeline(context.Background(), project, known)
 }
 
 // logReachability logs when a project becomes unreachable, and when it is back, not each failure in between.
-func (s *Service) logReachability(state *pipelineState, err error) {
+func (s *Pipelines) logReachability(state *pipelineState, err error) {
 	switch {
 	case err != nil && (state.err == nil || domain.MessageOf(err) != domain.MessageOf(state.err)):
 		s.log.Warn("project is unreachable", "project", state.project.Name, "url", state.project.URL, "error", err)
@@ -168,15 +177,15 @@ func (s *Service) logReachability(state *pipelineState, err error) {
 
 // await returns when the project was asked since oldest and has answered, when it is not to be waited for, or when
 // ctx ends. It uses the timer.
-func (p *pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
+func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
 	for ctx.Err() == nil {
-		p.mu.Lock()
+		s.mu.Lock()
 		fetch, failed, fresh := state.fetch, state.err != nil, !state.askedAt.Before(oldest)
 		var askedAt time.Time
 		if fetch != nil {
 			askedAt = fetch.askedAt
 		}
-		p.mu.Unlock()
+		s.mu.Unlock()
 		if fetch == nil || failed || fresh {
 			return
 		}

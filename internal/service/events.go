@@ -23,9 +23,11 @@ type eventStore interface {
 // other feeds wait: about 50 ms.
 const maxBatch = 1000
 
-// stream is the merged stream: what is waiting to be stored, and the newest part of what was.
-type stream struct {
-	tail atomic.Pointer[tail]
+// Events is the merged stream: what is waiting to be stored, the newest part of what was, and the store with all of it.
+type Events struct {
+	store eventStore
+	last  lastStamps
+	tail  atomic.Pointer[tail]
 
 	mu      sync.Mutex
 	queue   []*pendingRead
@@ -38,54 +40,54 @@ type pendingRead struct {
 	stored chan error // of capacity 1
 }
 
-// loadStream prepares the stream to continue after what is stored.
-func (s *Service) loadStream(ctx context.Context) error {
+// load prepares s to continue after what is stored.
+func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
 	if err != nil {
 		return err
 	}
-	s.stream.tail.Store(newTail(last))
+	s.tail.Store(newTail(last))
 	return nil
 }
 
-// FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
-func (s *Service) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
+// Cursors returns the reading positions of every URL that the project ever had, in no particular order.
+func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
 	return s.store.FeedCursors(ctx, project)
 }
 
-// RecordFeed stores a read of a feed: its records, but for those that the project has already, and the position that it
+// Record stores a read of a feed: its records, but for those that the project has already, and the position that it
 // leads to, all or nothing. It returns when that is done. Reads that come while another is being stored are stored
 // together, so that a burst over many feeds does not cost a synced write each.
-func (s *Service) RecordFeed(ctx context.Context, read domain.FeedRead) error {
+func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	pending := &pendingRead{read, make(chan error, 1)}
-	s.stream.mu.Lock()
-	s.stream.queue = append(s.stream.queue, pending)
-	if !s.stream.writing {
-		s.stream.writing = true
+	s.mu.Lock()
+	s.queue = append(s.queue, pending)
+	if !s.writing {
+		s.writing = true
 		go s.writeReads()
 	}
-	s.stream.mu.Unlock()
+	s.mu.Unlock()
 	return <-pending.stored
 }
 
 // writeReads stores what is queued until nothing is.
-func (s *Service) writeReads() {
+func (s *Events) writeReads() {
 	for {
-		s.stream.mu.Lock()
+		s.mu.Lock()
 		batch, records := 0, 0
-		for batch < len(s.stream.queue) && records < maxBatch {
-			records += len(s.stream.queue[batch].Records)
+		for batch < len(s.queue) && records < maxBatch {
+			records += len(s.queue[batch].Records)
 			batch++
 		}
-		reads := s.stream.queue[:batch:batch]
-		if s.stream.queue = s.stream.queue[batch:]; len(s.stream.queue) == 0 {
-			s.stream.queue = nil // frees what was stored
+		reads := s.queue[:batch:batch]
+		if s.queue = s.queue[batch:]; len(s.queue) == 0 {
+			s.queue = nil // frees what was stored
 		}
-		s.stream.writing = batch > 0
-		s.stream.mu.Unlock()
+		s.writing = batch > 0
+		s.mu.Unlock()
 		if batch == 0 {
 			return
 		}
@@ -96,7 +98,7 @@ func (s *Service) writeReads() {
 	}
 }
 
-func (s *Service) storeReads(batch []*pendingRead) (err error) {
+func (s *Events) storeReads(batch []*pendingRead) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // the recorders report it, as any failure to store
 			err = fmt.Errorf("panic: %v", cause)
@@ -111,27 +113,27 @@ func (s *Service) storeReads(batch []*pendingRead) (err error) {
 	if err != nil {
 		return err
 	}
-	s.stream.publish(added, last)
+	s.publish(added, last)
 	return nil
 }
 
-// Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
+// Page returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
 // from memory. There may be more than it returns, even when those are fewer than q.Limit: huge ones come in smaller pages.
-func (s *Service) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
-	if events, ok := s.stream.tail.Load().find(q); ok {
+func (s *Events) Page(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
+	if events, ok := s.tail.Load().find(q); ok {
 		return events, nil
 	}
 	return s.store.Events(ctx, q)
 }
 
-// WaitEvents returns what Events returns for q, which must not be Backward; while that is nothing it waits, at most for
+// Wait returns what Page returns for q, which must not be Backward; while that is nothing it waits, at most for
 // wait, until there is something. It returns nothing and no error when the time is over or ctx ends.
-func (s *Service) WaitEvents(ctx context.Context, q domain.EventQuery, wait time.Duration) ([]domain.Event, error) {
+func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) ([]domain.Event, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	for {
-		tail := s.stream.tail.Load()
-		events, err := s.Events(ctx, q)
+		tail := s.tail.Load()
+		events, err := s.Page(ctx, q)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, nil
@@ -149,8 +151,8 @@ func (s *Service) WaitEvents(ctx context.Context, q domain.EventQuery, wait time
 	}
 }
 
-// LastEventID returns the greatest id in the merged stream, 0 while it is empty.
-func (s *Service) LastEventID() int64 { return s.stream.tail.Load().last }
+// LastID returns the greatest id in the merged stream, 0 while it is empty.
+func (s *Events) LastID() int64 { return s.tail.Load().last }
 
-// EventsChanged returns a channel that is closed when events are appended. Ask for it before looking at the events.
-func (s *Service) EventsChanged() <-chan struct{} { return s.stream.tail.Load().outdated }
+// Changed returns a channel that is closed when events are appended. Ask for it before looking at the events.
+func (s *Events) Changed() <-chan struct{} { return s.tail.Load().outdated }

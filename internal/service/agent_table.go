@@ -11,9 +11,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// fleet is the agents that have an identity, and which of them are alive. It measures silence on the monotonic clock,
+// agentTable is the agents that have an identity, and which of them are alive. It measures silence on the monotonic clock,
 // so that a step of the wall clock ends nobody.
-type fleet struct {
+type agentTable struct {
 	timeout time.Duration
 	// change is held over a change of stored fields and of memory, so that the two agree. Never taken under mu.
 	change sync.Mutex
@@ -42,22 +42,22 @@ func placeOf(a domain.Agent) place {
 	return place{*a.AssignedProject, *a.ProjectURL}
 }
 
-// loadFleet loads the agents from the store. One that was last seen in the future, by today's wall clock, was seen just now.
-func (s *Service) loadFleet(ctx context.Context, timeout time.Duration) error {
-	records, err := s.store.AgentRecords(ctx)
+// loadAgentTable loads the agents from the store. One that was last seen in the future, by today's wall clock, was seen just now.
+func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration) (*agentTable, error) {
+	records, err := store.AgentRecords(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.fleet = &fleet{timeout: timeout, byID: make(map[string]*member, len(records))}
+	table := &agentTable{timeout: timeout, byID: make(map[string]*member, len(records))}
 	now := time.Now()
 	for _, r := range records {
 		silent := max(0, time.Duration(now.UnixMilli()-r.LastSeenMS)*time.Millisecond)
-		s.fleet.add(r, now.Add(-silent))
+		table.add(r, now.Add(-silent))
 	}
-	return nil
+	return table, nil
 }
 
-func (f *fleet) add(r domain.AgentRecord, seen time.Time) *member {
+func (f *agentTable) add(r domain.AgentRecord, seen time.Time) *member {
 	m := &member{record: r, seen: seen, changed: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,14 +65,14 @@ func (f *fleet) add(r domain.AgentRecord, seen time.Time) *member {
 	return m
 }
 
-func (f *fleet) find(id string) *member {
+func (f *agentTable) find(id string) *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byID[id]
 }
 
 // secretHash returns the hash of an agent's secret, "" (the hash of nothing) for an unknown id.
-func (f *fleet) secretHash(id string) string {
+func (f *agentTable) secretHash(id string) string {
 	if m := f.find(id); m != nil {
 		return m.record.SecretHash // never changes
 	}
@@ -80,7 +80,7 @@ func (f *fleet) secretHash(id string) string {
 }
 
 // begin records a heartbeat of an agent, which is open until end. Nil when the id is unknown.
-func (f *fleet) begin(id string, b Heartbeat) *member {
+func (f *agentTable) begin(id string, b Heartbeat) *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.byID[id]
@@ -105,7 +105,7 @@ func (f *fleet) begin(id string, b Heartbeat) *member {
 	return m
 }
 
-func (f *fleet) end(m *member) {
+func (f *agentTable) end(m *member) {
 	if m == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (m *member) see(now time.Time) {
 }
 
 // seeOpen counts every agent with an open heartbeat as seen now.
-func (f *fleet) seeOpen() {
+func (f *agentTable) seeOpen() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.byID {
@@ -132,7 +132,7 @@ func (f *fleet) seeOpen() {
 
 // knownPlace returns the place of an agent that says it is assigned to project, as that agent knows it. Its url is "" if
 // the agent was not told.
-func (f *fleet) knownPlace(m *member, project string) place {
+func (f *agentTable) knownPlace(m *member, project string) place {
 	if m != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -143,14 +143,14 @@ func (f *fleet) knownPlace(m *member, project string) place {
 	return place{project: project}
 }
 
-func (f *fleet) tell(m *member, p place) {
+func (f *agentTable) tell(m *member, p place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.told = p
 }
 
 // look returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
-func (f *fleet) look(m *member, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
+func (f *agentTable) look(m *member, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
 	if m == nil {
 		return domain.Agent{}, nil, false
 	}
@@ -159,7 +159,7 @@ func (f *fleet) look(m *member, registry *domain.Registry) (domain.Agent, <-chan
 	return m.view(registry), m.changed, !m.removed
 }
 
-func (f *fleet) view(m *member, registry *domain.Registry) domain.Agent {
+func (f *agentTable) view(m *member, registry *domain.Registry) domain.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return m.view(registry)
@@ -179,7 +179,7 @@ func (m *member) view(registry *domain.Registry) domain.Agent {
 }
 
 // list returns every agent, ordered by label, then id.
-func (f *fleet) list(registry *domain.Registry) []domain.KnownAgent {
+func (f *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	f.mu.Lock()
 	agents := make([]domain.KnownAgent, 0, len(f.byID))
 	for _, m := range f.byID {
@@ -193,7 +193,7 @@ func (f *fleet) list(registry *domain.Registry) []domain.KnownAgent {
 }
 
 // known returns the agent of that id, false when there is none.
-func (f *fleet) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
+func (f *agentTable) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.byID[id]
@@ -203,13 +203,13 @@ func (f *fleet) known(id string, registry *domain.Registry) (domain.KnownAgent, 
 	return f.describe(m, registry), true
 }
 
-func (f *fleet) describe(m *member, registry *domain.Registry) domain.KnownAgent {
+func (f *agentTable) describe(m *member, registry *domain.Registry) domain.KnownAgent {
 	return domain.KnownAgent{
 		Agent: m.view(registry), Presence: f.presence(m), Connected: m.open > 0, StateSinceMS: m.record.StateSinceMS,
 	}
 }
 
-func (f *fleet) presence(m *member) domain.AgentPresence {
+func (f *agentTable) presence(m *member) domain.AgentPresence {
 	switch {
 	case m.record.State == domain.AgentStopped:
 		return domain.AgentLeft
@@ -219,7 +219,7 @@ func (f *fleet) presence(m *member) domain.AgentPresence {
 	return domain.AgentLost
 }
 
-func (f *fleet) assign(m *member, project string) {
+func (f *agentTable) assign(m *member, project string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.assign(project)
@@ -233,7 +233,7 @@ func (m *member) assign(project string) {
 
 // unassign takes every agent off a project that is being removed, in memory; the store did so with the project. It
 // returns their ids.
-func (f *fleet) unassign(project string) []string {
+func (f *agentTable) unassign(project string) []string {
 	f.change.Lock()
 	defer f.change.Unlock()
 	f.mu.Lock()
@@ -249,7 +249,7 @@ func (f *fleet) unassign(project string) []string {
 }
 
 // unassigned returns those of these ids whose agents have an identity and are assigned to no project.
-func (f *fleet) unassigned(ids []string) []string {
+func (f *agentTable) unassigned(ids []string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
@@ -258,13 +258,13 @@ func (f *fleet) unassigned(ids []string) []string {
 	})
 }
 
-func (f *fleet) label(m *member, label string) {
+func (f *agentTable) label(m *member, label string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m.record.Label = label
 }
 
-func (f *fleet) remove(id string) {
+func (f *agentTable) remove(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.byID[id]
@@ -274,7 +274,7 @@ func (f *fleet) remove(id string) {
 }
 
 // silent returns the ids of the agents that were not seen for longer than d.
-func (f *fleet) silent(d time.Duration) []string {
+func (f *agentTable) silent(d time.Duration) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var ids []string
@@ -287,7 +287,7 @@ func (f *fleet) silent(d time.Duration) []string {
 }
 
 // takeBeats returns what heartbeats changed since the last call.
-func (f *fleet) takeBeats() []domain.AgentBeat {
+func (f *agentTable) takeBeats() []domain.AgentBeat {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var beats []domain.AgentBeat
@@ -304,7 +304,7 @@ func (f *fleet) takeBeats() []domain.AgentBeat {
 }
 
 // returnBeats marks agents as unsaved again.
-func (f *fleet) returnBeats(beats []domain.AgentBeat) {
+func (f *agentTable) returnBeats(beats []domain.AgentBeat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range beats {
