@@ -74,6 +74,9 @@ type loop struct {
 // openGateway builds the gateway, its parts in the order in which they need each other. The caller closes it.
 func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
 	g := &gateway{config: c, log: log}
+	for _, warning := range c.Warnings {
+		log.Warn(warning)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
@@ -115,11 +118,11 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	options := service.Options{
 		Store: db, Log: log, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
-	}
-	if provider := signin.Config(c.SignIn); provider.Complete() {
-		options.Provider = signin.New(provider, log)
-	} else if provider != (signin.Config{}) {
-		log.Warn("sign-in is not set up: authorize_url, token_url, client_id and product are all needed")
+		Provider: signin.New(signin.Config{
+			AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
+			TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
+		}, log),
+		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, store.FileName), err)

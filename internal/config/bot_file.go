@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -31,7 +30,7 @@ const botHeader = "# The chat bot's configuration. Edits by hand are read at the
 // Load reads the file. Without a file the transport is matrix and all else unset. The error for a file that cannot be
 // read or parsed names it and says why, without any secret.
 func (f BotFile) Load() (domain.BotConfig, error) {
-	data, err := os.ReadFile(f.Path)
+	data, err := files.Read(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return domain.BotConfig{Transport: domain.BotMatrix}, nil
 	}

@@ -1,5 +1,5 @@
 // Package config gathers what the gateway is told: flags over environment variables over the TOML file over defaults,
-// all checked, so that a mistake is one line that names its place. It also reads and writes the chat bot's file.
+// all checked, so that a mistake is one line that says where it is. It also reads and writes the chat bot's file.
 // It starts nothing and, but for that file, writes nothing.
 package config
 
@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -34,23 +34,39 @@ type Config struct {
 	JoinTokenTTL    time.Duration
 
 	AdminToken domain.Secret // "" for none
-	AllowHosts []string
+	AllowHosts []string      // the one of PublicURL among them
+	PublicURL  string        // where people reach the gateway, "" where that is not known
 
 	SignIn SignIn
+	Login  Login
 	Bot    Bot
 
 	// Projects are registered at a start with an empty registry; the first is then the active one.
 	Projects []domain.Project
 
-	adminTokenFile string
+	// Warnings are what does not stop a start but should be put right, each in one line.
+	Warnings []string
+
+	adminTokenFile       string
+	allowUnauthenticated bool
 }
 
-// SignIn tells of the identity provider. What is not set is "".
+// SignIn tells of the identity provider. Its addresses may be "".
 type SignIn struct {
 	AuthorizeURL string
 	TokenURL     string
 	ClientID     string
 	Product      string
+	TokenFormat  string   // of the code exchange: json or form
+	Scopes       []string // nil for the usual ones
+
+	Missing    []string // the keys of the four settings above that nobody has set
+	ConfigFile string   // the file to set them in, which need not exist; "" where the user has no home directory
+}
+
+// Login tells how people log in to the console, besides with the admin token.
+type Login struct {
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 }
 
 // Bot is what the chat bot is told outside of its own file.
@@ -64,17 +80,29 @@ type FlagError struct{ error }
 
 // given is what one place says of a setting.
 type given struct {
-	source string // the flag, the variable, or the file with line and key
+	source fmt.Stringer // the flag, the variable, or the file with line and key
 	values []string
 }
+
+// named is a source that is its own name.
+type named string
+
+func (n named) String() string { return string(n) }
 
 // fail returns err with the source of the value that caused it.
 func (g given) fail(err error) error {
 	err = fmt.Errorf("%s: %w", g.source, err)
-	if strings.HasPrefix(g.source, "--") {
+	if flag, ok := g.source.(named); ok && strings.HasPrefix(string(flag), "--") {
 		return FlagError{err}
 	}
 	return err
+}
+
+const defaultOf = "default of "
+
+func (g given) isDefault() bool {
+	source, ok := g.source.(named)
+	return ok && strings.HasPrefix(string(source), defaultOf)
 }
 
 // AddFlags adds the gateway's flags to flags.
@@ -84,7 +112,9 @@ func AddFlags(flags *pflag.FlagSet) {
 		usage := fmt.Sprintf("%s [$%s]", s.usage, s.env)
 		switch {
 		case s.flag == "":
-		case s.list:
+		case s.kind == boolKind:
+			flags.Bool(s.flag, false, usage)
+		case s.kind.list():
 			flags.StringArray(s.flag, nil, usage)
 		default:
 			flags.String(s.flag, s.fallback, usage)
@@ -100,11 +130,29 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.AdminToken, err = readAdminToken(last["gateway.admin_token_file"], c.adminTokenFile, getenv); err != nil {
+	tokenFrom, err := c.readAdminToken(last["gateway.admin_token_file"], getenv)
+	switch {
+	case err != nil:
 		return nil, err
+	case onLoopback(c.Listen):
+	case c.AdminToken == "" && !c.allowUnauthenticated:
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file), or --allow-unauthenticated", c.Listen))
+	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
+		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s is not only on loopback", minAdminToken, c.Listen))
 	}
-	if c.AdminToken == "" && !onLoopback(c.Listen) {
-		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file)", c.Listen))
+	if c.PublicURL != "" {
+		public, _ := url.Parse(c.PublicURL) // the setter has parsed it
+		c.AllowHosts = append(c.AllowHosts, public.Hostname())
+	}
+	for _, key := range []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"} {
+		if from, ok := last[key]; !ok || from.isDefault() {
+			c.SignIn.Missing = append(c.SignIn.Missing, key)
+		}
+	}
+	if c.SignIn.ConfigFile = c.File; c.File == "" {
+		if standard, ok := Expand(standardFile, getenv); ok {
+			c.SignIn.ConfigFile = standard
+		}
 	}
 	return c, nil
 }
@@ -127,7 +175,7 @@ func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err
 // read takes over what file, environment and flags say of the settings with the given keys, or of all, and returns by key
 // the strongest that speaks of each.
 func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
-	path, named, err := filePath(flags, getenv)
+	path, from, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +183,8 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 	if path != "" {
 		file, err = readFile(path, settings)
 		var unread *fs.PathError
-		if errors.As(err, &unread) && named != nil {
-			err = named.fail(err)
+		if errors.As(err, &unread) && from != nil {
+			err = from.fail(err)
 		}
 		if err != nil {
 			return nil, err
@@ -159,75 +207,4 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 		}
 	}
 	return last, nil
-}
-
-// filePath returns the absolute path of the configuration file and what named it. It returns nil where nothing did, and ""
-// where then there is none.
-func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, named *given, err error) {
-	g := given{"SWITCHYARD_CONFIG", []string{getenv("SWITCHYARD_CONFIG")}}
-	if flags.Changed("config") {
-		g = given{"--config", []string{flags.Lookup("config").Value.String()}}
-	}
-	if g.values[0] == "" && !flags.Changed("config") {
-		standard, ok := Expand("$XDG_CONFIG_HOME/switchyard/switchyard.toml", getenv)
-		if _, err := os.Stat(standard); !ok || errors.Is(err, fs.ErrNotExist) {
-			return "", nil, nil
-		}
-		return standard, nil, nil
-	}
-	if err := isPath(&path)(g.values); err != nil {
-		return "", nil, g.fail(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		return "", nil, g.fail(err)
-	}
-	return path, &g, nil
-}
-
-// Expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.
-func Expand(path string, getenv func(string) string) (string, bool) {
-	ok := true
-	expanded := os.Expand(path, func(name string) string {
-		if dir := getenv(name); filepath.IsAbs(dir) { // a relative one is invalid and ignored, says the XDG specification
-			return dir
-		}
-		home := getenv("HOME")
-		ok = filepath.IsAbs(home)
-		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}[name])
-	})
-	return expanded, ok
-}
-
-// readAdminToken returns the token of SWITCHYARD_ADMIN_TOKEN, else of the file at path, "" where neither is given.
-func readAdminToken(file given, path string, getenv func(string) string) (domain.Secret, error) {
-	if value := getenv("SWITCHYARD_ADMIN_TOKEN"); value != "" {
-		token, err := checkAdminToken(value)
-		if err != nil {
-			return "", fmt.Errorf("SWITCHYARD_ADMIN_TOKEN: %w", err)
-		}
-		return token, nil
-	}
-	if path == "" {
-		return "", nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", file.fail(err)
-	}
-	token, err := checkAdminToken(string(data))
-	if err != nil {
-		return "", file.fail(fmt.Errorf("%s: %w", path, err))
-	}
-	return token, nil
-}
-
-func checkAdminToken(text string) (domain.Secret, error) {
-	token := domain.Secret(strings.TrimSpace(text))
-	switch {
-	case token == "":
-		return "", errors.New("holds no token")
-	case !token.FitsHeader():
-		return "", errors.New("the token must be printable ASCII without spaces, as a header must carry it")
-	}
-	return token, nil
 }

@@ -2,7 +2,9 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -51,7 +53,12 @@ func TestDefaults(t *testing.T) {
 		UpstreamTimeout: 2 * time.Second,
 		AgentTimeout:    45 * time.Second,
 		JoinTokenTTL:    time.Hour,
-		Bot:             config.Bot{TeamAPIURL: "https://slack.com/api/"},
+		SignIn: config.SignIn{
+			ClientID: "switchyard", Product: "switchyard", TokenFormat: "json",
+			Missing:    []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"},
+			ConfigFile: "/home/me/.config/switchyard/switchyard.toml",
+		},
+		Bot: config.Bot{TeamAPIURL: "https://slack.com/api/"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
@@ -181,6 +188,14 @@ func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
 		{"[sign_in]\ntoken_url = 'https://a:b@c/'", "2", "sign_in.token_url: must not contain"},
 		{"[sign_in]\ntoken_url = '/token'", "2", "sign_in.token_url: must be an absolute http"},
 		{"[sign_in]\nproduct = 'a b'", "2", "sign_in.product: must not contain spaces"},
+		{"[gateway]\nallow_unauthenticated = 'true'", "2", "gateway.allow_unauthenticated: must be true or false"},
+		{"[gateway]\nlisten = true", "2", "gateway.listen: must be a string"},
+		{"[sign_in]\ntoken_format = 'xml'", "2", "sign_in.token_format: must be one of json, form"},
+		{"[sign_in]\nscopes = 'openid email'", "2", "sign_in.scopes: must be an array of strings"},
+		{"[sign_in]\nscopes = ['openid email']", "2", `sign_in.scopes: "openid email": must not contain spaces`},
+		{"[sign_in]\nscopes = []", "2", "sign_in.scopes: must not be empty"},
+		{"[login]\n\ntrusted_proxies = ['10.0.0.0/33']", "3", `login.trusted_proxies: "10.0.0.0/33" is not a network`},
+		{"[login]\ntrusted_proxies = ['localhost']", "2", `login.trusted_proxies: "localhost" is not a network`},
 		{"[bot]\noperators = [1]", "2", "bot.operators: must be an array of strings"},
 		{"[bot]\noperators = ['']", "2", "bot.operators: must not be empty"},
 		{"[bot]\nteam_api_url = 'https://a/?b'", "2", "bot.team_api_url: must not contain a query"},
@@ -239,7 +254,12 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 		{"SWITCHYARD_OAUTH_TOKEN_URL=x", "", "SWITCHYARD_OAUTH_TOKEN_URL: "},
 		{"SWITCHYARD_ADMIN_TOKEN= ", "", "SWITCHYARD_ADMIN_TOKEN: holds no token"},
 		{"SWITCHYARD_ADMIN_TOKEN=secret words", "", "SWITCHYARD_ADMIN_TOKEN: the token must be"},
-		{"SWITCHYARD_ADMIN_TOKEN_FILE=/dev/null", "", "SWITCHYARD_ADMIN_TOKEN_FILE: /dev/null: holds no token"},
+		{"SWITCHYARD_ADMIN_TOKEN_FILE=/dev/null", "", "SWITCHYARD_ADMIN_TOKEN_FILE: read /dev/null: is not a regular file"},
+		{"SWITCHYARD_ALLOW_UNAUTHENTICATED=sure", "", `SWITCHYARD_ALLOW_UNAUTHENTICATED: "sure" is neither true nor false`},
+		{"SWITCHYARD_PUBLIC_URL=yard.example", "", "SWITCHYARD_PUBLIC_URL: must be an absolute http"},
+		{"", "--public-url=https://yard.example/?a", "--public-url: must not contain a query"},
+		{"SWITCHYARD_OAUTH_TOKEN_FORMAT=xml", "", "SWITCHYARD_OAUTH_TOKEN_FORMAT: must be one of json, form"},
+		{"SWITCHYARD_OAUTH_SCOPES= ", "", "SWITCHYARD_OAUTH_SCOPES: must not be empty"},
 	} {
 		var variables, flags []string
 		if c.variable != "" {
@@ -259,16 +279,137 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 	}
 }
 
+// secret is an admin token that is long enough for every address.
+const secret = "0123456789abcdefghij"
+
+// tokenFile writes a file with a token and a mode.
+func tokenFile(t *testing.T, text string, mode os.FileMode) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "token")
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestTheAdminTokenOfTheVariableWins(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	os.WriteFile(path, []byte("of-the-file\n"), 0o600)
+	path := tokenFile(t, "of-the-file-"+secret+"\n", 0o600)
 	got, err := load(t, "", nil, []string{"--admin-token-file", path, "--listen=:80"})
-	if err != nil || got.AdminToken.Reveal() != "of-the-file" {
+	if err != nil || got.AdminToken.Reveal() != "of-the-file-"+secret {
 		t.Errorf("of the file: %+v, %v", got, err)
 	}
-	got, err = load(t, "", []string{"SWITCHYARD_ADMIN_TOKEN=of-the-variable"}, []string{"--admin-token-file", path, "--listen=0.0.0.0:80"})
-	if err != nil || got.AdminToken.Reveal() != "of-the-variable" {
+	got, err = load(t, "", []string{"SWITCHYARD_ADMIN_TOKEN=of-the-variable-" + secret}, []string{"--admin-token-file", path, "--listen=0.0.0.0:80"})
+	if err != nil || got.AdminToken.Reveal() != "of-the-variable-"+secret {
 		t.Errorf("of the variable: %+v, %v", got, err)
+	}
+}
+
+func TestAShortAdminTokenGuardsLoopbackOnly(t *testing.T) {
+	short := secret[1:]
+	path := tokenFile(t, short, 0o600)
+	for name, c := range map[string]struct {
+		file             string
+		variables, flags []string
+		says             string // "" for a start
+	}{
+		"on loopback":          {"", []string{"SWITCHYARD_ADMIN_TOKEN=" + short}, nil, ""},
+		"long enough":          {"", []string{"SWITCHYARD_ADMIN_TOKEN=" + secret}, []string{"--listen=:80"}, ""},
+		"in the variable":      {"", []string{"SWITCHYARD_ADMIN_TOKEN=" + short}, []string{"--listen=:80"}, "SWITCHYARD_ADMIN_TOKEN: the admin token must have at least 20 characters"},
+		"in the flag's file":   {"", nil, []string{"--listen=:80", "--admin-token-file=" + path}, "--admin-token-file: the admin token must have at least 20 characters"},
+		"in the key's file":    {"gateway.admin_token_file = '" + path + "'", nil, []string{"--listen=:80"}, "switchyard.toml:1: gateway.admin_token_file: the admin token must have"},
+		"open to all besides":  {"", []string{"SWITCHYARD_ADMIN_TOKEN=" + short}, []string{"--listen=:80", "--allow-unauthenticated"}, "SWITCHYARD_ADMIN_TOKEN: the admin token must have"},
+		"an IPv6 address of a": {"", []string{"SWITCHYARD_ADMIN_TOKEN=" + short}, []string{"--listen=[2001:db8::1]:80"}, "SWITCHYARD_ADMIN_TOKEN: "},
+	} {
+		_, err := load(t, c.file, c.variables, c.flags)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), short)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+func TestATokenFileThatOthersCanReadWarns(t *testing.T) {
+	for mode, warns := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o644: true, 0o604: true} {
+		path := tokenFile(t, secret, mode)
+		got, err := load(t, "", nil, []string{"--admin-token-file", path})
+		if err != nil || (len(got.Warnings) == 1) != warns {
+			t.Fatalf("mode %o: %+v, %v", mode, got, err)
+		}
+		if warns && (!strings.Contains(got.Warnings[0], path) || strings.Contains(got.Warnings[0], secret)) {
+			t.Errorf("mode %o: %q", mode, got.Warnings)
+		}
+		if got, err := load(t, "", []string{"CREDENTIALS_DIRECTORY=" + filepath.Dir(path)}, []string{"--admin-token-file", path}); err != nil || len(got.Warnings) > 0 {
+			t.Errorf("mode %o as a credential of a service: %+v, %v", mode, got, err)
+		}
+	}
+}
+
+func TestAnAddressBeyondThisMachineCanBeLeftOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		file             string
+		variables, flags []string
+		opens            bool
+	}{
+		"flag":                   {"", nil, []string{"--allow-unauthenticated"}, true},
+		"variable":               {"", []string{"SWITCHYARD_ALLOW_UNAUTHENTICATED=true"}, nil, true},
+		"key":                    {"gateway.allow_unauthenticated = true", nil, nil, true},
+		"flag over variable":     {"", []string{"SWITCHYARD_ALLOW_UNAUTHENTICATED=true"}, []string{"--allow-unauthenticated=false"}, false},
+		"variable over the file": {"gateway.allow_unauthenticated = true", []string{"SWITCHYARD_ALLOW_UNAUTHENTICATED=false"}, nil, false},
+		"default":                {"", nil, nil, false},
+	} {
+		got, err := load(t, c.file, c.variables, append(c.flags, "--listen=0.0.0.0:80"))
+		if (err == nil) != c.opens || c.opens && got.AdminToken != "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestThePublicAddressIsAnAllowedHost(t *testing.T) {
+	got, err := load(t, "[gateway]\npublic_url = 'https://yard.example:8443/'\nallow_hosts = ['other.example']", nil, nil)
+	if err != nil || got.PublicURL != "https://yard.example:8443/" || !slices.Equal(got.AllowHosts, []string{"other.example", "yard.example"}) {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}
+
+func TestTrustedProxiesAreNetworks(t *testing.T) {
+	got, err := load(t, "login.trusted_proxies = ['10.1.2.3/8', 'fd00::/8', '192.0.2.1', '::1']", nil, nil)
+	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("::1/128")}
+	if err != nil || !slices.Equal(got.Login.TrustedProxies, want) {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}
+
+func TestWhatSignInLacksIsNamed(t *testing.T) {
+	const file = "[sign_in]\nauthorize_url = 'https://a/'\nproduct = 'switchyard'\ntoken_format = 'form'\nscopes = ['openid', 'email']"
+	got, err := load(t, file, []string{"SWITCHYARD_OAUTH_SCOPES="}, nil)
+	if err != nil || !slices.Equal(got.SignIn.Missing, []string{"sign_in.token_url", "sign_in.client_id"}) || got.SignIn.ConfigFile != got.File || got.File == "" {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+	if got.SignIn.TokenFormat != "form" || !slices.Equal(got.SignIn.Scopes, []string{"openid", "email"}) {
+		t.Errorf("sign-in = %+v", got.SignIn)
+	}
+	got, err = load(t, file, []string{
+		"SWITCHYARD_OAUTH_TOKEN_URL=https://b/", "SWITCHYARD_OAUTH_CLIENT_ID=c",
+		"SWITCHYARD_OAUTH_TOKEN_FORMAT=json", "SWITCHYARD_OAUTH_SCOPES= openid  offline_access ",
+	}, nil)
+	if err != nil || got.SignIn.Missing != nil || got.SignIn.TokenFormat != "json" || !slices.Equal(got.SignIn.Scopes, []string{"openid", "offline_access"}) {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}
+
+// TestManyProjectsAreReadAtOnce: at 10,000 of them, counting the lines of each from the beginning took more than 5 s.
+func TestManyProjectsAreReadAtOnce(t *testing.T) {
+	var file strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&file, "[[projects]]\nname = 'project %d'\nurl = 'http://127.0.0.1:%d/'\n", i, 1+i)
+	}
+	began := time.Now()
+	got, err := load(t, file.String(), nil, nil)
+	if took := time.Since(began); err != nil || len(got.Projects) != 10_000 || took > 3*time.Second {
+		t.Errorf("%v, %v", took, err)
+	}
+	_, err = load(t, file.String()+"[[projects]]\nname = 'project 7'\nurl = 'http://a'\n", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), `:30002: projects.name: project "project 7" stands twice`) {
+		t.Errorf("a mistake at the end: %v", err)
 	}
 }
 
@@ -303,7 +444,7 @@ func TestTheExampleFile(t *testing.T) {
 		"credentials": {got.Credentials, plain.Credentials}, "log_format": {got.LogFormat, plain.LogFormat}, "log_level": {got.LogLevel, plain.LogLevel},
 		"poll_interval": {got.PollInterval, plain.PollInterval}, "upstream_timeout": {got.UpstreamTimeout, plain.UpstreamTimeout},
 		"agent_timeout": {got.AgentTimeout, plain.AgentTimeout}, "join_token_ttl": {got.JoinTokenTTL, plain.JoinTokenTTL},
-		"team_api_url": {got.Bot.TeamAPIURL, plain.Bot.TeamAPIURL},
+		"team_api_url": {got.Bot.TeamAPIURL, plain.Bot.TeamAPIURL}, "token_format": {got.SignIn.TokenFormat, plain.SignIn.TokenFormat},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: the example says %v, the default is %v", what, c.got, c.want)
@@ -311,11 +452,11 @@ func TestTheExampleFile(t *testing.T) {
 	}
 	v := reflect.ValueOf(*got)
 	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
+		if v.Field(i).IsZero() && v.Type().Field(i).Name != "Warnings" {
 			t.Errorf("the example does not set %s", v.Type().Field(i).Name)
 		}
 	}
-	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.Bot.Operators) == 0 {
+	if got.SignIn.AuthorizeURL == "" || got.SignIn.TokenURL == "" || got.SignIn.ClientID == "" || got.SignIn.Product == "" || len(got.SignIn.Scopes) == 0 || len(got.Bot.Operators) == 0 {
 		t.Errorf("the example lacks something: %+v", got)
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/files"
 )
 
 // document is what a configuration file says.
@@ -35,7 +35,7 @@ type projectEntry struct{ name, url given }
 
 // readFile reads the file at path, in which only the known settings and [[projects]] may be.
 func readFile(path string, known []setting) (*document, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +79,35 @@ func (r *reader) read(data []byte) error {
 	return r.checkProjects()
 }
 
-// key returns the full key of a node and a given that names its place.
+// filePlace is a source in a file. Its line is counted only where an error names it.
+type filePlace struct {
+	reader *reader
+	at     unstable.Range
+	key    string
+}
+
+func (p filePlace) String() string {
+	return fmt.Sprintf("%s:%d: %s", p.reader.path, p.reader.parser.Shape(p.at).Start.Line, p.key)
+}
+
+// key returns the full key of a node and a given that says where it is.
 func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
-	line := 0
+	var at unstable.Range
 	for part := node.Key(); part.Next(); {
-		line = r.parser.Shape(part.Node().Raw).Start.Line
+		at = part.Node().Raw
 		name := string(part.Node().Data)
 		if !bareKey.MatchString(name) {
 			name = strconv.Quote(name)
 		}
 		prefix = strings.TrimPrefix(prefix+"."+name, ".")
 	}
-	return prefix, given{source: fmt.Sprintf("%s:%d: %s", r.path, line, prefix)}
+	return prefix, given{source: filePlace{r, at, prefix}}
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // sections are the tables that a file may hold.
-var sections = []string{"gateway", "sign_in", "bot"}
+var sections = []string{"gateway", "sign_in", "login", "bot"}
 
 func (r *reader) table(key string, at given, kind unstable.Kind) error {
 	switch {
@@ -155,7 +166,7 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 	switch {
 	case slices.Contains(sections, key) || key == "projects":
 		return at.fail(errors.New("must be a table"))
-	case s != nil && s.list:
+	case s != nil && s.kind.list():
 		if value.Kind != unstable.Array {
 			return at.fail(errors.New("must be an array of strings"))
 		}
@@ -172,6 +183,10 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 		return at.fail(errors.New("is no known key"))
 	case s == nil && len(r.entries) == 0:
 		return at.fail(errors.New("must be below [[projects]]"))
+	case s != nil && s.kind == boolKind:
+		if value.Kind != unstable.Bool {
+			return at.fail(errors.New("must be true or false"))
+		}
 	case value.Kind != unstable.String:
 		return at.fail(errors.New("must be a string"))
 	}

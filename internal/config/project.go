@@ -33,7 +33,7 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 
 // ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
 func ProjectToken(getenv func(string) string) (domain.Secret, error) {
-	return token(given{projectToken, []string{strings.TrimSpace(getenv(projectToken))}})
+	return token(given{named(projectToken), []string{strings.TrimSpace(getenv(projectToken))}})
 }
 
 func token(g given) (domain.Secret, error) {
@@ -66,7 +66,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 	var err error
 	if !flags.Changed("token") {
 		c.Token, err = ProjectToken(getenv)
-	} else if given := (given{"--token", []string{text("token")}}); text("token") == "" {
+	} else if given := (given{named("--token"), []string{text("token")}}); text("token") == "" {
 		err = given.fail(errEmpty)
 	} else {
 		c.Token, err = token(given)

@@ -1,18 +1,7 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"net/netip"
-	"net/url"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 )
@@ -22,9 +11,21 @@ type setting struct {
 	flag, env, key string
 	fallback       string // the default; may begin with an XDG variable
 	usage          string
-	list           bool // any number of values
+	kind           kind
 	set            func(values []string) error
 }
+
+// kind is how a setting is written.
+type kind int
+
+const (
+	textKind  kind = iota
+	boolKind       // true or false; its flag needs no value
+	commaList      // an array in the file, in its variable with commas between
+	spaceList      // an array in the file, in its variable with spaces between
+)
+
+func (k kind) list() bool { return k == commaList || k == spaceList }
 
 // settings is the table of all that can be set besides [[projects]]; the setters fill c.
 func (c *Config) settings() []setting {
@@ -66,8 +67,16 @@ func (c *Config) settings() []setting {
 			usage: "ask callers for the token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, wins", set: isPath(&c.adminTokenFile),
 		},
 		{
-			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", list: true,
+			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", kind: commaList,
 			usage: "answer under the host name `H` too; may be repeated", set: isHosts(&c.AllowHosts),
+		},
+		{
+			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated", fallback: "false", kind: boolKind,
+			usage: "serve beyond this machine without an admin token: everybody who reaches the port is the administrator", set: isBool(&c.allowUnauthenticated),
+		},
+		{
+			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
+			usage: "people reach the gateway at `URL`, whose host name is allowed too", set: isPlainURL(&c.PublicURL),
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
@@ -79,9 +88,12 @@ func (c *Config) settings() []setting {
 		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
-		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", set: isText(&c.SignIn.ClientID)},
-		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", set: isWord(&c.SignIn.Product)},
-		{key: "bot.operators", list: true, set: isTexts(&c.Bot.Operators)},
+		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard", set: isText(&c.SignIn.ClientID)},
+		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard", set: isWord(&c.SignIn.Product)},
+		{env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json", set: isOneOf(&c.SignIn.TokenFormat, "json", "form")},
+		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: isScopes(&c.SignIn.Scopes)},
+		{key: "login.trusted_proxies", kind: commaList, set: isNetworks(&c.Login.TrustedProxies)},
+		{key: "bot.operators", kind: commaList, set: isTexts(&c.Bot.Operators)},
 		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: isPlainURL(&c.Bot.TeamAPIURL)},
 	}
 }
@@ -89,17 +101,13 @@ func (c *Config) settings() []setting {
 // layers returns what the default, the file, the variable and the flag say, the strongest last.
 func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []given) {
 	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
-		all = append(all, given{"default of " + s.key, []string{value}})
+		all = append(all, given{named(defaultOf + s.key), []string{value}})
 	}
 	if g, ok := file.settings[s.key]; ok {
 		all = append(all, g)
 	}
 	if value := getenv(s.env); s.env != "" && value != "" {
-		values := []string{value}
-		if s.list {
-			values = splitList(value)
-		}
-		all = append(all, given{s.env, values})
+		all = append(all, given{named(s.env), s.split(value)})
 	}
 	if s.flag == "" || !flags.Changed(s.flag) {
 		return all
@@ -108,159 +116,21 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	if several, ok := flags.Lookup(s.flag).Value.(pflag.SliceValue); ok {
 		values = several.GetSlice()
 	}
-	return append(all, given{"--" + s.flag, values})
+	return append(all, given{named("--" + s.flag), values})
 }
 
-// splitList splits at commas; empty elements do not count.
-func splitList(text string) (values []string) {
-	for value := range strings.SplitSeq(text, ",") {
-		if value = strings.TrimSpace(value); value != "" {
-			values = append(values, value)
-		}
-	}
-	return values
-}
-
-var errEmpty = errors.New("must not be empty")
-
-// isText and the functions below return the setter that checks a value and puts it where to points.
-func isText(to *string) func([]string) error {
-	return func(values []string) error {
-		if values[0] == "" {
-			return errEmpty
-		}
-		if strings.ContainsFunc(values[0], unicode.IsControl) {
-			return errors.New("must not contain control characters")
-		}
-		*to = values[0]
-		return nil
-	}
-}
-
-func isTexts(to *[]string) func([]string) error {
-	return func(values []string) error {
-		*to = nil
-		for _, value := range values {
-			var text string
-			if err := isText(&text)([]string{value}); err != nil {
-				return err
-			}
-			*to = append(*to, text)
-		}
-		return nil
-	}
-}
-
-// isWord: the value becomes a part of one scope, and scopes are separated by spaces.
-func isWord(to *string) func([]string) error {
-	return func(values []string) error {
-		if strings.ContainsFunc(values[0], unicode.IsSpace) {
-			return errors.New("must not contain spaces")
-		}
-		return isText(to)(values)
-	}
-}
-
-func isPath(to *string) func([]string) error {
-	return func(values []string) (err error) {
-		if values[0] == "" {
-			return errEmpty
-		}
-		if strings.ContainsRune(values[0], 0) {
-			return errors.New("must not contain NUL")
-		}
-		*to, err = filepath.Abs(values[0])
-		return err
-	}
-}
-
-func isDuration(to *time.Duration) func([]string) error {
-	return func(values []string) error {
-		d, err := time.ParseDuration(values[0])
-		if err != nil {
-			return fmt.Errorf("%q is not a duration such as 500ms, 2s or 1m30s", values[0])
-		}
-		if d < time.Millisecond {
-			return errors.New("must be at least 1ms")
-		}
-		*to = d
-		return nil
-	}
-}
-
-func isOneOf(to *string, words ...string) func([]string) error {
-	return func(values []string) error {
-		if !slices.Contains(words, values[0]) {
-			return errors.New("must be one of " + strings.Join(words, ", "))
-		}
-		*to = values[0]
-		return nil
-	}
-}
-
-func isAddress(to *string) func([]string) error {
-	return func(values []string) error {
-		host, port, err := net.SplitHostPort(values[0])
-		if err != nil {
-			return fmt.Errorf("%q is not HOST:PORT, such as localhost:3000 or [::1]:3000", values[0])
-		}
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return errors.New("the port must be a number from 0 to 65535")
-		}
-		if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
-			return fmt.Errorf("%q is not a host name or IP address", host)
-		}
-		*to = net.JoinHostPort(strings.ToLower(host), port)
-		return nil
-	}
-}
-
-// onLoopback reports whether nobody beyond this machine can reach a listener on address.
-func onLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-// hostName is what a Host header can carry besides an IP address: at most 253 letters, digits, dots, hyphens, and the
-// underscores that some networks have.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?\.?$`)
-
-func isHosts(to *[]string) func([]string) error {
-	return func(values []string) error {
-		for _, value := range values {
-			if _, err := netip.ParseAddr(value); err != nil && (!hostName.MatchString(value) || strings.Contains(value, "..")) {
-				return fmt.Errorf("%q is not a host name (without scheme, port and wildcards; other scripts as xn--…)", value)
+// split returns the values that a variable holds. Empty ones do not count.
+func (s setting) split(text string) (values []string) {
+	switch s.kind {
+	case spaceList:
+		return strings.Fields(text)
+	case commaList:
+		for value := range strings.SplitSeq(text, ",") {
+			if value = strings.TrimSpace(value); value != "" {
+				values = append(values, value)
 			}
 		}
-		*to = values
-		return nil
+		return values
 	}
-}
-
-func isURL(to *string) func([]string) error {
-	return func(values []string) error {
-		u, err := url.Parse(values[0])
-		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-			return errors.New("must be an absolute http or https address")
-		case u.User != nil || strings.Contains(values[0], "#"):
-			return errors.New("must not contain a user name, a password or a fragment")
-		}
-		*to = values[0]
-		return nil
-	}
-}
-
-// isPlainURL: something will be appended to the address.
-func isPlainURL(to *string) func([]string) error {
-	return func(values []string) error {
-		if strings.Contains(values[0], "?") {
-			return errors.New("must not contain a query")
-		}
-		return isURL(to)(values)
-	}
+	return []string{text}
 }

@@ -29,7 +29,7 @@ func WriteAtomic(path string, data []byte) error {
 		return err
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "write", Path: path, Err: errors.New("is not a regular file")}
+		return &fs.PathError{Op: "write", Path: path, Err: errNotRegular}
 	}
 	if err := MakePrivateDir(filepath.Dir(target)); err != nil {
 		return err

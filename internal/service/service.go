@@ -33,6 +33,7 @@ type Options struct {
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider
 	Credentials CredentialsFile
+	SignInSetup SignInSetup
 }
 
 // Service is the gateway's rules over its store, a type for each noun. They are safe for concurrent use.
@@ -70,7 +71,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Pipelines: newPipelines(projects, o.Projects, o.Log),
 		Charts:    &Charts{events: events, turn: make(chan struct{}, 1)},
 		Bot:       &Bot{file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
-		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, log: o.Log},
+		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		store:     o.Store,
 	}
 	s.Alerts = &Alerts{projects: projects, agents: s.Agents, events: events, bot: s.Bot, signIn: s.SignIn}

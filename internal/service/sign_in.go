@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -23,10 +24,17 @@ type CredentialsFile interface {
 	Remove() error
 }
 
+// SignInSetup says what of the sign-in's settings is missing.
+type SignInSetup struct {
+	Missing    []string // keys of the configuration file
+	ConfigFile string   // where to set them; "" where that is not known
+}
+
 // SignIn is the gateway's own sign-in at the identity provider.
 type SignIn struct {
 	provider    SignInProvider  // nil when sign-in is not set up
 	credentials CredentialsFile // nil only then
+	setup       SignInSetup
 	log         *slog.Logger
 }
 
@@ -55,10 +63,8 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 // finish holds the order of the checks: what is missing is found before a state is used up.
 func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	switch {
-	case c.Error != nil && c.ErrorDescription != nil:
-		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: *c.ErrorDescription}
 	case c.Error != nil:
-		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: "Unknown error"}
+		return domain.SignInResult{Outcome: domain.SignInDenied, Detail: denial(*c.Error, c.ErrorDescription)}
 	case c.Code == nil:
 		return domain.SignInResult{Outcome: domain.SignInNoCode}
 	case c.State == nil:
@@ -76,6 +82,18 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return domain.SignInResult{Outcome: domain.SignInDone}
 }
 
+// denial is what the provider says of its refusal, with the code for it in brackets: that is what its manual explains.
+func denial(code string, description *string) string {
+	text := "Unknown error"
+	if description != nil {
+		text = *description
+	}
+	if code == "" {
+		return text
+	}
+	return text + " (" + code + ")"
+}
+
 func resultOf(err error) domain.SignInResult {
 	var failure *domain.SignInError
 	if errors.As(err, &failure) {
@@ -84,8 +102,13 @@ func resultOf(err error) domain.SignInResult {
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
-// Configured reports whether there is an identity provider to sign in at.
-func (s *SignIn) Configured() bool { return s.provider != nil }
+// Setup returns what of the settings is missing.
+func (s *SignIn) Setup() SignInSetup { return s.setup }
+
+// Configured reports whether there is an identity provider to sign in at: both of its addresses are set.
+func (s *SignIn) Configured() bool {
+	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") && !slices.Contains(s.setup.Missing, "sign_in.token_url")
+}
 
 // Status reads the credentials file: whatever makes it unreadable means not signed in.
 func (s *SignIn) Status() domain.SignInStatus {

@@ -47,3 +47,26 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
 	}
 }
+
+func TestADenialHasTheTextAndTheCode(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s, err := service.New(t.Context(), service.Options{Store: db, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"error=access_denied&error_description=The+person+said+no": "The person said no (access_denied)",
+		"error=access_denied":        "Unknown error (access_denied)",
+		"error=&error_description=d": "d",
+		"error=":                     "Unknown error",
+	} {
+		result := s.SignIn.Finish(t.Context(), domain.NewSignInCallback(query))
+		if result.Outcome != domain.SignInDenied || result.Detail != want {
+			t.Errorf("%s: %+v, want %q", query, result, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -12,20 +13,31 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Config names the identity provider. Sign-in works once all four are set.
-type Config struct {
-	AuthorizeURL string // where the browser is sent; its own query is kept
-	TokenURL     string // where codes are exchanged
-	ClientID     string
-	Product      string // stands in the scope user:sessions:<product>_code
-}
+// SetupPage is the gateway's own page that says which settings are missing. Browsers are sent there without an AuthorizeURL.
+const SetupPage = "/sign-in/setup"
 
-// Complete reports whether everything is set.
-func (c Config) Complete() bool {
-	return c.AuthorizeURL != "" && c.TokenURL != "" && c.ClientID != "" && c.Product != ""
+// TokenFormat is the form of the request to the token endpoint.
+type TokenFormat string
+
+const (
+	JSON TokenFormat = "json" // an object
+	Form TokenFormat = "form" // RFC 6749, section 4.1.3
+)
+
+// Config describes the identity provider and the client that the gateway is to it.
+type Config struct {
+	AuthorizeURL string // where the browser is sent, its own query kept; "" for SetupPage
+	TokenURL     string // where codes are exchanged; without one no sign-in comes to an end
+	ClientID     string
+	Product      string      // stands in the scope user:sessions:<product>_code
+	TokenFormat  TokenFormat // "" for JSON
+	Scopes       []string    // nil for the usual five
 }
 
 func (c Config) scopes() []string {
+	if c.Scopes != nil {
+		return c.Scopes
+	}
 	return []string{"user:inference", "user:profile", "user:mcp_servers", "user:sessions:" + c.Product + "_code", "user:file_upload"}
 }
 
@@ -36,7 +48,7 @@ type Client struct {
 	transport http.RoundTripper
 }
 
-// New returns a client for a complete configuration.
+// New returns a client for the provider that c describes.
 func New(c Config, log *slog.Logger) *Client {
 	return &Client{config: c, flows: newFlows(log), transport: newTransport()}
 }
@@ -70,7 +82,7 @@ func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credent
 
 // authorizeAddress appends the parameters to the configured address, in a fixed order.
 func (c Config) authorizeAddress(f flow, state string) string {
-	base, _, _ := strings.Cut(c.AuthorizeURL, "#") // a fragment would swallow the query
+	base, _, _ := strings.Cut(cmp.Or(c.AuthorizeURL, SetupPage), "#") // a fragment would swallow the query
 	var b strings.Builder
 	b.WriteString(base)
 	switch {

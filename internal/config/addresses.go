@@ -1,0 +1,98 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func isAddress(to *string) func([]string) error {
+	return func(values []string) error {
+		host, port, err := net.SplitHostPort(values[0])
+		if err != nil {
+			return fmt.Errorf("%q is not HOST:PORT, such as localhost:3000 or [::1]:3000", values[0])
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return errors.New("the port must be a number from 0 to 65535")
+		}
+		if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
+			return fmt.Errorf("%q is not a host name or IP address", host)
+		}
+		*to = net.JoinHostPort(strings.ToLower(host), port)
+		return nil
+	}
+}
+
+// onLoopback reports whether nobody beyond this machine can reach a listener on address.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// hostName is what a Host header can carry besides an IP address: at most 253 letters, digits, dots, hyphens, and the
+// underscores that some networks have.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?\.?$`)
+
+func isHosts(to *[]string) func([]string) error {
+	return func(values []string) error {
+		for _, value := range values {
+			if _, err := netip.ParseAddr(value); err != nil && (!hostName.MatchString(value) || strings.Contains(value, "..")) {
+				return fmt.Errorf("%q is not a host name (without scheme, port and wildcards; other scripts as xn--…)", value)
+			}
+		}
+		*to = values
+		return nil
+	}
+}
+
+func isURL(to *string) func([]string) error {
+	return func(values []string) error {
+		u, err := url.Parse(values[0])
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			return errors.New("must be an absolute http or https address")
+		case u.User != nil || strings.Contains(values[0], "#"):
+			return errors.New("must not contain a user name, a password or a fragment")
+		}
+		*to = values[0]
+		return nil
+	}
+}
+
+// isPlainURL: something will be appended to the address.
+func isPlainURL(to *string) func([]string) error {
+	return func(values []string) error {
+		if strings.Contains(values[0], "?") {
+			return errors.New("must not contain a query")
+		}
+		return isURL(to)(values)
+	}
+}
+
+// isNetworks takes networks in CIDR notation; an address alone is the network of only itself.
+func isNetworks(to *[]netip.Prefix) func([]string) error {
+	return func(values []string) error {
+		var networks []netip.Prefix
+		for _, value := range values {
+			network, err := netip.ParsePrefix(value)
+			if address, addressErr := netip.ParseAddr(value); addressErr == nil && address.Zone() == "" {
+				network, err = netip.PrefixFrom(address, address.BitLen()), nil
+			}
+			if err != nil {
+				return fmt.Errorf("%q is not a network such as 10.0.0.0/8 or fd00::/8", value)
+			}
+			networks = append(networks, network.Masked())
+		}
+		*to = networks
+		return nil
+	}
+}
