@@ -18,37 +18,38 @@ type agentTable struct {
 	// change is held over a change of stored fields and of memory, so that the two agree. Never taken under mu.
 	change sync.Mutex
 
-	mu   sync.Mutex // guards byID and everything in its members
-	byID map[string]*member
+	mu   sync.Mutex // guards byID and everything in its entries
+	byID map[string]*agentEntry
 }
 
-type member struct {
+type agentEntry struct {
 	record  domain.AgentRecord
 	seen    time.Time     // when it joined, called last, or its last call ended
 	open    int           // heartbeats that are being held
 	unsaved bool          // heartbeats changed it since it was saved
-	told    place         // where the last answer to a heartbeat sent it
+	sentTo  assignment    // where the last answer to a heartbeat sent it
 	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
 	removed bool
 }
 
-// place is where an agent works, zero for nowhere.
-type place struct{ project, url string }
+// assignment is where an agent works, zero for nowhere.
+type assignment struct{ project, url string }
 
-func placeOf(a domain.Agent) place {
+func assignmentOf(a domain.Agent) assignment {
 	if a.AssignedProject == nil {
-		return place{}
+		return assignment{}
 	}
-	return place{*a.AssignedProject, *a.ProjectURL}
+	return assignment{*a.AssignedProject, *a.ProjectURL}
 }
 
-// loadAgentTable loads the agents from the store. One that was last seen in the future, by today's wall clock, was seen just now.
+// loadAgentTable loads the agents from the store. One last seen in the
+// future, by today's wall clock, counts as seen just now.
 func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration) (*agentTable, error) {
 	records, err := store.AgentRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
-	table := &agentTable{timeout: timeout, byID: make(map[string]*member, len(records))}
+	table := &agentTable{timeout: timeout, byID: make(map[string]*agentEntry, len(records))}
 	now := time.Now()
 	for _, r := range records {
 		silent := max(0, time.Duration(now.UnixMilli()-r.LastSeenMS)*time.Millisecond)
@@ -57,117 +58,117 @@ func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration
 	return table, nil
 }
 
-func (f *agentTable) add(r domain.AgentRecord, seen time.Time) *member {
-	m := &member{record: r, seen: seen, changed: make(chan struct{})}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byID[r.ID] = m
-	return m
+func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
+	e := &agentEntry{record: r, seen: seen, changed: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[r.ID] = e
+	return e
 }
 
-func (f *agentTable) find(id string) *member {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.byID[id]
+func (t *agentTable) find(id string) *agentEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byID[id]
 }
 
 // secretHash returns the hash of an agent's secret, "" (the hash of nothing) for an unknown id.
-func (f *agentTable) secretHash(id string) string {
-	if m := f.find(id); m != nil {
-		return m.record.SecretHash // never changes
+func (t *agentTable) secretHash(id string) string {
+	if e := t.find(id); e != nil {
+		return e.record.SecretHash // never changes
 	}
 	return ""
 }
 
 // begin records a heartbeat of an agent, which is open until end. Nil when the id is unknown.
-func (f *agentTable) begin(id string, b Heartbeat) *member {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.byID[id]
-	if m == nil {
+func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[id]
+	if e == nil {
 		return nil
 	}
-	m.open++
-	m.see(time.Now())
-	state := m.record.State
+	e.open++
+	e.touch(time.Now())
+	state := e.record.State
 	if state == domain.AgentStopped {
 		state = domain.AgentIdle
 	}
 	if b.State != nil {
 		state = *b.State
 	}
-	if state != m.record.State {
-		m.record.State, m.record.StateSinceMS = state, m.record.LastSeenMS
+	if state != e.record.State {
+		e.record.State, e.record.StateSinceMS = state, e.record.LastSeenMS
 	}
 	if b.Detail != nil {
-		m.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
+		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
 	}
-	return m
+	return e
 }
 
-func (f *agentTable) end(m *member) {
-	if m == nil {
+func (t *agentTable) end(e *agentEntry) {
+	if e == nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m.open--
-	m.see(time.Now())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.open--
+	e.touch(time.Now())
 }
 
-func (m *member) see(now time.Time) {
-	m.seen, m.record.LastSeenMS, m.unsaved = now, now.UnixMilli(), true
+func (e *agentEntry) touch(now time.Time) {
+	e.seen, e.record.LastSeenMS, e.unsaved = now, now.UnixMilli(), true
 }
 
-// seeOpen counts every agent with an open heartbeat as seen now.
-func (f *agentTable) seeOpen() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.byID {
-		if m.open > 0 {
-			m.see(time.Now())
+// touchOpen counts every agent with an open heartbeat as seen now.
+func (t *agentTable) touchOpen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.byID {
+		if e.open > 0 {
+			e.touch(time.Now())
 		}
 	}
 }
 
-// knownPlace returns the place of an agent that says it is assigned to project, as that agent knows it. Its url is "" if
-// the agent was not told.
-func (f *agentTable) knownPlace(m *member, project string) place {
-	if m != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if m.told.project == project {
-			return m.told
+// knownAssignment returns the assignment of an agent that says it is assigned to project, as that agent knows it. Its url is "" if
+// no heartbeat of it was answered yet.
+func (t *agentTable) knownAssignment(e *agentEntry, project string) assignment {
+	if e != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if e.sentTo.project == project {
+			return e.sentTo
 		}
 	}
-	return place{project: project}
+	return assignment{project: project}
 }
 
-func (f *agentTable) tell(m *member, p place) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m.told = p
+func (t *agentTable) setSentTo(e *agentEntry, p assignment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.sentTo = p
 }
 
-// look returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
-func (f *agentTable) look(m *member, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
-	if m == nil {
+// get returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
+func (t *agentTable) get(e *agentEntry, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
+	if e == nil {
 		return domain.Agent{}, nil, false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return m.view(registry), m.changed, !m.removed
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return e.view(registry), e.changed, !e.removed
 }
 
-func (f *agentTable) view(m *member, registry *domain.Registry) domain.Agent {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return m.view(registry)
+func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return e.view(registry)
 }
 
 // view is the agent as the API shows it. An assignment to a project that is just being removed shows as none.
-func (m *member) view(registry *domain.Registry) domain.Agent {
-	r := m.record
+func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
+	r := e.record
 	a := domain.Agent{
 		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
 		JoinedAtMS: r.JoinedAtMS, LastSeenMS: r.LastSeenMS,
@@ -179,13 +180,13 @@ func (m *member) view(registry *domain.Registry) domain.Agent {
 }
 
 // list returns every agent, ordered by label, then id.
-func (f *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
-	f.mu.Lock()
-	agents := make([]domain.KnownAgent, 0, len(f.byID))
-	for _, m := range f.byID {
-		agents = append(agents, f.describe(m, registry))
+func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
+	t.mu.Lock()
+	agents := make([]domain.KnownAgent, 0, len(t.byID))
+	for _, e := range t.byID {
+		agents = append(agents, t.describe(e, registry))
 	}
-	f.mu.Unlock()
+	t.mu.Unlock()
 	slices.SortFunc(agents, func(a, b domain.KnownAgent) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
@@ -193,55 +194,55 @@ func (f *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 }
 
 // known returns the agent of that id, false when there is none.
-func (f *agentTable) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.byID[id]
-	if m == nil {
+func (t *agentTable) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[id]
+	if e == nil {
 		return domain.KnownAgent{}, false
 	}
-	return f.describe(m, registry), true
+	return t.describe(e, registry), true
 }
 
-func (f *agentTable) describe(m *member, registry *domain.Registry) domain.KnownAgent {
+func (t *agentTable) describe(e *agentEntry, registry *domain.Registry) domain.KnownAgent {
 	return domain.KnownAgent{
-		Agent: m.view(registry), Presence: f.presence(m), Connected: m.open > 0, StateSinceMS: m.record.StateSinceMS,
+		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSinceMS: e.record.StateSinceMS,
 	}
 }
 
-func (f *agentTable) presence(m *member) domain.AgentPresence {
+func (t *agentTable) presence(e *agentEntry) domain.AgentPresence {
 	switch {
-	case m.record.State == domain.AgentStopped:
+	case e.record.State == domain.AgentStopped:
 		return domain.AgentLeft
-	case m.open > 0 || time.Since(m.seen) <= f.timeout:
+	case e.open > 0 || time.Since(e.seen) <= t.timeout:
 		return domain.AgentAlive
 	}
 	return domain.AgentLost
 }
 
-func (f *agentTable) assign(m *member, project string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m.assign(project)
+func (t *agentTable) assign(e *agentEntry, project string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.assign(project)
 }
 
-func (m *member) assign(project string) {
-	m.record.AssignedProject = project
-	close(m.changed)
-	m.changed = make(chan struct{})
+func (e *agentEntry) assign(project string) {
+	e.record.AssignedProject = project
+	close(e.changed)
+	e.changed = make(chan struct{})
 }
 
 // unassign takes every agent off a project that is being removed, in memory; the store did so with the project. It
 // returns their ids.
-func (f *agentTable) unassign(project string) []string {
-	f.change.Lock()
-	defer f.change.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *agentTable) unassign(project string) []string {
+	t.change.Lock()
+	defer t.change.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var ids []string
-	for id, m := range f.byID {
-		if m.record.AssignedProject == project {
-			m.assign("")
+	for id, e := range t.byID {
+		if e.record.AssignedProject == project {
+			e.assign("")
 			ids = append(ids, id)
 		}
 	}
@@ -249,37 +250,37 @@ func (f *agentTable) unassign(project string) []string {
 }
 
 // unassigned returns those of these ids whose agents have an identity and are assigned to no project.
-func (f *agentTable) unassigned(ids []string) []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *agentTable) unassigned(ids []string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		m := f.byID[id]
-		return m == nil || m.record.AssignedProject != ""
+		e := t.byID[id]
+		return e == nil || e.record.AssignedProject != ""
 	})
 }
 
-func (f *agentTable) label(m *member, label string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m.record.Label = label
+func (t *agentTable) label(e *agentEntry, label string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.record.Label = label
 }
 
-func (f *agentTable) remove(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.byID[id]
-	delete(f.byID, id)
-	m.removed = true
-	close(m.changed)
+func (t *agentTable) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byID[id]
+	delete(t.byID, id)
+	e.removed = true
+	close(e.changed)
 }
 
 // silent returns the ids of the agents that were not seen for longer than d.
-func (f *agentTable) silent(d time.Duration) []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *agentTable) silent(d time.Duration) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var ids []string
-	for id, m := range f.byID {
-		if m.open == 0 && time.Since(m.seen) > d {
+	for id, e := range t.byID {
+		if e.open == 0 && time.Since(e.seen) > d {
 			ids = append(ids, id)
 		}
 	}
@@ -287,14 +288,14 @@ func (f *agentTable) silent(d time.Duration) []string {
 }
 
 // takeBeats returns what heartbeats changed since the last call.
-func (f *agentTable) takeBeats() []domain.AgentBeat {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *agentTable) takeBeats() []domain.AgentBeat {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var beats []domain.AgentBeat
-	for _, m := range f.byID {
-		if m.unsaved {
-			m.unsaved = false
-			r := m.record
+	for _, e := range t.byID {
+		if e.unsaved {
+			e.unsaved = false
+			r := e.record
 			beats = append(beats, domain.AgentBeat{
 				ID: r.ID, State: r.State, Detail: r.Detail, StateSinceMS: r.StateSinceMS, LastSeenMS: r.LastSeenMS,
 			})
@@ -304,12 +305,12 @@ func (f *agentTable) takeBeats() []domain.AgentBeat {
 }
 
 // returnBeats marks agents as unsaved again.
-func (f *agentTable) returnBeats(beats []domain.AgentBeat) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *agentTable) returnBeats(beats []domain.AgentBeat) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, b := range beats {
-		if m := f.byID[b.ID]; m != nil {
-			m.unsaved = true
+		if e := t.byID[b.ID]; e != nil {
+			e.unsaved = true
 		}
 	}
 }

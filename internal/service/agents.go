@@ -16,7 +16,7 @@ type agentStore interface {
 	UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken, error)
 	RevokeToken(ctx context.Context, hash string) error
 	ForgetTokens(ctx context.Context, beforeMS int64) error
-	Redeem(tokenHash string, agent domain.AgentRecord) error
+	Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error
 
 	AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
 	SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
@@ -40,7 +40,7 @@ const (
 	beatInterval = time.Second
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
-	// forgetInterval is the time between two looks for outlived identities and tokens. The first look comes that long
+	// forgetInterval is how often outlived identities and tokens are looked for. The first time is that long
 	// after the start, when agents that were silent only because the gateway was away are back (they retry each minute).
 	forgetInterval = 2 * time.Minute
 	// maxDetail is how much of a heartbeat's detail is kept, in bytes: its end, where the last lines of output are.
@@ -49,11 +49,11 @@ const (
 	finalSave = 5 * time.Second
 )
 
-// errNoAgent is the answer for an id without identity.
-func errNoAgent() error { return domain.Errorf(domain.NotFound, "agent not found") }
+// agentNotFound is the answer for an id without identity.
+func agentNotFound() error { return domain.Errorf(domain.NotFound, "agent not found") }
 
-// errNotTheAgent refuses a caller who is not, or not any more, the agent that it claims to be.
-func errNotTheAgent() error {
+// wrongSecret refuses a caller who is not, or not any more, the agent that it claims to be.
+func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
@@ -77,15 +77,15 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	if err := domain.CheckAgentVersion(version); err != nil {
 		return domain.Agent{}, "", err
 	}
-	if err := s.store.Redeem(hashSecret(token.Reveal()), record); err != nil {
+	if err := s.store.Redeem(context.WithoutCancel(ctx), hashSecret(token.Reveal()), record); err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
 			err = domain.WrapError(domain.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
 		}
 		return domain.Agent{}, "", err
 	}
-	m := s.table.add(record, now)
+	entry := s.table.add(record, now)
 	s.log.InfoContext(ctx, "agent joined", "agent", record.ID, "label", record.Label)
-	return s.table.view(m, s.projects.Registry()), domain.Secret(secret), nil
+	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 
 // CheckSecret returns Unauthorized unless secret is that of the agent.
@@ -93,7 +93,7 @@ func (s *Agents) CheckSecret(id string, secret domain.Secret) error {
 	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.table.secretHash(id))) == 1 {
 		return nil
 	}
-	return errNotTheAgent()
+	return wrongSecret()
 }
 
 // A Heartbeat is what an agent says of itself, and what it waits for.
@@ -115,21 +115,21 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
 		b.Detail = &end
 	}
-	m := s.table.begin(id, b)
-	defer s.table.end(m)
-	known, over := s.table.knownPlace(m, b.Assigned), b.Wait <= 0
+	entry := s.table.begin(id, b)
+	defer s.table.end(entry)
+	known, over := s.table.knownAssignment(entry, b.Assigned), b.Wait <= 0
 	for {
 		registryChanged := s.projects.Changed()
-		agent, changed, ok := s.table.look(m, s.projects.Registry())
+		agent, changed, ok := s.table.get(entry, s.projects.Registry())
 		if !ok {
-			return domain.Agent{}, errNotTheAgent()
+			return domain.Agent{}, wrongSecret()
 		}
-		now := placeOf(agent)
+		now := assignmentOf(agent)
 		if known.url == "" && now.project == known.project {
-			known.url = now.url // the first look: from here on a change counts
+			known.url = now.url // the first pass: from here on a change counts
 		}
 		if over || now != known {
-			s.table.tell(m, now)
+			s.table.setSentTo(entry, now)
 			return agent, nil
 		}
 		select {
@@ -185,15 +185,15 @@ func (s *Agents) Assign(ctx context.Context, id string, project *string) (domain
 			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
 		}
 	}
-	m := s.table.find(id)
-	if m == nil {
-		return domain.Agent{}, errNoAgent()
+	entry := s.table.find(id)
+	if entry == nil {
+		return domain.Agent{}, agentNotFound()
 	}
 	if err := s.store.AssignAgent(ctx, id, name); err != nil {
 		return domain.Agent{}, err
 	}
-	s.table.assign(m, name)
-	return s.table.view(m, s.projects.Registry()), nil
+	s.table.assign(entry, name)
+	return s.table.view(entry, s.projects.Registry()), nil
 }
 
 // SetLabel changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
@@ -203,15 +203,15 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	}
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
-	m := s.table.find(id)
-	if m == nil {
-		return domain.Agent{}, errNoAgent()
+	entry := s.table.find(id)
+	if entry == nil {
+		return domain.Agent{}, agentNotFound()
 	}
 	if err := s.store.LabelAgent(ctx, id, label); err != nil {
 		return domain.Agent{}, err
 	}
-	s.table.label(m, label)
-	return s.table.view(m, s.projects.Registry()), nil
+	s.table.label(entry, label)
+	return s.table.view(entry, s.projects.Registry()), nil
 }
 
 // Remove ends an agent's identity: its open heartbeat, and every later one, is refused.
@@ -220,7 +220,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
 	if s.table.find(id) == nil {
-		return errNoAgent()
+		return agentNotFound()
 	}
 	if err := s.store.RemoveAgent(ctx, id); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (s *Agents) Run(ctx context.Context) error {
 		case <-forget.C:
 			err = s.forget(ctx)
 		case <-ctx.Done():
-			s.table.seeOpen()
+			s.table.touchOpen()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
 			return s.saveBeats(last)

@@ -13,11 +13,11 @@ const callers = 16
 
 // BenchmarkRedemption is one agent that joins, stored, among others that join at the same time.
 func BenchmarkRedemption(b *testing.B) {
-	y := openYard(b, b.TempDir())
-	defer y.store.Close()
+	g := openGateway(b, b.TempDir())
+	defer g.store.Close()
 	tokens := make(chan domain.Secret, b.N)
 	for range b.N {
-		token, _, err := y.Agents.CreateJoinToken(b.Context())
+		token, _, err := g.Agents.CreateJoinToken(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func BenchmarkRedemption(b *testing.B) {
 	for range callers {
 		wg.Go(func() {
 			for token := range tokens {
-				if _, _, err := y.Agents.Join(b.Context(), token, nil, ""); err != nil {
+				if _, _, err := g.Agents.Join(b.Context(), token, nil, ""); err != nil {
 					b.Error(err)
 				}
 			}
@@ -40,20 +40,20 @@ func BenchmarkRedemption(b *testing.B) {
 
 // BenchmarkWriteBehind is what a second of heartbeats of 1,000 agents costs.
 func BenchmarkWriteBehind(b *testing.B) {
-	y := openYard(b, b.TempDir())
-	defer y.store.Close()
+	g := openGateway(b, b.TempDir())
+	defer g.store.Close()
 	ids := make([]string, 1000)
 	for i := range ids {
-		ids[i] = y.join("builder").ID
+		ids[i] = g.join("builder").ID
 	}
 	running, detail := domain.AgentRunning, "compiling"
 	for b.Loop() {
 		b.StopTimer()
 		for _, id := range ids {
-			y.beat(id, service.Heartbeat{State: &running, Detail: &detail})
+			g.beat(id, service.Heartbeat{State: &running, Detail: &detail})
 		}
 		b.StartTimer()
-		if err := service.SaveBeats(b.Context(), y.Service); err != nil {
+		if err := service.SaveBeats(b.Context(), g.Service); err != nil {
 			b.Fatal(err)
 		}
 	}

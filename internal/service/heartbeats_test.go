@@ -13,14 +13,14 @@ import (
 
 // TestHeldHeartbeatsEndTogether: those that began shortly one after the other are answered at one moment, none too late.
 func TestHeldHeartbeatsEndTogether(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
+	inBubble(t, func(t *testing.T, g *testGateway) {
 		ends := make(chan time.Time, 2)
 		for _, label := range []string{"a", "b"} {
-			a := y.join(label)
+			a := g.join(label)
 			time.Sleep(20 * time.Millisecond)
 			go func() {
 				began := time.Now()
-				y.beat(a.ID, service.Heartbeat{Wait: 10 * time.Second})
+				g.beat(a.ID, service.Heartbeat{Wait: 10 * time.Second})
 				if held := time.Since(began); held > 10*time.Second || held < 9900*time.Millisecond {
 					t.Errorf("held for %v, want 10 s, at most a hundredth less", held)
 				}
@@ -36,19 +36,19 @@ func TestHeldHeartbeatsEndTogether(t *testing.T) {
 // TestHeldHeartbeat: what a heartbeat that is being held is answered, and when.
 func TestHeldHeartbeat(t *testing.T) {
 	const held = agentTimeout / 3
-	remove := func(y *yardMaster, id string) {
-		if err := y.Agents.Remove(context.Background(), id); err != nil {
-			y.t.Fatal(err)
+	remove := func(g *testGateway, id string) {
+		if err := g.Agents.Remove(context.Background(), id); err != nil {
+			g.t.Fatal(err)
 		}
 	}
-	removeProject := func(y *yardMaster, _ string) {
-		if _, err := y.Projects.Remove(context.Background(), "alpha"); err != nil {
-			y.t.Fatal(err)
+	removeProject := func(g *testGateway, _ string) {
+		if _, err := g.Projects.Remove(context.Background(), "alpha"); err != nil {
+			g.t.Fatal(err)
 		}
 	}
 	for _, c := range []struct {
 		name         string
-		before, then func(y *yardMaster, id string) // before the call; five seconds after it
+		before, then func(g *testGateway, id string) // before the call; five seconds after it
 		assigned     string
 		wait         time.Duration
 		after        time.Duration // when the answer came
@@ -59,64 +59,64 @@ func TestHeldHeartbeat(t *testing.T) {
 		{name: "nothing changes", wait: 10 * time.Second, after: 10 * time.Second},
 		{name: "never longer than a third of the timeout", wait: time.Hour, after: held},
 		{
-			name: "already elsewhere", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			name: "already elsewhere", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
 			wait: held, after: 0, project: "alpha", url: "http://alpha",
 		},
 		{
 			name: "unassigned meanwhile", assigned: "alpha", wait: held, after: 0,
 		},
 		{
-			name: "assigned", then: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			name: "assigned", then: func(g *testGateway, id string) { g.assign(id, "alpha") },
 			wait: held, after: 5 * time.Second, project: "alpha", url: "http://alpha",
 		},
 		{
-			name: "where it is, held", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			name: "where it is, held", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
 			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
 		},
 		{
-			name: "reassigned", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
-			then:     func(y *yardMaster, id string) { y.assign(id, "beta") },
+			name: "reassigned", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
+			then:     func(g *testGateway, id string) { g.assign(id, "beta") },
 			assigned: "alpha", wait: held, after: 5 * time.Second, project: "beta", url: "http://beta",
 		},
 		{
-			name: "the project's address changes", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
-			then:     func(y *yardMaster, id string) { y.project("alpha", "http://moved") },
+			name: "the project's address changes", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
+			then:     func(g *testGateway, id string) { g.project("alpha", "http://moved") },
 			assigned: "alpha", wait: held, after: 5 * time.Second, project: "alpha", url: "http://moved",
 		},
 		{
 			name: "the address changed between two heartbeats",
-			before: func(y *yardMaster, id string) {
-				y.assign(id, "alpha")
-				y.beat(id, service.Heartbeat{})
-				y.project("alpha", "http://moved")
+			before: func(g *testGateway, id string) {
+				g.assign(id, "alpha")
+				g.beat(id, service.Heartbeat{})
+				g.project("alpha", "http://moved")
 			},
 			assigned: "alpha", wait: held, after: 0, project: "alpha", url: "http://moved",
 		},
 		{
-			name: "another project's address changes", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
-			then:     func(y *yardMaster, id string) { y.project("beta", "http://moved") },
+			name: "another project's address changes", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
+			then:     func(g *testGateway, id string) { g.project("beta", "http://moved") },
 			assigned: "alpha", wait: held, after: held, project: "alpha", url: "http://alpha",
 		},
 		{
-			name: "the project is removed", before: func(y *yardMaster, id string) { y.assign(id, "alpha") },
+			name: "the project is removed", before: func(g *testGateway, id string) { g.assign(id, "alpha") },
 			then: removeProject, assigned: "alpha", wait: held, after: 5 * time.Second,
 		},
 		{name: "the agent is removed", then: remove, wait: held, after: 5 * time.Second, code: domain.Unauthorized},
-		{name: "another agent is assigned", then: func(y *yardMaster, id string) {
-			y.assign(y.join("other").ID, "alpha")
+		{name: "another agent is assigned", then: func(g *testGateway, id string) {
+			g.assign(g.join("other").ID, "alpha")
 		}, wait: held, after: held},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, y *yardMaster) {
-				id := y.join("builder").ID
+			inBubble(t, func(t *testing.T, g *testGateway) {
+				id := g.join("builder").ID
 				if c.before != nil {
-					c.before(y, id)
+					c.before(g, id)
 				}
 				began := time.Now()
 				if c.then != nil {
-					time.AfterFunc(5*time.Second, func() { c.then(y, id) })
+					time.AfterFunc(5*time.Second, func() { c.then(g, id) })
 				}
-				a, err := y.Agents.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
+				a, err := g.Agents.Heartbeat(t.Context(), id, service.Heartbeat{Assigned: c.assigned, Wait: c.wait})
 				if domain.CodeOf(err) != c.code {
 					t.Fatalf("err is %v, want %q", err, c.code)
 				}
@@ -136,27 +136,27 @@ func TestHeldHeartbeat(t *testing.T) {
 }
 
 func TestHeartbeatEndsWithItsCaller(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
-		id := y.join("builder").ID
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		id := g.join("builder").ID
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if a, err := y.Agents.Heartbeat(ctx, id, service.Heartbeat{Wait: time.Minute}); err != nil || a.ID != id {
+		if a, err := g.Agents.Heartbeat(ctx, id, service.Heartbeat{Wait: time.Minute}); err != nil || a.ID != id {
 			t.Errorf("answer is %+v, %v; want the agent as it is", a, err)
 		}
 	})
 }
 
 func TestHeartbeatsAreWrittenBehind(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
-		stop := y.run()
-		a, quiet, waiting := y.join("beating"), y.join("quiet"), y.join("waiting")
-		y.assign(a.ID, "alpha")
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		stop := g.run()
+		a, quiet, waiting := g.join("beating"), g.join("quiet"), g.join("waiting")
+		g.assign(a.ID, "alpha")
 		time.Sleep(agentTimeout - 10*time.Second)
 		detail := strings.Repeat("x", 5000) + "the end"
 		running := domain.AgentRunning
-		y.beat(a.ID, service.Heartbeat{State: &running, Detail: &detail})
+		g.beat(a.ID, service.Heartbeat{State: &running, Detail: &detail})
 		stored := func() domain.AgentRecord {
-			records, err := y.store.AgentRecords(t.Context())
+			records, err := g.store.AgentRecords(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,15 +169,15 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 		if r := stored(); r.State != running || !strings.HasSuffix(r.Detail, "the end") || len(r.Detail) > 4096 || r.LastSeenMS <= r.JoinedAtMS {
 			t.Errorf("stored after a second: state %s, %d bytes of detail, seen %d", r.State, len(r.Detail), r.LastSeenMS-r.JoinedAtMS)
 		}
-		first := y.Service
+		first := g.Service
 		go first.Agents.Heartbeat(context.Background(), waiting.ID, service.Heartbeat{Wait: time.Minute})
 		time.Sleep(5 * time.Second)
 		stop()
-		y.restart()
+		g.restart()
 		time.Sleep(10 * time.Second)
-		y.wantAlive("beating", "waiting") // quiet was silent for too long; an open heartbeat counted until the end
-		y.wantPresence(quiet.ID, domain.AgentLost)
-		if back := y.beat(a.ID, service.Heartbeat{}); back.State != running || *back.AssignedProject != "alpha" {
+		g.wantAlive("beating", "waiting") // quiet was silent for too long; an open heartbeat counted until the end
+		g.wantPresence(quiet.ID, domain.AgentLost)
+		if back := g.beat(a.ID, service.Heartbeat{}); back.State != running || *back.AssignedProject != "alpha" {
 			t.Errorf("after the restart: %+v", back)
 		}
 		time.Sleep(time.Minute)
@@ -185,20 +185,20 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 }
 
 func TestHeartbeatsThatCouldNotBeSavedAreSavedLater(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
-		a := y.join("builder")
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		a := g.join("builder")
 		time.Sleep(time.Second)
-		y.beat(a.ID, state(domain.AgentRunning))
-		y.store.broken = true
-		if err := y.Agents.Run(t.Context()); err == nil {
+		g.beat(a.ID, state(domain.AgentRunning))
+		g.store.broken = true
+		if err := g.Agents.Run(t.Context()); err == nil {
 			t.Fatal("a failing store went unnoticed")
 		}
-		y.store.broken = false
-		stop := y.run()
+		g.store.broken = false
+		stop := g.run()
 		time.Sleep(1100 * time.Millisecond)
 		stop()
-		y.restart()
-		if got := y.Agents.All()[0].State; got != domain.AgentRunning {
+		g.restart()
+		if got := g.Agents.All()[0].State; got != domain.AgentRunning {
 			t.Errorf("state after the restart is %s, want running", got)
 		}
 	})

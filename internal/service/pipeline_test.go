@@ -63,8 +63,8 @@ func bad(delay time.Duration, message string) answerFunc {
 	}
 }
 
-// yardOf runs test in a bubble with projects p0, p1, … at the addresses http://p0, … that answer so.
-func yardOf(t *testing.T, answers []answerFunc, test func(t *testing.T, s *service.Service, up *servers)) {
+// withServers runs test in a bubble with projects p0, p1, … at the addresses http://p0, … that answer so.
+func withServers(t *testing.T, answers []answerFunc, test func(t *testing.T, s *service.Service, up *servers)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		up, projects := &servers{}, []domain.Project(nil)
@@ -83,8 +83,8 @@ func yardOf(t *testing.T, answers []answerFunc, test func(t *testing.T, s *servi
 	})
 }
 
-// look asks as the API does and returns what it sees and how long that took.
-func look(t *testing.T, s *service.Service) ([]domain.ProjectPipeline, time.Duration) {
+// ask asks as the API does and returns what it sees and how long that took.
+func ask(t *testing.T, s *service.Service) ([]domain.ProjectPipeline, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	_, seen := s.Pipelines.All(t.Context(), 100*time.Millisecond)
@@ -103,7 +103,7 @@ func brief(p domain.ProjectPipeline) string {
 
 func wantSeen(t *testing.T, s *service.Service, took time.Duration, want ...string) {
 	t.Helper()
-	seen, real := look(t, s)
+	seen, real := ask(t, s)
 	if real != took {
 		t.Errorf("took %v, want %v", real, took)
 	}
@@ -115,7 +115,7 @@ func wantSeen(t *testing.T, s *service.Service, took time.Duration, want ...stri
 }
 
 func TestPipelineIsAskedAgainAfterATenthOfASecond(t *testing.T) {
-	yardOf(t, []answerFunc{good(time.Millisecond)}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{good(time.Millisecond)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, time.Millisecond, "fresh [1]")
 		time.Sleep(99 * time.Millisecond) // asked 100 ms ago
 		wantSeen(t, s, 0, "fresh [1]")
@@ -129,7 +129,7 @@ func TestPipelineIsAskedAgainAfterATenthOfASecond(t *testing.T) {
 }
 
 func TestRequestsShareFetches(t *testing.T) {
-	yardOf(t, []answerFunc{good(50 * time.Millisecond), bad(50*time.Millisecond, "refused")}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{good(50 * time.Millisecond), bad(50*time.Millisecond, "refused")}, func(t *testing.T, s *service.Service, up *servers) {
 		var group sync.WaitGroup
 		for range 100 {
 			group.Go(func() { wantSeen(t, s, 50*time.Millisecond, "fresh [1]", "unreachable: refused") })
@@ -142,7 +142,7 @@ func TestRequestsShareFetches(t *testing.T) {
 }
 
 func TestSlowProjectShowsItsLastGoodAnswer(t *testing.T) {
-	yardOf(t, []answerFunc{good(time.Second), good(0)}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{good(time.Second), good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 250*time.Millisecond, "unreachable: no answer yet", "fresh [1]")
 		time.Sleep(500 * time.Millisecond)
 		wantSeen(t, s, 0, "unreachable: no answer yet", "fresh [2]") // its time was over long ago
@@ -158,7 +158,7 @@ func TestSlowProjectShowsItsLastGoodAnswer(t *testing.T) {
 }
 
 func TestAnswerThatWasUnderWayIsFollowedByAFreshOne(t *testing.T) {
-	yardOf(t, []answerFunc{good(120 * time.Millisecond)}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{good(120 * time.Millisecond)}, func(t *testing.T, s *service.Service, up *servers) {
 		impatient, cancel := context.WithCancel(t.Context())
 		cancel()
 		s.Pipelines.All(impatient, 0) // asks at 0
@@ -169,7 +169,7 @@ func TestAnswerThatWasUnderWayIsFollowedByAFreshOne(t *testing.T) {
 }
 
 func TestFailedProjectIsNotWaitedForAndComesBack(t *testing.T) {
-	yardOf(t, []answerFunc{bad(10*time.Millisecond, "connection refused")}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{bad(10*time.Millisecond, "connection refused")}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 10*time.Millisecond, "unreachable: connection refused")
 		time.Sleep(time.Second)
 		up.set("http://p0000", bad(100*time.Millisecond, "timed out"))
@@ -194,7 +194,7 @@ func TestFailedProjectIsNotWaitedForAndComesBack(t *testing.T) {
 		last := time.Now().UnixMilli()
 		up.set("http://p0000", bad(0, "no such host"))
 		time.Sleep(time.Second)
-		seen, _ := look(t, s)
+		seen, _ := ask(t, s)
 		if got := seen[0]; brief(got) != "unreachable: no such host" || got.LastSeenMS != last || string(got.Raw) != "[2]" {
 			t.Errorf("after it went: %s, last seen %d, %s", brief(got), got.LastSeenMS, got.Raw)
 		}
@@ -209,8 +209,8 @@ func TestHangingProjectsDoNotKeepOthersFromBeingAsked(t *testing.T) {
 			answers[i] = bad(2*time.Second, "timed out")
 		}
 	}
-	yardOf(t, answers, func(t *testing.T, s *service.Service, up *servers) {
-		seen, took := look(t, s)
+	withServers(t, answers, func(t *testing.T, s *service.Service, up *servers) {
+		seen, took := ask(t, s)
 		for i, p := range seen {
 			want := "fresh [1]"
 			if i < 500 {
@@ -224,7 +224,7 @@ func TestHangingProjectsDoNotKeepOthersFromBeingAsked(t *testing.T) {
 			t.Errorf("took %v, %d calls", took, up.calls.Load())
 		}
 		time.Sleep(2 * time.Second)
-		seen, took = look(t, s)
+		seen, took = ask(t, s)
 		if brief(seen[0]) != "unreachable: timed out" || brief(seen[999]) != "fresh [2]" || took > 50*time.Millisecond {
 			t.Errorf("second look took %v: %s, %s", took, brief(seen[0]), brief(seen[999]))
 		}
@@ -233,7 +233,7 @@ func TestHangingProjectsDoNotKeepOthersFromBeingAsked(t *testing.T) {
 }
 
 func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
-	yardOf(t, []answerFunc{good(0), good(0)}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{good(0), good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 0, "fresh [1]", "fresh [1]")
 		up.set("http://elsewhere", func(known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 			if known != nil {
@@ -249,7 +249,7 @@ func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 		if _, err := s.Projects.Remove(t.Context(), "p0001"); err != nil {
 			t.Fatal(err)
 		}
-		if seen, _ := look(t, s); len(seen) != 1 {
+		if seen, _ := ask(t, s); len(seen) != 1 {
 			t.Errorf("%d projects", len(seen))
 		}
 		if _, err := s.Projects.Add(t.Context(), "p0001", "http://p0001", nil); err != nil {
@@ -262,7 +262,7 @@ func TestWhatWasKnownIsForgottenWithTheAddress(t *testing.T) {
 
 func TestPanickingFetchCostsItsProjectOnly(t *testing.T) {
 	panicking := func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { panic("boom") }
-	yardOf(t, []answerFunc{panicking, good(0)}, func(t *testing.T, s *service.Service, up *servers) {
+	withServers(t, []answerFunc{panicking, good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 0, "unreachable: request failed", "fresh [1]")
 	})
 }

@@ -20,10 +20,10 @@ type ProjectServers interface {
 const (
 	// pipelineBudget is how long an answer waits for a project that was asked, and for all of them together.
 	pipelineBudget = 250 * time.Millisecond
-	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
-	pipelineWorkers = 64
-	// behindWorkers is the same for projects that nobody waits for.
-	behindWorkers = 8
+	// pipelineSlots is the number of projects that are asked at once: more of them only wait for each other.
+	pipelineSlots = 64
+	// behindSlots is the same for projects that nobody waits for.
+	behindSlots = 8
 )
 
 // Pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
@@ -31,8 +31,8 @@ type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
 	log      *slog.Logger
-	workers  crew
-	behind   crew
+	slots    slots
+	behind   slots
 
 	mu       sync.Mutex
 	registry *domain.Registry
@@ -54,12 +54,12 @@ type pipelineState struct {
 func newPipelines(projects *Projects, servers ProjectServers, log *slog.Logger) *Pipelines {
 	return &Pipelines{
 		projects: projects, servers: servers, log: log,
-		workers: crew{size: pipelineWorkers}, behind: crew{size: behindWorkers},
+		slots: make(slots, pipelineSlots), behind: make(slots, behindSlots),
 	}
 }
 
 type pipelineFetch struct {
-	askedAt time.Time // zero while it waits for a worker
+	askedAt time.Time // zero while it waits for a slot
 	done    chan struct{}
 }
 
@@ -127,11 +127,11 @@ func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 	if state.fetch == nil {
 		fetch := &pipelineFetch{done: make(chan struct{})}
 		state.fetch = fetch
-		workers := &s.workers
+		slots := s.slots
 		if state.err != nil {
-			workers = &s.behind
+			slots = s.behind
 		}
-		workers.add(func() { s.fetchPipeline(state, fetch) })
+		go slots.run(func() { s.fetchPipeline(state, fetch) })
 	}
 }
 

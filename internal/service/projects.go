@@ -107,7 +107,7 @@ func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
 	slices.SortFunc(seeds, func(a, b domain.Project) int { return strings.Compare(a.Name, b.Name) })
 	for i := range seeds[1:] {
 		if seeds[i].Name == seeds[i+1].Name {
-			return conflict(seeds[i].Name)
+			return nameTaken(seeds[i].Name)
 		}
 	}
 	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
@@ -123,7 +123,7 @@ func (s *Projects) Switch(ctx context.Context, name string) error {
 	defer s.mu.Unlock()
 	next := *s.Registry()
 	if _, found := next.Find(name); !found {
-		return unknownProject(name)
+		return projectNotFound(name)
 	}
 	if err := s.store.SetActive(ctx, name); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 	next := *s.Registry()
 	i, found := next.Index(p.Name)
 	if found {
-		return domain.Project{}, conflict(p.Name)
+		return domain.Project{}, nameTaken(p.Name)
 	}
 	if err := s.store.AddProjects(ctx, "", p); err != nil {
 		return domain.Project{}, err
@@ -155,7 +155,7 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
-		return domain.Project{}, unknownProject(name)
+		return domain.Project{}, projectNotFound(name)
 	}
 	old := next.Projects[i]
 	if token == nil {
@@ -183,10 +183,10 @@ func newProject(name, url string, token *domain.Secret) (domain.Project, error) 
 	return p, domain.CheckProjectToken(p.Token)
 }
 
-func conflict(name string) error {
+func nameTaken(name string) error {
 	return domain.Errorf(domain.Conflict, "project '%s' already exists", name)
 }
 
-func unknownProject(name string) error {
+func projectNotFound(name string) error {
 	return domain.Errorf(domain.NotFound, "project '%s' does not exist", name)
 }

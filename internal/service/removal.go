@@ -22,7 +22,7 @@ func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
-		return Removal{}, unknownProject(name)
+		return Removal{}, projectNotFound(name)
 	}
 	if err := s.store.RemoveProject(ctx, name); err != nil {
 		return Removal{}, err
@@ -48,7 +48,7 @@ func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, er
 	p, next := removed.Project, *s.Registry()
 	i, found := next.Index(p.Name)
 	if found {
-		return 0, conflict(p.Name)
+		return 0, nameTaken(p.Name)
 	}
 	active := ""
 	if removed.Active && next.Active == "" {

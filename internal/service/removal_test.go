@@ -12,40 +12,40 @@ import (
 // TestRestoringAProject: what comes back with a project whose removal is taken back, now and after a restart.
 func TestRestoringAProject(t *testing.T) {
 	ctx := context.Background()
-	y := openYard(t, t.TempDir())
-	defer y.store.Close()
+	g := openGateway(t, t.TempDir())
+	defer g.store.Close()
 	token := domain.Secret("secret-1")
-	if _, err := y.Projects.Add(ctx, "alpha", "http://alpha", &token); err != nil {
+	if _, err := g.Projects.Add(ctx, "alpha", "http://alpha", &token); err != nil {
 		t.Fatal(err)
 	}
-	y.project("beta", "http://beta")
-	if err := y.Projects.Switch(ctx, "alpha"); err != nil {
+	g.project("beta", "http://beta")
+	if err := g.Projects.Switch(ctx, "alpha"); err != nil {
 		t.Fatal(err)
 	}
-	free, taken, ended := y.join("free"), y.join("taken"), y.join("ended")
-	y.join("other") // was never assigned
+	free, taken, ended := g.join("free"), g.join("taken"), g.join("ended")
+	g.join("other") // was never assigned
 	for _, a := range []domain.Agent{free, taken, ended} {
-		y.assign(a.ID, "alpha")
+		g.assign(a.ID, "alpha")
 	}
 
-	removed, err := y.Projects.Remove(ctx, "alpha")
+	removed, err := g.Projects.Remove(ctx, "alpha")
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.assign(taken.ID, "beta")
-	if err := y.Agents.Remove(ctx, ended.ID); err != nil {
+	g.assign(taken.ID, "beta")
+	if err := g.Agents.Remove(ctx, ended.ID); err != nil {
 		t.Fatal(err)
 	}
-	if agents, err := y.Projects.Restore(ctx, removed); err != nil || agents != 1 {
+	if agents, err := g.Projects.Restore(ctx, removed); err != nil || agents != 1 {
 		t.Fatalf("%d agents came back, %v", agents, err)
 	}
 	check := func() {
 		t.Helper()
-		if p, _ := y.Projects.Registry().Find("alpha"); p.Token != token || y.Projects.Registry().Active != "alpha" {
-			t.Errorf("project %v, active %q", p, y.Projects.Registry().Active)
+		if p, _ := g.Projects.Registry().Find("alpha"); p.Token != token || g.Projects.Registry().Active != "alpha" {
+			t.Errorf("project %v, active %q", p, g.Projects.Registry().Active)
 		}
 		var got []string
-		for _, a := range y.Agents.All() {
+		for _, a := range g.Agents.All() {
 			project := "-"
 			if a.AssignedProject != nil {
 				project = *a.AssignedProject
@@ -57,28 +57,28 @@ func TestRestoringAProject(t *testing.T) {
 		}
 	}
 	check()
-	y.restart()
+	g.restart()
 	check()
 
 	// Twice is a conflict, and takes nobody away.
-	y.assign(free.ID, "")
-	if _, err := y.Projects.Restore(ctx, removed); domain.CodeOf(err) != domain.Conflict {
+	g.assign(free.ID, "")
+	if _, err := g.Projects.Restore(ctx, removed); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("again: %v", err)
 	}
-	if a, _ := y.Agents.Find(free.ID); a.AssignedProject != nil {
+	if a, _ := g.Agents.Find(free.ID); a.AssignedProject != nil {
 		t.Errorf("free is assigned to %s", *a.AssignedProject)
 	}
 	// Another project that was made the active one meanwhile stays so.
-	if removed, err = y.Projects.Remove(ctx, "alpha"); err != nil {
+	if removed, err = g.Projects.Remove(ctx, "alpha"); err != nil {
 		t.Fatal(err)
 	}
-	if err := y.Projects.Switch(ctx, "beta"); err != nil {
+	if err := g.Projects.Switch(ctx, "beta"); err != nil {
 		t.Fatal(err)
 	}
-	if agents, err := y.Projects.Restore(ctx, removed); err != nil || agents != 0 || y.Projects.Registry().Active != "beta" {
-		t.Errorf("%d agents, active %q, %v", agents, y.Projects.Registry().Active, err)
+	if agents, err := g.Projects.Restore(ctx, removed); err != nil || agents != 0 || g.Projects.Registry().Active != "beta" {
+		t.Errorf("%d agents, active %q, %v", agents, g.Projects.Registry().Active, err)
 	}
-	if names := fmt.Sprint(y.Projects.Registry().Projects[0].Name, y.Projects.Registry().Projects[1].Name); names != "alphabeta" {
+	if names := fmt.Sprint(g.Projects.Registry().Projects[0].Name, g.Projects.Registry().Projects[1].Name); names != "alphabeta" {
 		t.Errorf("the order is %s", names)
 	}
 }

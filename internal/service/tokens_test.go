@@ -9,17 +9,17 @@ import (
 )
 
 func TestJoinTokens(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
+	inBubble(t, func(t *testing.T, g *testGateway) {
 		ctx := t.Context()
 		token := func() (domain.Secret, domain.JoinToken) {
-			secret, tok, err := y.Agents.CreateJoinToken(ctx)
+			secret, tok, err := g.Agents.CreateJoinToken(ctx)
 			if err != nil || !strings.HasPrefix(secret.Reveal(), "swj_") || len(secret.Reveal()) < len("swj_")+32 {
 				t.Fatalf("token %q, %v", secret.Reveal(), err)
 			}
 			return secret, tok
 		}
 		join := func(secret domain.Secret) error {
-			_, _, err := y.Agents.Join(ctx, secret, nil, "")
+			_, _, err := g.Agents.Join(ctx, secret, nil, "")
 			return err
 		}
 		used, _ := token()
@@ -27,7 +27,7 @@ func TestJoinTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		revoked, revokedToken := token()
-		if err := y.Agents.RevokeJoinToken(ctx, revokedToken.Hash); err != nil {
+		if err := g.Agents.RevokeJoinToken(ctx, revokedToken.Hash); err != nil {
 			t.Fatal(err)
 		}
 		expired, _ := token()
@@ -45,27 +45,27 @@ func TestJoinTokens(t *testing.T) {
 			t.Errorf("the refusals differ: %v", texts)
 		}
 		for _, label := range []string{"", strings.Repeat("ä", 101), "a\nb"} {
-			if _, _, err := y.Agents.Join(ctx, fresh, &label, ""); domain.CodeOf(err) != domain.Invalid {
+			if _, _, err := g.Agents.Join(ctx, fresh, &label, ""); domain.CodeOf(err) != domain.Invalid {
 				t.Errorf("label %q: %v, want invalid", label, err)
 			}
 		}
-		if unused, err := y.Agents.UnusedJoinTokens(ctx); err != nil || len(unused) != 1 || unused[0] != freshToken {
+		if unused, err := g.Agents.UnusedJoinTokens(ctx); err != nil || len(unused) != 1 || unused[0] != freshToken {
 			t.Errorf("unused are %+v, %v; a refused label must not spend the token", unused, err)
 		}
-		a, secret, err := y.Agents.Join(ctx, fresh, nil, "")
+		a, secret, err := g.Agents.Join(ctx, fresh, nil, "")
 		if err != nil || a.Label != a.ID || a.State != domain.AgentIdle || a.AssignedProject != nil {
 			t.Errorf("joined as %+v, %v", a, err)
 		}
-		if tok, err := y.Agents.JoinToken(ctx, freshToken.Hash); err != nil || tok.UsedBy != a.ID {
+		if tok, err := g.Agents.JoinToken(ctx, freshToken.Hash); err != nil || tok.UsedBy != a.ID {
 			t.Errorf("the token is %+v, %v", tok, err)
 		}
-		other := y.join("other")
+		other := g.join("other")
 		for _, c := range []struct {
 			id     string
 			secret domain.Secret
 			want   domain.Code
 		}{{a.ID, secret, ""}, {other.ID, secret, domain.Unauthorized}, {a.ID, fresh, domain.Unauthorized}, {"nobody", secret, domain.Unauthorized}, {"nobody", "", domain.Unauthorized}, {a.ID, "", domain.Unauthorized}} {
-			if err := y.Agents.CheckSecret(c.id, c.secret); domain.CodeOf(err) != c.want {
+			if err := g.Agents.CheckSecret(c.id, c.secret); domain.CodeOf(err) != c.want {
 				t.Errorf("secret %.8s for %s: %v, want %q", c.secret.Reveal(), c.id, err, c.want)
 			}
 		}
@@ -73,20 +73,20 @@ func TestJoinTokens(t *testing.T) {
 }
 
 func TestOutlivedTokensAreForgotten(t *testing.T) {
-	inBubble(t, func(t *testing.T, y *yardMaster) {
-		_, tok, err := y.Agents.CreateJoinToken(t.Context())
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		_, tok, err := g.Agents.CreateJoinToken(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(7*24*time.Hour + 55*time.Minute)
-		stop := y.run()
+		stop := g.run()
 		defer stop()
 		time.Sleep(3 * time.Minute)
-		if _, err := y.Agents.JoinToken(t.Context(), tok.Hash); err != nil {
+		if _, err := g.Agents.JoinToken(t.Context(), tok.Hash); err != nil {
 			t.Errorf("forgotten too early: %v", err)
 		}
 		time.Sleep(10 * time.Minute)
-		if _, err := y.Agents.JoinToken(t.Context(), tok.Hash); domain.CodeOf(err) != domain.NotFound {
+		if _, err := g.Agents.JoinToken(t.Context(), tok.Hash); domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("not forgotten: %v", err)
 		}
 	})

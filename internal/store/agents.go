@@ -10,9 +10,9 @@ import (
 // Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
 // Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
 // used, revoked or expired at agent.JoinedAtMS.
-func (db *DB) Redeem(tokenHash string, agent domain.AgentRecord) error {
-	return db.grouped(func(tx *sql.Tx) error {
-		result, err := tx.Exec(
+func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx,
 			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
 			tokenHash, agent.JoinedAtMS, agent.ID)
 		if err != nil {
@@ -21,7 +21,7 @@ func (db *DB) Redeem(tokenHash string, agent domain.AgentRecord) error {
 		if err := changed(result); err != nil {
 			return err
 		}
-		_, err = tx.Exec("INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms)"+
+		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms)"+
 			" VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
 			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAtMS)
 		return err

@@ -41,7 +41,7 @@ func TestRedeem(t *testing.T) {
 		hash string
 		want domain.Code
 	}{{"good", ""}, {"good", domain.NotFound}, {"revoked", domain.NotFound}, {"expired", domain.NotFound}, {"unknown", domain.NotFound}} {
-		if err := db.Redeem(step.hash, record(step.hash)); domain.CodeOf(err) != step.want {
+		if err := db.Redeem(t.Context(), step.hash, record(step.hash)); domain.CodeOf(err) != step.want {
 			t.Errorf("redeeming %s: %v, want %q", step.hash, err, step.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestRedemptionsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	codes := make(chan domain.Code, 100)
 	for i := range 100 { // ten agents for each token
-		wg.Go(func() { codes <- domain.CodeOf(db.Redeem(fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
+		wg.Go(func() { codes <- domain.CodeOf(db.Redeem(t.Context(), fmt.Sprint(i%10), record(fmt.Sprint(i)))) })
 	}
 	wg.Wait()
 	close(codes)
@@ -97,7 +97,7 @@ func TestAgentChanges(t *testing.T) {
 	if err := db.AddToken(ctx, token("t")); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Redeem("t", record("a")); err != nil {
+	if err := db.Redeem(t.Context(), "t", record("a")); err != nil {
 		t.Fatal(err)
 	}
 	beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSinceMS: nowMS + 1, LastSeenMS: nowMS + 2}
@@ -140,7 +140,7 @@ func TestTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Redeem("used", record("a")); err != nil {
+	if err := db.Redeem(t.Context(), "used", record("a")); err != nil {
 		t.Fatal(err)
 	}
 	unused, err := db.UnusedTokens(ctx, nowMS)

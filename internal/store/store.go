@@ -1,4 +1,4 @@
-// Package store keeps the gateway's state in SQLite. It translates driver errors into yard errors and knows
+// Package store keeps the gateway's state in SQLite. It translates driver errors into domain errors and knows
 // no rules: what may be stored is decided in package service.
 //
 // The SQL of its statements is text that PostgreSQL takes as well ($1 parameters, ON CONFLICT, RETURNING);
@@ -33,7 +33,6 @@ var migrations embed.FS
 type DB struct {
 	write *sql.DB
 	read  *sql.DB
-	group group
 }
 
 // readers is the number of connections for reading; more than this many slow reads at once queue.
@@ -151,8 +150,8 @@ func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 	return translate(tx.Commit())
 }
 
-// translate gives driver errors their yard code: what is missing is NotFound, what exists already Conflict,
-// the rest Internal with the cause kept for the log. A yard error and nil stay as they are.
+// translate gives driver errors their domain code: what is missing is NotFound, what exists already Conflict,
+// the rest Internal with the cause kept for the log. A domain error and nil stay as they are.
 func translate(err error) error {
 	var known *domain.Error
 	var driver *sqlite.Error

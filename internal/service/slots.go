@@ -1,0 +1,21 @@
+package service
+
+import "time"
+
+// slowJob is how long a job holds its slot at most. One that takes longer is waiting for something other than us, and must
+// not keep the others from running.
+const slowJob = 10 * time.Millisecond
+
+// slots is how many jobs run at once, not counting slow ones: one value for each that holds a slot.
+type slots chan struct{}
+
+// run runs job as soon as there is a slot for it. A job must not panic.
+func (s slots) run(job func()) {
+	s <- struct{}{}
+	giveBack := func() { <-s }
+	slow := time.AfterFunc(slowJob, giveBack)
+	job()
+	if slow.Stop() {
+		giveBack()
+	}
+}
