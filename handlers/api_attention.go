@@ -9,15 +9,15 @@ import (
 
 // attentionJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
 type attentionJSON struct {
-	Kind      domain.AttentionKind `json:"kind"`
-	Project   *string              `json:"project"`
-	Agent     *string              `json:"agent"`
-	StoryID   *string              `json:"story_id"`
-	StoryName *string              `json:"story_name"`
-	Stage     *string              `json:"stage"`
-	Text      string               `json:"text"`
-	SinceMS   *int64               `json:"since_ms"`
-	Link      string               `json:"link"` // the console's page where it is mended
+	Kind      domain.AlertKind `json:"kind"`
+	Project   *string          `json:"project"`
+	Agent     *string          `json:"agent"`
+	StoryID   *string          `json:"story_id"`
+	StoryName *string          `json:"story_name"`
+	Stage     *string          `json:"stage"`
+	Text      string           `json:"text"`
+	SinceMS   *int64           `json:"since_ms"`
+	Link      string           `json:"link"` // the console's page where it is mended
 }
 
 func (g *gateway) attention(w http.ResponseWriter, r *http.Request) error {

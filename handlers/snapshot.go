@@ -26,7 +26,7 @@ type snapshot struct {
 	lastEvent int64 // when it was taken
 	registry  *domain.Registry
 	pipelines []domain.ProjectPipeline // of registry.Projects, in its order
-	attention []domain.Attention
+	attention []domain.Alert
 	finished  []domain.DayCount // stories of all projects; none while they are not counted
 	// Numbers of versions: the same number is the same look.
 	changes          []uint64 // of each pipeline

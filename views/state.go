@@ -93,43 +93,43 @@ func eventState(e domain.Event) (Signal, string) {
 }
 
 // attentionSignal is stop for what stands still, caution for the rest.
-func attentionSignal(kind domain.AttentionKind) Signal {
+func attentionSignal(kind domain.AlertKind) Signal {
 	if kind.Stops() {
 		return SignalStop
 	}
 	return SignalCaution
 }
 
-func attentionWord(kind domain.AttentionKind) string {
+func attentionWord(kind domain.AlertKind) string {
 	switch kind {
-	case domain.AttentionUnreachable:
+	case domain.AlertUnreachable:
 		return "Unreachable"
-	case domain.AttentionBlocked:
+	case domain.AlertBlocked:
 		return "Blocked"
-	case domain.AttentionMerge:
+	case domain.AlertMerge:
 		return "Merge failed"
-	case domain.AttentionBot:
+	case domain.AlertBot:
 		return "Bot failed"
-	case domain.AttentionAgentLost:
+	case domain.AlertAgentLost:
 		return "Agent lost"
-	case domain.AttentionFeedGap:
+	case domain.AlertFeedGap:
 		return "Events lost"
-	case domain.AttentionSignIn:
+	case domain.AlertSignIn:
 		return "Sign-in expired"
 	}
 	return "Stuck"
 }
 
 // attentionSubject is what leads to where something is mended that is no story, "" where the project does.
-func attentionSubject(a domain.Attention) string {
+func attentionSubject(a domain.Alert) string {
 	switch a.Kind {
-	case domain.AttentionBot:
+	case domain.AlertBot:
 		return "Bot configuration"
-	case domain.AttentionAgentLost:
+	case domain.AlertAgentLost:
 		return a.Agent
-	case domain.AttentionFeedGap:
+	case domain.AlertFeedGap:
 		return "Show where"
-	case domain.AttentionSignIn:
+	case domain.AlertSignIn:
 		return "Sign in again"
 	}
 	return ""

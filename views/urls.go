@@ -33,15 +33,15 @@ func StoryURL(project, storyID string) string {
 }
 
 // AttentionURL is the place where something is mended that needs somebody.
-func AttentionURL(a domain.Attention) string {
+func AttentionURL(a domain.Alert) string {
 	switch a.Kind {
-	case domain.AttentionBot:
+	case domain.AlertBot:
 		return BotConfigURL
-	case domain.AttentionSignIn:
+	case domain.AlertSignIn:
 		return SignInURL
-	case domain.AttentionAgentLost:
+	case domain.AlertAgentLost:
 		return AgentsURL
-	case domain.AttentionFeedGap:
+	case domain.AlertFeedGap:
 		return withQuery(EventsURL, "project", a.Project, "type", string(domain.FeedGap))
 	}
 	if a.Story != nil {

@@ -88,13 +88,13 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": views.OverviewPart(views.OverviewProps{
-			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: domain.FindAttention(pipelines, now), Events: events(t), Now: now,
+			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
 		}),
-		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []domain.Attention{
-			{Kind: domain.AttentionBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
-			{Kind: domain.AttentionSignIn, SinceMS: minutesAgo(9)},
-			{Kind: domain.AttentionAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
-			{Kind: domain.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
+		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []domain.Alert{
+			{Kind: domain.AlertBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
+			{Kind: domain.AlertSignIn, SinceMS: minutesAgo(9)},
+			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
+			{Kind: domain.AlertFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
 		}}),
 		"charts_empty": views.ProjectPart(views.ProjectProps{
 			Version: "v1", Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},

@@ -126,11 +126,11 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 }
 
 // List is more than what is wrong in pipelines.
-func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
-	found := append(domain.FindAttention(pipelines, time.Now()),
-		domain.Attention{Kind: domain.AttentionAgentLost, Agent: "builder 4", Project: "alpha"},
-		domain.Attention{Kind: domain.AttentionFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
-	domain.SortAttention(found)
+func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Alert, error) {
+	found := append(domain.FindAlerts(pipelines, time.Now()),
+		domain.Alert{Kind: domain.AlertAgentLost, Agent: "builder 4", Project: "alpha"},
+		domain.Alert{Kind: domain.AlertFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
+	domain.SortAlerts(found)
 	return found, nil
 }
 

@@ -85,7 +85,7 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	return m
 }
 
-func attentionLine(a domain.Attention) Line {
+func attentionLine(a domain.Alert) Line {
 	sign := "▲ "
 	if a.Kind.Stops() {
 		sign = "■ "
@@ -95,9 +95,9 @@ func attentionLine(a domain.Attention) Line {
 	}
 	words := " stuck in " + stageTitle(a.Stage) + " "
 	switch a.Kind {
-	case domain.AttentionBlocked:
+	case domain.AlertBlocked:
 		words = " blocked "
-	case domain.AttentionMerge:
+	case domain.AlertMerge:
 		words = " merge failed "
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}

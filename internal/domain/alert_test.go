@@ -52,7 +52,7 @@ func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 		{Project: "new", Error: domain.NoAnswerYet},
 	}
 	var got []string
-	for _, a := range domain.FindAttention(pipelines, now) {
+	for _, a := range domain.FindAlerts(pipelines, now) {
 		story := "-"
 		if a.Story != nil {
 			story = a.Story.StoryID

@@ -42,13 +42,13 @@ func AddDays(sum, other []DayCount) []DayCount {
 // which stories are worked on, as WorkStages has them, or what comes before them, for what comes after them.
 func Finishes(stages []Stage, from, to string) bool {
 	_, done := WorkStages(stages)
-	place := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
-	return place(from) < done && place(to) >= done && len(stages) > 0
+	index := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
+	return index(from) < done && index(to) >= done && len(stages) > 0
 }
 
-// Flow follows the stories of one project from stage to stage. The zero value has seen nothing.
-type Flow struct {
-	names []string           // of stages; what follows holds places in it
+// StageHistory follows the stories of one project from stage to stage. The zero value knows nothing.
+type StageHistory struct {
+	names []string           // of stages; what follows holds indices into it
 	where map[string]arrival // by story id
 	moves []move             // in the order of the stream
 }
@@ -65,51 +65,51 @@ type move struct {
 	from, to uint8
 }
 
-// maxStageNames is how many stages a flow tells apart: far more than a pipeline has, and few enough for a feed that makes
+// maxStageNames is how many stages a history tells apart: far more than a pipeline has, and few enough for a feed that makes
 // them up.
 const maxStageNames = 100
 
 // Add takes in the project's next event. Any but stage transitions change nothing.
-func (f *Flow) Add(e Event) {
+func (h *StageHistory) Add(e Event) {
 	if e.Type != StageTransition {
 		return
 	}
 	d := e.Details()
-	m := move{atMS: e.TimestampMS, stayedMS: -1, from: f.place(d.FromStage), to: f.place(d.ToStage)}
+	m := move{atMS: e.TimestampMS, stayedMS: -1, from: h.index(d.FromStage), to: h.index(d.ToStage)}
 	if max(m.from, m.to) >= maxStageNames {
 		return
 	}
-	if came, known := f.where[d.StoryID]; known && came.stage == m.from {
+	if came, known := h.where[d.StoryID]; known && came.stage == m.from {
 		m.stayedMS = m.atMS - came.atMS
 	}
-	if f.where == nil {
-		f.where = map[string]arrival{}
+	if h.where == nil {
+		h.where = map[string]arrival{}
 	}
-	f.where[d.StoryID] = arrival{m.to, m.atMS}
-	f.moves = append(f.moves, m)
+	h.where[d.StoryID] = arrival{m.to, m.atMS}
+	h.moves = append(h.moves, m)
 }
 
-func (f *Flow) place(name string) uint8 {
-	i := slices.Index(f.names, name)
+func (h *StageHistory) index(name string) uint8 {
+	i := slices.Index(h.names, name)
 	if i < 0 {
-		i = len(f.names)
+		i = len(h.names)
 		if i < maxStageNames {
-			f.names = append(f.names, name)
+			h.names = append(h.names, name)
 		}
 	}
 	return uint8(i)
 }
 
-// Len is how many moves the flow holds.
-func (f *Flow) Len() int { return len(f.moves) }
+// Len is how many moves the history holds.
+func (h *StageHistory) Len() int { return len(h.moves) }
 
 // Forget drops what charts drawn at now or later do not need, and stories that have not moved since known.
-func (f *Flow) Forget(now, known time.Time) {
+func (h *StageHistory) Forget(now, known time.Time) {
 	from := chartStart(now).UnixMilli()
-	f.moves = slices.DeleteFunc(f.moves, func(m move) bool { return m.atMS < from })
-	for id, a := range f.where {
+	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })
+	for id, a := range h.where {
 		if a.atMS < known.UnixMilli() {
-			delete(f.where, id)
+			delete(h.where, id)
 		}
 	}
 }
@@ -120,21 +120,21 @@ func chartStart(now time.Time) time.Time {
 }
 
 // Charts counts over the last ChartDays days, in now's time zone. stages are the project's.
-func (f *Flow) Charts(stages []Stage, now time.Time) Charts {
+func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 	start := chartStart(now)
 	days := make([]DayCount, ChartDays)
 	for i := range days {
 		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
 	}
-	finishes := make([][]bool, len(f.names)) // by from and to
-	for from := range f.names {
-		finishes[from] = make([]bool, len(f.names))
-		for to := range f.names {
-			finishes[from][to] = Finishes(stages, f.names[from], f.names[to])
+	finishes := make([][]bool, len(h.names)) // by from and to
+	for from := range h.names {
+		finishes[from] = make([]bool, len(h.names))
+		for to := range h.names {
+			finishes[from][to] = Finishes(stages, h.names[from], h.names[to])
 		}
 	}
-	stays := make([][]int64, len(f.names))
-	for _, m := range f.moves {
+	stays := make([][]int64, len(h.names))
+	for _, m := range h.moves {
 		if m.atMS < start.UnixMilli() {
 			continue
 		}
@@ -155,7 +155,7 @@ func (f *Flow) Charts(stages []Stage, now time.Time) Charts {
 	c := Charts{Days: days}
 	for _, stage := range stages[from:to] {
 		t := StageTime{Stage: stage.Name}
-		if i := slices.Index(f.names, stage.Name); i >= 0 {
+		if i := slices.Index(h.names, stage.Name); i >= 0 {
 			t.Stays, t.Median = len(stays[i]), median(stays[i])
 		}
 		c.Stages = append(c.Stages, t)

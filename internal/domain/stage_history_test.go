@@ -47,9 +47,9 @@ func TestFinishes(t *testing.T) {
 }
 
 // flowOf follows moves: "story from to", each with the time at which it was.
-func flowOf(t *testing.T, moves ...any) *domain.Flow {
+func flowOf(t *testing.T, moves ...any) *domain.StageHistory {
 	t.Helper()
-	var f domain.Flow
+	var f domain.StageHistory
 	for i := 0; i < len(moves); i += 2 {
 		words := strings.Fields(moves[i].(string))
 		r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,

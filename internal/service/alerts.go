@@ -22,10 +22,10 @@ type Alerts struct {
 
 // List returns everything that needs somebody, given the pipelines: what stands still before what is merely slow or
 // past, the oldest first.
-func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Attention, error) {
+func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Alert, error) {
 	now := time.Now()
-	found := domain.FindAttention(pipelines, now)
-	gaps, err := s.gaps(ctx, now.Add(-domain.GapAttention).UnixMilli())
+	found := domain.FindAlerts(pipelines, now)
+	gaps, err := s.gaps(ctx, now.Add(-domain.GapAlertAge).UnixMilli())
 	if err != nil {
 		return nil, err
 	}
@@ -36,17 +36,17 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		}
 	}
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
-		found = append(found, domain.Attention{Kind: domain.AttentionBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
+		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
 	}
 	if signIn := s.signIn.Status(); signIn.Expired {
-		found = append(found, domain.Attention{Kind: domain.AttentionSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits
+		found = append(found, domain.Alert{Kind: domain.AlertSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits
 	}
-	domain.SortAttention(found)
+	domain.SortAlerts(found)
 	return found, nil
 }
 
-func lostAgent(agent domain.KnownAgent) domain.Attention {
-	a := domain.Attention{Kind: domain.AttentionAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
+func lostAgent(agent domain.KnownAgent) domain.Alert {
+	a := domain.Alert{Kind: domain.AlertAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
 	if agent.AssignedProject != nil {
 		a.Project = *agent.AssignedProject
 	}
@@ -54,7 +54,7 @@ func lostAgent(agent domain.KnownAgent) domain.Attention {
 }
 
 // gaps returns, for each registered project that lost events since then, one entry with what it lost in all.
-func (s *Alerts) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, error) {
+func (s *Alerts) gaps(ctx context.Context, sinceMS int64) ([]domain.Alert, error) {
 	events, err := s.events.Page(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
 	if err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func (s *Alerts) gaps(ctx context.Context, sinceMS int64) ([]domain.Attention, e
 			at[e.Project] = max(at[e.Project], e.ReceivedAtMS)
 		}
 	}
-	var found []domain.Attention
+	var found []domain.Alert
 	for _, p := range s.projects.Registry().Projects {
 		if n := missed[p.Name]; n > 0 {
 			reason := strconv.FormatInt(n, 10) + " were dropped before they could be read"
-			found = append(found, domain.Attention{Kind: domain.AttentionFeedGap, Project: p.Name, Reason: reason, SinceMS: at[p.Name]})
+			found = append(found, domain.Alert{Kind: domain.AlertFeedGap, Project: p.Name, Reason: reason, SinceMS: at[p.Name]})
 		}
 	}
 	return found, nil

@@ -12,8 +12,8 @@ import (
 // Bounds of what charts are drawn from. How long a story stood in a stage is known only when it came there in this time
 // as well.
 const (
-	flowAge    = 2 * domain.ChartDays * 24 * time.Hour // since the gateway received it
-	flowEvents = 200_000                               // the newest
+	historyAge    = 2 * domain.ChartDays * 24 * time.Hour // since the gateway received it
+	historyEvents = 200_000                               // the newest
 )
 
 // chartPatience is how long a reader waits for charts. Reading the stored events for the first time takes about 10 µs
@@ -26,12 +26,12 @@ type Charts struct {
 	turn      chan struct{} // holds one value while the rest is worked on
 	upTo      int64         // the id up to which events are taken in
 	day       time.Time
-	byProject map[string]*projectFlow
+	byProject map[string]*projectHistory
 }
 
-// projectFlow is one project's flow, and the charts that were last drawn from it.
-type projectFlow struct {
-	domain.Flow
+// projectHistory is one project's history, and the charts that were last drawn from it.
+type projectHistory struct {
+	domain.StageHistory
 	charts domain.Charts
 	drawn  drawn
 }
@@ -74,7 +74,7 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	now := time.Now()
-	if err := s.follow(ctx, now); err != nil {
+	if err := s.catchUp(ctx, now); err != nil {
 		return nil, err
 	}
 	charts = make([]domain.Charts, len(pipelines))
@@ -82,37 +82,37 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		if len(p.Stages) == 0 {
 			continue
 		}
-		flow := s.of(p.Project)
-		if key := (drawn{s.day, flow.Len(), &p.Stages[0]}); flow.drawn != key {
-			flow.charts, flow.drawn = flow.Flow.Charts(p.Stages, now), key
+		history := s.of(p.Project)
+		if key := (drawn{s.day, history.Len(), &p.Stages[0]}); history.drawn != key {
+			history.charts, history.drawn = history.StageHistory.Charts(p.Stages, now), key
 		}
-		charts[i] = flow.charts
+		charts[i] = history.charts
 	}
 	return charts, nil
 }
 
-func (s *Charts) of(project string) *projectFlow {
-	flow := s.byProject[project]
-	if flow == nil {
-		flow = &projectFlow{}
-		s.byProject[project] = flow
+func (s *Charts) of(project string) *projectHistory {
+	history := s.byProject[project]
+	if history == nil {
+		history = &projectHistory{}
+		s.byProject[project] = history
 	}
-	return flow
+	return history
 }
 
-// follow brings s up to the newest event. What it has taken in stays when it fails.
-func (s *Charts) follow(ctx context.Context, now time.Time) error {
-	oldest := now.Add(-flowAge)
+// catchUp brings s up to the newest event. What it has taken in stays when it fails.
+func (s *Charts) catchUp(ctx context.Context, now time.Time) error {
+	oldest := now.Add(-historyAge)
 	if s.byProject == nil {
 		first, err := s.firstSince(ctx, oldest)
 		if err != nil {
 			return err
 		}
-		s.byProject, s.upTo = map[string]*projectFlow{}, first
+		s.byProject, s.upTo = map[string]*projectHistory{}, first
 	}
 	if day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()); !day.Equal(s.day) {
-		for _, flow := range s.byProject {
-			flow.Forget(now, oldest)
+		for _, history := range s.byProject {
+			history.Forget(now, oldest)
 		}
 		s.day = day
 	}
@@ -132,10 +132,10 @@ func (s *Charts) follow(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// firstSince returns an id after which all events came since then, and at most flowEvents of them.
+// firstSince returns an id after which all events came since then, and at most historyEvents of them.
 func (s *Charts) firstSince(ctx context.Context, since time.Time) (int64, error) {
 	last := s.events.LastID()
-	first := max(0, last-flowEvents)
+	first := max(0, last-historyEvents)
 	var failed error
 	steps := sort.Search(int(last-first), func(i int) bool {
 		events, err := s.events.Page(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
