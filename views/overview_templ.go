@@ -21,7 +21,7 @@ type OverviewProps struct {
 	Active           string
 	Pipelines        []domain.ProjectPipeline // ordered by name
 	Changes          []uint64                 // of Pipelines: equal numbers are equal looks; nil is not known
-	Attention        []domain.Attention
+	Attention        []domain.Alert
 	AttentionVersion uint64            // equal numbers are equal attention
 	Events           []domain.Event    // the latest, newest first
 	Finished         []domain.DayCount // stories of all projects; none while they are not counted
@@ -279,7 +279,7 @@ func attention(p OverviewProps) templ.Component {
 	})
 }
 
-func attentionList(list []domain.Attention, now time.Time) templ.Component {
+func attentionList(list []domain.Alert, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
