@@ -37,7 +37,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	if err := db.AddToken(t.Context(), domain.JoinToken{Hash: "h", ExpiresAtMS: hours(-1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Redeem("h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAtMS: hours(30)}); err != nil {
+	if err := db.Redeem(t.Context(), "h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAtMS: hours(30)}); err != nil {
 		t.Fatal(err)
 	}
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
