@@ -3,6 +3,7 @@ package signin_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -46,6 +47,75 @@ func TestTheProviderAcceptsTheExchange(t *testing.T) {
 	earliest, latest := uint64(before.UnixMilli()+3600_000), uint64(time.Now().UnixMilli()+3600_000)
 	if got.ExpiresAt < earliest || got.ExpiresAt > latest {
 		t.Errorf("expires_at = %d, want from %d to %d", got.ExpiresAt, earliest, latest)
+	}
+}
+
+func TestAStandardProviderAcceptsTheExchange(t *testing.T) {
+	p := signintest.New(t, signintest.Standard)
+	c := config(p)
+	c.TokenFormat, c.Scopes = signin.Form, strings.Fields(signintest.StandardScope)
+	got, err := signIn(t, p, signin.New(c, slog.New(slog.DiscardHandler)))
+	if err != nil || got.AccessToken.Reveal() != signintest.AccessToken || strings.Join(got.Scopes, " ") != signintest.StandardScope {
+		t.Errorf("credentials = %+v, %v", got, err)
+	}
+}
+
+func TestWithoutATokenAddressTheExchangeSaysSo(t *testing.T) {
+	c := signin.New(signin.Config{ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
+	address := c.Begin(redirectURI)
+	if !strings.HasPrefix(address, "/sign-in/setup?code=true&client_id=c&") {
+		t.Errorf("the address is %s", address)
+	}
+	_, state := queryOf(t, address)
+	_, err := c.Redeem(t.Context(), "code", state)
+	wantOutcome(t, err, domain.SignInUnreachable)
+	if !strings.Contains(err.Error(), "sign_in.token_url") {
+		t.Errorf("error = %v, want the setting named", err)
+	}
+}
+
+func TestWhatTheTokenEndpointSaysOfItsRefusalIsTold(t *testing.T) {
+	p := signintest.New(t)
+	c := newClient(p)
+	for body, want := range map[string]string{
+		`{"error":"invalid_grant","error_description":"the code has expired"}`: "400 Bad Request: invalid_grant: the code has expired",
+		`{"error":"invalid_client"}`:                    "400 Bad Request: invalid_client",
+		`{"error_description":"no code"}`:               "400 Bad Request: no code",
+		`{"error":["invalid"],"error_description":7}`:   "400 Bad Request",
+		`{"error":"","error_description":""}`:           "400 Bad Request",
+		`<h1>Bad Request</h1>`:                          "400 Bad Request",
+		``:                                              "400 Bad Request",
+		`{"error":"` + strings.Repeat("é", 5000) + `"}`: "400 Bad Request: " + strings.Repeat("é", 512),
+		`{"error":"e","more":"` + strings.Repeat(" ", 2<<20) + `"}`: "400 Bad Request",
+	} {
+		p.Answer(answer(400, body))
+		_, err := signIn(t, p, c)
+		wantOutcome(t, err, domain.SignInRefused)
+		if got := strings.TrimPrefix(err.Error(), "refused: "); got != want {
+			t.Errorf("%.100s: %.200q, want %.200q", body, got, want)
+		}
+	}
+	// Some answer a refusal with 200.
+	p.Answer(answer(200, `{"error":"bad_verification_code","error_description":"The code is incorrect"}`))
+	_, err := signIn(t, p, c)
+	wantOutcome(t, err, domain.SignInUnreadable)
+	if !strings.Contains(err.Error(), "bad_verification_code: The code is incorrect") {
+		t.Errorf("200 with an error: %v", err)
+	}
+}
+
+func TestARefusalThatRepeatsSecretsDoesNotTellThem(t *testing.T) {
+	p := signintest.New(t)
+	c := newClient(p)
+	p.Answer(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]string
+		json.NewDecoder(r.Body).Decode(&body)
+		answer(400, fmt.Sprintf(`{"error":"bad","error_description":"code %s, verifier %s"}`, body["code"], body["code_verifier"]))(w, r)
+	})
+	_, err := signIn(t, p, c)
+	wantOutcome(t, err, domain.SignInRefused)
+	if !strings.HasSuffix(err.Error(), "bad: code …, verifier …") {
+		t.Errorf("error = %v", err)
 	}
 }
 

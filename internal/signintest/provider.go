@@ -27,12 +27,24 @@ const (
 	AccessToken  = "canary-access-token"
 	RefreshToken = "canary-refresh-token"
 	ExpiresIn    = 3600 // seconds
+
+	// StandardScope is the scope of a provider that New was given Standard for.
+	StandardScope = "openid email offline_access"
 )
+
+// Option changes what a provider wants.
+type Option func(*Provider)
+
+// Standard makes a provider that knows RFC 6749 only: forms and scopes of its own, and errors by their code.
+func Standard(p *Provider) { p.standard, p.scope = true, StandardScope }
 
 // Provider is an identity provider on a loopback port of its own. Its authorize page has the links Allow and Deny.
 type Provider struct {
 	AuthorizeURL string
 	TokenURL     string
+
+	standard bool
+	scope    string
 
 	mu        sync.Mutex
 	grants    map[string]grant // by code
@@ -44,8 +56,11 @@ type Provider struct {
 type grant struct{ redirectURI, challenge, state string }
 
 // New starts a provider that ends with the test.
-func New(t testing.TB) *Provider {
-	p := &Provider{grants: map[string]grant{}}
+func New(t testing.TB, options ...Option) *Provider {
+	p := &Provider{grants: map[string]grant{}, scope: Scope}
+	for _, option := range options {
+		option(p)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", p.authorize)
 	mux.HandleFunc("/token", p.token)
@@ -107,7 +122,7 @@ func (p *Provider) approve(query string) (callback string, err error) {
 		"client_id":             values.Get("client_id") == ClientID,
 		"response_type":         values.Get("response_type") == "code",
 		"redirect_uri":          redirects.MatchString(g.redirectURI),
-		"scope":                 values.Get("scope") == Scope,
+		"scope":                 values.Get("scope") == p.scope,
 		"code_challenge":        challenges.MatchString(g.challenge),
 		"code_challenge_method": values.Get("code_challenge_method") == "S256",
 		"state":                 states.MatchString(g.state),
@@ -145,21 +160,39 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		answer(w, r)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
 	if err := p.redeem(r); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"error":"invalid_grant","error_description":%q}`, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q,"expires_in":%d,"token_type":"Bearer","scope":%q}`,
-		AccessToken, RefreshToken, ExpiresIn, Scope)
+		AccessToken, RefreshToken, ExpiresIn, p.scope)
+}
+
+// parameters are those of a request to the token endpoint, in the one form that p takes.
+func (p *Provider) parameters(r *http.Request) (map[string]string, error) {
+	want := "application/json"
+	if p.standard {
+		want = "application/x-www-form-urlencoded"
+	}
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != want {
+		return nil, fmt.Errorf("%s of %s", r.Method, r.Header.Get("Content-Type"))
+	}
+	body := map[string]string{}
+	if !p.standard {
+		return body, json.NewDecoder(r.Body).Decode(&body)
+	}
+	err := r.ParseForm()
+	for name := range r.PostForm {
+		body[name] = r.PostForm.Get(name)
+	}
+	return body, err
 }
 
 func (p *Provider) redeem(r *http.Request) error {
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
-		return fmt.Errorf("%s of %s", r.Method, r.Header.Get("Content-Type"))
-	}
-	var body map[string]string
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+	body, err := p.parameters(r)
+	if err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -171,10 +204,12 @@ func (p *Provider) redeem(r *http.Request) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("the code is unknown or used")
-	case len(body) != 6 || body["grant_type"] != "authorization_code" || body["client_id"] != ClientID:
+	case body["grant_type"] != "authorization_code" || body["client_id"] != ClientID:
+		return fmt.Errorf("grant_type or client_id is wrong")
+	case !p.standard && (len(body) != 6 || body["state"] != g.state) || p.standard && len(body) != 5:
 		return fmt.Errorf("the body has other fields")
-	case body["redirect_uri"] != g.redirectURI || body["state"] != g.state:
-		return fmt.Errorf("redirect_uri or state is not the one of the authorization")
+	case body["redirect_uri"] != g.redirectURI:
+		return fmt.Errorf("redirect_uri is not the one of the authorization")
 	case !verifiers.MatchString(body["code_verifier"]) || base64.RawURLEncoding.EncodeToString(sum[:]) != g.challenge:
 		return fmt.Errorf("code_verifier does not fit code_challenge")
 	}
