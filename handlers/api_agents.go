@@ -71,20 +71,14 @@ func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	beat.Assigned = query.Get("assigned")
-	answer := func(w http.ResponseWriter, r *http.Request) error {
-		ctx, done := waiting(r)
-		defer done()
-		agent, err := g.Service.Agents.Heartbeat(ctx, id, beat)
-		if err != nil {
-			return err
-		}
-		writeJSON(w, http.StatusOK, agent)
-		return nil
+	ctx, cancel := longPollContext(r)
+	defer cancel()
+	agent, err := g.Service.Agents.Heartbeat(ctx, id, beat)
+	if err != nil {
+		return err
 	}
-	if beat.Wait >= parkFrom && g.park(w, r, plainForm, answer) {
-		return nil
-	}
-	return answer(w, r)
+	writeJSON(w, http.StatusOK, agent)
+	return nil
 }
 
 func heartbeatFields(b body) (service.Heartbeat, error) {

@@ -48,14 +48,10 @@ func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGatewa
 		t.Fatal(err)
 	}
 	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
-	drain := handlers.NewDrain(t.Context())
-	g.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
+	g.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), t.Context()) }
 	g.Config.ConnContext = handlers.ConnContext
 	g.Start()
-	t.Cleanup(func() {
-		drain.Wait(context.Background()) // parked connections go back to the server, which must not have been closed
-		g.Close()
-	})
+	t.Cleanup(g.Close)
 	return g
 }
 

@@ -26,7 +26,7 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if q.Backward || wait == 0 {
 		events, err = g.Service.Events.Page(r.Context(), q)
 	} else {
-		ctx, cancel := waiting(r)
+		ctx, cancel := longPollContext(r)
 		defer cancel()
 		events, err = g.Service.Events.Wait(ctx, q, wait)
 	}

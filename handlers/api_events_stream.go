@@ -33,7 +33,7 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	ctx, cancel := waiting(r)
+	ctx, cancel := longPollContext(r)
 	defer cancel()
 	comment := time.NewTicker(streamComment)
 	defer comment.Stop()

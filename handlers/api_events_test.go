@@ -41,8 +41,7 @@ func startEventGateway(t testing.TB) eventGateway {
 	}
 	stopping, stop := context.WithCancel(context.Background())
 	server := httptest.NewUnstartedServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	drain := handlers.NewDrain(stopping)
-	server.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
+	server.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), stopping) }
 	server.Start()
 	t.Cleanup(func() {
 		stop()

@@ -20,7 +20,7 @@ func fuzzedGateway(f *testing.F) (http.Handler, context.Context) {
 	stopping, stop := context.WithCancel(f.Context())
 	stop()
 	ctx := context.WithValue(f.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 3000}) // as a server sets it
-	return g.Handler(), handlers.NewDrain(stopping).With(ctx)
+	return g.Handler(), handlers.WithStopping(ctx, stopping)
 }
 
 // FuzzBody sends any body to each route that takes one: it is done or refused, and never fails.

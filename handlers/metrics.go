@@ -20,7 +20,7 @@ import (
 
 // Metrics counts what a gateway does, for GET /metrics.
 type Metrics struct {
-	inFlight atomic.Int64 // requests in their handlers; a parked one has left its own
+	inFlight atomic.Int64 // requests in their handlers
 
 	mu        sync.Mutex
 	requests  map[requestKey]uint64

@@ -22,7 +22,6 @@ type visit struct {
 	proof  proof
 	route  chi.Context
 	answer observedWriter
-	parked bool // it is answered later
 }
 
 type visitKey struct{}
@@ -45,7 +44,7 @@ func ConnContext(ctx context.Context, _ net.Conn) context.Context { return &visi
 
 // begin makes v the visit of the next request.
 func (v *visit) begin(w http.ResponseWriter, routes chi.Routes, id string) {
-	v.id[0], v.began, v.proof, v.parked = id, time.Now(), noProof, false
+	v.id[0], v.began, v.proof = id, time.Now(), noProof
 	v.answer = observedWriter{ResponseWriter: w}
 	v.route.Reset()
 	v.route.Routes = routes
@@ -62,23 +61,13 @@ func visitOf(ctx context.Context) *visit {
 // requestID is the id that the answer carries in X-Request-Id and that the log names.
 func requestID(ctx context.Context) string { return visitOf(ctx).id[0] }
 
-// sight is what metrics and log say of a request when it has been answered.
-type sight struct {
-	id, route, method, path, from string
-	began                         time.Time
-}
-
-func (v *visit) see(r *http.Request) sight {
-	return sight{v.id[0], r.Pattern, r.Method, r.URL.Path, r.RemoteAddr, v.began}
-}
-
 // count counts an answered request, and logs it at debug. Queries are not logged: they may hold codes.
-func (g *gateway) count(s sight, status int, bytes int64) {
-	took := time.Since(s.began)
-	g.Metrics.request(s.route, s.method, status, took)
+func (g *gateway) count(v *visit, r *http.Request) {
+	took := time.Since(v.began)
+	g.Metrics.request(r.Pattern, r.Method, v.answer.status, took)
 	if ctx := context.Background(); g.Log.Enabled(ctx, slog.LevelDebug) {
-		g.Log.DebugContext(ctx, "request", "id", s.id, "method", s.method, "path", s.path, "status", status, "bytes", bytes,
-			"took", took, "from", s.from)
+		g.Log.DebugContext(ctx, "request", "id", v.id[0], "method", r.Method, "path", r.URL.Path, "status", v.answer.status,
+			"bytes", v.answer.bytes, "took", took, "from", r.RemoteAddr)
 	}
 }
 
@@ -96,9 +85,7 @@ func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
 		g.Metrics.inFlight.Add(1)
 		defer func() { // also when the connection is aborted by a panic
 			g.Metrics.inFlight.Add(-1)
-			if !v.parked {
-				g.count(v.see(r), v.answer.status, v.answer.bytes)
-			}
+			g.count(v, r)
 		}()
 		next.ServeHTTP(&v.answer, r)
 	})

@@ -39,7 +39,7 @@ func (p *project) events(w http.ResponseWriter, r *http.Request) error {
 // await returns the first state of the feed that has something newer than since, or the one after wait, or when
 // nobody waits any more.
 func (p *project) await(r *http.Request, since uint64, wait time.Duration) *feed.Snapshot {
-	ctx, cancel := waiting(r)
+	ctx, cancel := longPollContext(r)
 	defer cancel()
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()

@@ -151,7 +151,7 @@ func inVirtualTime(t *testing.T, query string, during func(p *projectServer, sto
 		p.record(1)
 		stopping, stop := context.WithCancel(t.Context())
 		r := httptest.NewRequest("GET", "http://localhost/api/events"+query, nil)
-		r = r.WithContext(handlers.NewDrain(stopping).With(t.Context()))
+		r = r.WithContext(handlers.WithStopping(t.Context(), stopping))
 		w := httptest.NewRecorder()
 		began := time.Now()
 		var done sync.WaitGroup

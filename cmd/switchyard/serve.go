@@ -115,7 +115,6 @@ func toldAt(ctx context.Context) time.Time {
 // serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
 // for news, and returns when the others have ended, or after drainLimit from when the process was told to end.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
-	drain := handlers.NewDrain(ctx)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerLimit,
@@ -123,7 +122,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext:       handlers.ConnContext,
-		BaseContext:       func(net.Listener) context.Context { return drain.With(context.Background()) },
+		BaseContext:       func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), ctx) },
 
 		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before any guard
 	}
@@ -143,6 +142,5 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		log.Warn("some requests did not end in time and were cut off")
 		server.Close()
 	}
-	drain.Wait(limit)
 	return nil
 }

@@ -5,15 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
 	"switchyard/internal/waittest"
 )
 
@@ -72,7 +76,65 @@ func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 	}
 }
 
-// TestAHeldHeartbeatEndsWithItsClient: the agent is not taken for connected any more, well before its answer is due.
+// TestAHeldHeartbeatsConnectionMayRest: the next request on it may come any time before the connection is idle too long.
+func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := store.Open(context.Background(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		log := slog.New(slog.DiscardHandler)
+		svc, err := service.New(context.Background(), service.Options{Store: db, Log: log, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _, err := svc.Agents.CreateJoinToken(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, secret, err := svc.Agents.Join(context.Background(), token, nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: handlers.Gateway{Service: svc, Log: log}.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+		defer server.Shutdown(context.Background())
+		client, served := net.Pipe()
+		defer client.Close()
+		listener := make(oneConnection, 1)
+		listener <- served
+		close(listener)
+		go server.Serve(listener)
+		from := bufio.NewReader(client)
+		for range 2 {
+			io.WriteString(client, heldBeat(agent.ID, secret.Reveal(), "5s"))
+			response, err := http.ReadResponse(from, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if io.Copy(io.Discard, response.Body); response.StatusCode != 200 {
+				t.Errorf("answered %d", response.StatusCode)
+			}
+			time.Sleep(30 * time.Second)
+		}
+	})
+}
+
+// oneConnection is a listener for connections in memory, as fake time needs them.
+type oneConnection chan net.Conn
+
+func (l oneConnection) Accept() (net.Conn, error) {
+	conn, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+func (l oneConnection) Close() error   { return nil }
+func (l oneConnection) Addr() net.Addr { return &net.UnixAddr{} }
+
+// TestAHeldHeartbeatEndsWithItsClient: the agent no longer counts as connected, well before its answer is due.
 func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
 	g := newAgentGateway(t)
 	id, secret := g.join("a")
@@ -107,8 +169,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	server := httptest.NewUnstartedServer(g.Config.Handler)
-	drain := handlers.NewDrain(stopping)
-	server.Config.BaseContext = func(net.Listener) context.Context { return drain.With(context.Background()) }
+	server.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), stopping) }
 	server.Start()
 	defer server.Close()
 	id, secret := g.join("a")
@@ -118,6 +179,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected && a.State == domain.AgentIdle })
 	began := time.Now()
 	stop()
+	go server.Config.Shutdown(context.Background())
 	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 10*time.Second { // it is held for 15
 		t.Errorf("after %v: %d, close %v, %s", time.Since(began), response.StatusCode, response.Close, body)
 	}
