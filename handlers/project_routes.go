@@ -44,7 +44,7 @@ func (p *project) routes() http.Handler {
 	routes := map[string]http.HandlerFunc{
 		projectHealth:   p.healthz,
 		"/api/events":   p.api(plainForm, p.events),
-		"/api/pipeline": p.board,
+		"/api/pipeline": p.api(plainForm, p.board),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := routes[r.URL.Path]

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,7 @@ type standing struct {
 
 func (s *standing) View() *workboard.View { return s.view.Load() }
 
-func (s *standing) set(stages ...domain.Stage) { s.view.Store(&workboard.View{Stages: stages}) }
+func (s *standing) set(stages ...workboard.Stage) { s.view.Store(&workboard.View{Stages: stages}) }
 
 // projectServer is a project server without a directory, its clock at a known time.
 type projectServer struct {
@@ -238,8 +239,8 @@ func TestAThousandReadersWaitAndAllGetTheEvent(t *testing.T) {
 func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 	p := newProject("")
 	reason := "waiting: <key> & more"
-	p.set(domain.Stage{Name: "1_backlog", Items: []domain.Item{}}, domain.Stage{Name: "2_current", Items: []domain.Item{
-		{StoryID: "7_login", StoryName: "Log in", Blocked: &reason, SinceMS: 5},
+	p.set(workboard.Stage{Name: "1_backlog"}, workboard.Stage{Name: "2_current", Stories: []workboard.Story{
+		{ID: "7_login", Name: "Log in", Blocked: reason, Since: time.UnixMilli(5)},
 	}})
 	w := p.ask("GET", "/api/pipeline")
 	want := `{"project":"alpha","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":[` +
@@ -253,9 +254,23 @@ func TestThePipelineShowsTheBoardAndRevalidates(t *testing.T) {
 			t.Errorf("If-None-Match %s: %d %s", sent, w.Code, w.Body)
 		}
 	}
-	p.set(domain.Stage{Name: "1_backlog", Items: []domain.Item{}})
+	p.set(workboard.Stage{Name: "1_backlog"})
 	if w := p.ask("GET", "/api/pipeline", "If-None-Match: "+tag); w.Code != 200 || w.Header().Get("ETag") == tag {
 		t.Errorf("after a change: %d, tag %s", w.Code, w.Header().Get("ETag"))
+	}
+}
+
+func TestAWorkDirectoryThatIsGoneIsUnavailableWithItsReason(t *testing.T) {
+	p := newProject("")
+	_, err := os.ReadDir("/nowhere/in/particular")
+	p.view.Store(&workboard.View{Stages: p.View().Stages, Err: err})
+	w := p.ask("GET", "/api/pipeline")
+	if want := "the work directory cannot be read: no such file or directory"; w.Code != 503 || w.Body.String() != want {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	p.set()
+	if w := p.ask("GET", "/api/pipeline"); w.Code != 200 {
+		t.Errorf("the directory is back: %d %s", w.Code, w.Body)
 	}
 }
 

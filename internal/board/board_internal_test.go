@@ -2,6 +2,7 @@ package board
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -16,18 +17,18 @@ import (
 	"switchyard/internal/feed"
 )
 
-// desk is a board over a real directory that looks only when a test says so.
-type desk struct {
+// fixture is a board over a real directory that is scanned only when a test says so.
+type fixture struct {
 	*Board
-	t    *testing.T
-	dir  string
-	logs *bytes.Buffer
-	told []feed.Notification
+	t        *testing.T
+	dir      string
+	logs     *bytes.Buffer
+	recorded []feed.Notification
 }
 
-func newDesk(t *testing.T, files map[string]string) *desk {
+func newFixture(t *testing.T, files map[string]string) *fixture {
 	t.Helper()
-	d := &desk{t: t, dir: t.TempDir(), logs: &bytes.Buffer{}}
+	d := &fixture{t: t, dir: t.TempDir(), logs: &bytes.Buffer{}}
 	for path, content := range files {
 		d.write(path, content)
 	}
@@ -35,12 +36,12 @@ func newDesk(t *testing.T, files map[string]string) *desk {
 	return d
 }
 
-func (d *desk) open() {
+func (d *fixture) open() {
 	d.t.Helper()
 	board, err := Open(Options{
 		Dir:    d.dir,
 		Log:    slog.New(slog.NewTextHandler(d.logs, nil)),
-		Record: func(n ...feed.Notification) { d.told = append(d.told, n...) },
+		Record: func(n ...feed.Notification) { d.recorded = append(d.recorded, n...) },
 	})
 	if err != nil {
 		d.t.Fatal(err)
@@ -48,57 +49,57 @@ func (d *desk) open() {
 	d.Board = board
 }
 
-func (d *desk) path(path string) string { return filepath.Join(d.dir, path) }
+func (d *fixture) path(path string) string { return filepath.Join(d.dir, path) }
 
-func (d *desk) must(err error) {
+func (d *fixture) must(err error) {
 	d.t.Helper()
 	if err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) write(path, content string) {
+func (d *fixture) write(path, content string) {
 	d.t.Helper()
 	d.must(os.MkdirAll(filepath.Dir(d.path(path)), 0o777))
 	d.must(os.WriteFile(d.path(path), []byte(content), 0o666))
 }
 
-func (d *desk) move(from, to string) {
+func (d *fixture) move(from, to string) {
 	d.t.Helper()
 	d.must(os.Rename(d.path(from), d.path(to)))
 }
 
-func (d *desk) remove(path string) {
+func (d *fixture) remove(path string) {
 	d.t.Helper()
 	d.must(os.RemoveAll(d.path(path)))
 }
 
-// expect looks, and holds what the look tells against want.
-func (d *desk) expect(want string) {
+// expect scans, and compares what is recorded with want.
+func (d *fixture) expect(want string) {
 	d.t.Helper()
-	d.told = nil
-	if _, err := d.look(); err != nil {
+	d.recorded = nil
+	if _, err := d.scan(); err != nil {
 		d.t.Fatal(err)
 	}
-	if got := told(news{notifications: d.told}); got != want {
-		d.t.Errorf("told %q, want %q", got, want)
+	if got := recorded(changes{notifications: d.recorded}); got != want {
+		d.t.Errorf("recorded %q, want %q", got, want)
 	}
 }
 
 // stories are the names on the board, by stage.
-func (d *desk) stories() string {
+func (d *fixture) stories() string {
 	var stages []string
 	for _, stage := range d.View().Stages {
 		var names []string
-		for _, item := range stage.Items {
-			names = append(names, item.StoryName)
+		for _, item := range stage.Stories {
+			names = append(names, item.Name)
 		}
 		stages = append(stages, stage.Name+"["+strings.Join(names, " ")+"]")
 	}
 	return strings.Join(stages, " ")
 }
 
-func (d *desk) expectStories(want string) {
+func (d *fixture) expectStories(want string) {
 	d.t.Helper()
 	if got := d.stories(); got != want {
 		d.t.Errorf("the board shows %s, want %s", got, want)
@@ -106,13 +107,13 @@ func (d *desk) expectStories(want string) {
 }
 
 func TestStagesAreMadeWhereThereAreNone(t *testing.T) {
-	d := newDesk(t, map[string]string{"notes/x.md": ""})
+	d := newFixture(t, map[string]string{"notes/x.md": ""})
 	d.expectStories("1_backlog[] 2_current[] 3_qa[] 4_merge[] 5_done[] 6_archived[]")
-	d = newDesk(t, map[string]string{"7_only/x.md": "text"})
+	d = newFixture(t, map[string]string{"7_only/x.md": "text"})
 	d.expectStories("7_only[x]")
 }
 
-func TestAWorkDirectoryThatIsNoneStopsTheStart(t *testing.T) {
+func TestAWorkDirectoryThatIsMissingOrAFileStopsTheStart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestAWorkDirectoryThatIsNoneStopsTheStart(t *testing.T) {
 }
 
 func TestOnlyRegularFilesInStagesAreItems(t *testing.T) {
-	d := newDesk(t, map[string]string{
+	d := newFixture(t, map[string]string{
 		"2_current/7_login.md": "---\nname: Login\n---\n", "2_current/.7_hidden.md": "x", "2_current/.md": "x",
 		"2_current/7_login.md~": "x", "2_current/notes.txt": "x", "2_current/sub.md/x.md": "x",
 		"10_late/a.md": "# A", "backlog/x.md": "x", ".2_hidden/x.md": "x", "3_file.md": "x",
@@ -140,29 +141,30 @@ func TestOnlyRegularFilesInStagesAreItems(t *testing.T) {
 	d.expectStories("2_current[Login] 10_late[A]")
 }
 
-func TestAFileThatTellsNothingIsAnItemNamedByItsID(t *testing.T) {
-	d := newDesk(t, map[string]string{
+func TestAFileWithoutReadableFrontMatterIsNamedByItsHeadingOrID(t *testing.T) {
+	d := newFixture(t, map[string]string{
 		"1_a/empty.md":  "",
 		"1_a/broken.md": "---\nname: [\n---\n# Heading\n",
 		"1_a/large.md":  "---\nname: Large\nblocked: true\n---\n" + strings.Repeat("x", maxFile),
+		"1_a/titled.md": "---\nname: Large\n---\n# Title\n" + strings.Repeat("x", maxFile),
 		"1_a/limit.md":  "---\nname: Limit\n---\n" + strings.Repeat("x", maxFile-21),
 	})
-	d.expectStories("1_a[broken empty large Limit]")
+	d.expectStories("1_a[Heading empty large Limit Title]")
 	d.write("1_a/large.md", "---\nname: Not large\n---\n")
 	d.expect("")
-	d.expectStories("1_a[broken empty Not large Limit]")
+	d.expectStories("1_a[Heading empty Not large Limit Title]")
 }
 
 func TestSavesOfEditorsAreNoNews(t *testing.T) {
 	const before, after = "---\nname: Old\nblocked: key\n---\n", "---\nname: New\nblocked: key\n---\nmore\n"
 	const item = "2_current/7_login.md"
-	for name, save := range map[string]func(d *desk){
-		"rename over": func(d *desk) {
+	for name, save := range map[string]func(d *fixture){
+		"rename over": func(d *fixture) {
 			d.write("2_current/.7_login.md.tmp", after)
 			d.expect("")
 			d.move("2_current/.7_login.md.tmp", item)
 		},
-		"backup and new file": func(d *desk) {
+		"backup and new file": func(d *fixture) {
 			d.write("2_current/4913", "")
 			d.remove("2_current/4913")
 			d.move(item, item+"~")
@@ -171,26 +173,26 @@ func TestSavesOfEditorsAreNoNews(t *testing.T) {
 			d.expect("")
 			d.remove(item + "~")
 		},
-		"truncate and write": func(d *desk) {
+		"truncate and write": func(d *fixture) {
 			d.write(item, "")
 			d.expect("")
 			d.write(item, after[:20])
 			d.expect("")
 			d.write(item, after)
 		},
-		"delete and write": func(d *desk) {
+		"delete and write": func(d *fixture) {
 			d.remove(item)
 			d.expect("")
 			d.write(item, after)
 		},
-		"touch": func(d *desk) {
+		"touch": func(d *fixture) {
 			d.must(os.Chtimes(d.path(item), time.Now(), time.Now()))
 			d.expect("")
 			d.write(item, after)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{item: before})
+			d := newFixture(t, map[string]string{item: before})
 			save(d)
 			d.expect("")
 			d.expectStories("2_current[New]")
@@ -201,18 +203,18 @@ func TestSavesOfEditorsAreNoNews(t *testing.T) {
 func TestWaysToMoveAFile(t *testing.T) {
 	const content = "---\nname: Login\n---\n"
 	const from, to = "2_current/7_login.md", "3_qa/7_login.md"
-	for name, move := range map[string]func(d *desk){
-		"rename": func(d *desk) {
+	for name, move := range map[string]func(d *fixture){
+		"rename": func(d *fixture) {
 			d.move(from, to)
 			d.expect("Login 2_current>3_qa")
 		},
-		"copy and delete": func(d *desk) {
+		"copy and delete": func(d *fixture) {
 			d.write(to, content)
 			d.expect("Login 2_current>3_qa")
 			d.remove(from)
 			d.expect("")
 		},
-		"copy with its time, and delete": func(d *desk) {
+		"copy with its time, and delete": func(d *fixture) {
 			info, err := os.Stat(d.path(from))
 			d.must(err)
 			d.write(to, content)
@@ -222,26 +224,26 @@ func TestWaysToMoveAFile(t *testing.T) {
 			d.remove(from)
 			d.expect("")
 		},
-		"delete and write": func(d *desk) {
+		"delete and write": func(d *fixture) {
 			d.remove(from)
 			d.expect("")
 			d.write(to, content)
 			d.expect("Login 2_current>3_qa")
 		},
-		"link and unlink": func(d *desk) {
+		"link and unlink": func(d *fixture) {
 			d.must(os.Link(d.path(from), d.path(to)))
 			d.expect("Login 2_current>3_qa")
 			d.remove(from)
 			d.expect("")
 		},
-		"rename of the stage": func(d *desk) {
+		"rename of the stage": func(d *fixture) {
 			d.remove("3_qa")
 			d.move("2_current", "3_qa")
 			d.expect("Login 2_current>3_qa")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, map[string]string{from: content, "3_qa/other.md": content})
+			d := newFixture(t, map[string]string{from: content, "3_qa/other.md": content})
 			move(d)
 			d.expect("")
 		})
@@ -249,8 +251,8 @@ func TestWaysToMoveAFile(t *testing.T) {
 }
 
 // A change that keeps size, time of modification and inode is seen all the same.
-func TestAContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: aaa\n---\n"})
+func TestContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
+	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: aaa\n---\n"})
 	old := time.Now().Add(-time.Hour)
 	for _, reason := range []string{"bbb", "ccc", "ddd"} {
 		d.write("2_current/a.md", "---\nblocked: "+reason+"\n---\n")
@@ -262,33 +264,40 @@ func TestAContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
 // Within a tick of the file system's clock a second change may leave the identity as it is: what was read of a file
 // that young is not relied upon.
 func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n"})
+	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n"})
 	read := d.scanner.stages["2_current"].known["a"]
-	for _, settled := range []bool{false, true} {
-		read.facts, read.settled = facts{name: "other"}, settled
+	for _, stable := range []bool{false, true} {
+		read.facts, read.stable = facts{name: "other"}, stable
 		if _, err := d.scanner.scan(); err != nil {
 			t.Fatal(err)
 		}
-		if again := read.facts.blocked == "key"; again == settled {
-			t.Errorf("settled %t: read again %t", settled, again)
+		if again := read.facts.blocked == "key"; again == stable {
+			t.Errorf("stable %t: read again %t", stable, again)
 		}
 	}
 }
 
 func TestAWorkDirectoryThatGoesAndComes(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
+	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
 	d.move("", "../away")
-	if _, err := d.look(); err == nil {
-		t.Error("looked at a directory that is away")
+	if _, err := d.scan(); err == nil {
+		t.Error("scanned a directory that is gone")
 	}
 	d.expectStories("2_current[a b] 3_qa[c]")
+	if err := d.View().Err; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the view's error is %v", err)
+	}
 	d.move("../away", "")
+	d.expect("")
+	if err := d.View().Err; err != nil {
+		t.Errorf("the directory is back, the view's error is %v", err)
+	}
 	d.move("2_current/b.md", "3_qa/b.md")
 	d.expect("b 2_current>3_qa")
 }
 
 func TestAStageThatGoesAndComes(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "3_qa/b.md": "b"})
+	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "3_qa/b.md": "b"})
 	d.move("2_current", "away")
 	d.expect("")
 	d.expectStories("3_qa[b]")
@@ -298,7 +307,7 @@ func TestAStageThatGoesAndComes(t *testing.T) {
 }
 
 func TestWhatCannotBeReadStaysAsItWas(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
+	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
 	withoutPrivileges(t, d.dir)
 	for _, test := range []struct {
 		path       string

@@ -24,21 +24,21 @@ const patience = time.Minute
 
 // live is a board that runs over a real directory with the machine's own watcher.
 type live struct {
-	*desk
-	news chan feed.Notification
+	*fixture
+	notifications chan feed.Notification
 }
 
 func newLive(t *testing.T, files map[string]string) *live {
-	l := &live{desk: newDesk(t, files), news: make(chan feed.Notification, 1000)}
+	l := &live{fixture: newFixture(t, files), notifications: make(chan feed.Notification, 1000)}
 	l.record = func(n ...feed.Notification) {
 		for _, one := range n {
-			l.news <- one
+			l.notifications <- one
 		}
 	}
 	return l
 }
 
-// run starts the board, and returns once it watches: it tells of a file that was put there.
+// run starts the board, and returns once it watches: it records a file that was put there.
 func (l *live) run() {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -56,16 +56,16 @@ func (l *live) run() {
 func (l *live) next(want string) {
 	l.t.Helper()
 	select {
-	case n := <-l.news:
-		if got := told(news{notifications: []feed.Notification{n}}); got != want {
-			l.t.Fatalf("told %q, want %q", got, want)
+	case n := <-l.notifications:
+		if got := recorded(changes{notifications: []feed.Notification{n}}); got != want {
+			l.t.Fatalf("recorded %q, want %q", got, want)
 		}
 	case <-time.After(patience):
-		l.t.Fatalf("never told %q", want)
+		l.t.Fatalf("never recorded %q", want)
 	}
 }
 
-func TestARunningBoardTellsOfMoves(t *testing.T) {
+func TestARunningBoardRecordsMoves(t *testing.T) {
 	l := newLive(t, map[string]string{"1_backlog/a.md": "a", "2_current/b.md": "b", "3_qa/c.md": "c"})
 	l.run()
 	l.move("1_backlog/a.md", "2_current/a.md")
@@ -97,12 +97,12 @@ func TestAWorkDirectoryThatIsReplacedIsWatchedAgain(t *testing.T) {
 	l.next("c >3_qa")
 }
 
-func TestTheBoardShowsANewStateBeforeItTells(t *testing.T) {
-	d := newDesk(t, map[string]string{"2_current/a.md": "a", "3_qa/b.md": "b"})
+func TestTheBoardShowsANewStateBeforeItRecordsIt(t *testing.T) {
+	d := newFixture(t, map[string]string{"2_current/a.md": "a", "3_qa/b.md": "b"})
 	shown := ""
 	d.record = func(...feed.Notification) { shown = d.stories() }
 	d.move("2_current/a.md", "3_qa/a.md")
-	if _, err := d.look(); err != nil || shown != "2_current[] 3_qa[a b]" {
+	if _, err := d.scan(); err != nil || shown != "2_current[] 3_qa[a b]" {
 		t.Errorf("showed %s, %v", shown, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestTheBoardShowsANewStateBeforeItTells(t *testing.T) {
 // bubble is a board that runs in a bubble of its own time, with a watcher through which the test speaks.
 // The files are real.
 type bubble struct {
-	*desk
+	*fixture
 	mu     sync.Mutex
 	events chan fsnotify.Event
 	errors chan error
@@ -122,7 +122,7 @@ type bubble struct {
 func inBubble(t *testing.T, test func(*bubble)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bubble{desk: &desk{t: t, dir: dir}, events: make(chan fsnotify.Event), errors: make(chan error), added: map[string]int{}}
+		b := &bubble{fixture: &fixture{t: t, dir: dir}, events: make(chan fsnotify.Event), errors: make(chan error), added: map[string]int{}}
 		b.write("2_current/a.md", "a")
 		b.write("3_qa/b.md", "b")
 		board, err := Open(Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Record: b.record})
@@ -148,7 +148,7 @@ func inBubble(t *testing.T, test func(*bubble)) {
 func (b *bubble) record(n ...feed.Notification) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.told = append(b.told, n...)
+	b.recorded = append(b.recorded, n...)
 }
 
 func (b *bubble) open() (watcher, error) {
@@ -181,37 +181,37 @@ func (b *bubble) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// within holds that the board tells want, and just that, by the time that after has passed.
+// within requires that the board records want, and just that, by the time that after has passed.
 func (b *bubble) within(after time.Duration, want string) {
 	b.t.Helper()
 	b.pass(after)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if got := told(news{notifications: b.told}); got != want {
-		b.t.Errorf("told %q within %v, want %q", got, after, want)
+	if got := recorded(changes{notifications: b.recorded}); got != want {
+		b.t.Errorf("recorded %q within %v, want %q", got, after, want)
 	}
-	b.told = nil
+	b.recorded = nil
 }
 
-func TestABurstOfEventsIsOneLook(t *testing.T) {
+func TestABurstOfEventsIsOneScan(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.move("2_current/a.md", "3_qa/a.md")
 		for range 100 {
 			b.events <- fsnotify.Event{}
 		}
-		b.within(settleLeast-1, "")
+		b.within(debounceMin-1, "")
 		b.within(1, "a 2_current>3_qa")
-		if b.added["2_current"] != 2 { // it is watched again for each look
-			t.Errorf("%d looks", b.added["2_current"])
+		if b.added["2_current"] != 2 { // it is watched again for each scan
+			t.Errorf("%d scans", b.added["2_current"])
 		}
 	})
 }
 
-func TestLostEventsAreALook(t *testing.T) {
+func TestLostEventsAreScannedFor(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.errors <- fsnotify.ErrEventOverflow
-		b.within(settleLeast, "a 2_current>3_qa")
+		b.within(debounceMin, "a 2_current>3_qa")
 	})
 }
 
@@ -230,47 +230,47 @@ func TestAWatcherThatEndsIsOpenedAgain(t *testing.T) {
 		ended := b.events
 		b.set(func() { b.events = make(chan fsnotify.Event) })
 		close(ended)
-		b.within(settleLeast, "")
+		b.within(debounceMin, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.events <- fsnotify.Event{}
-		b.within(settleLeast, "a 2_current>3_qa")
+		b.within(debounceMin, "a 2_current>3_qa")
 		if b.opened != 2 {
 			t.Errorf("opened %d times", b.opened)
 		}
 	})
 }
 
-func TestWithoutAWatcherItLooksOften(t *testing.T) {
+func TestWithoutAWatcherItScansOften(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(func() { b.fail = errors.New("too many open files") })
 		close(b.events)
 		b.move("2_current/a.md", "3_qa/a.md")
-		b.within(settleLeast, "a 2_current>3_qa")
+		b.within(debounceMin, "a 2_current>3_qa")
 		b.move("3_qa/a.md", "2_current/a.md")
 		b.within(unwatchedRescan, "a 3_qa>2_current")
 		b.set(func() { b.fail, b.events = nil, make(chan fsnotify.Event) })
 		b.within(unwatchedRescan, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.events <- fsnotify.Event{}
-		b.within(settleLeast, "a 2_current>3_qa")
+		b.within(debounceMin, "a 2_current>3_qa")
 	})
 }
 
-func TestADirectoryThatCannotBeWatchedIsLookedAtOften(t *testing.T) {
+func TestADirectoryThatCannotBeWatchedIsScannedOften(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.set(func() { b.fail = errors.New("no space left on device") })
 		b.events <- fsnotify.Event{}
-		b.within(settleLeast, "")
+		b.within(debounceMin, "")
 		b.move("2_current/a.md", "3_qa/a.md")
 		b.within(unwatchedRescan, "a 2_current>3_qa")
 	})
 }
 
-func TestEveryDirectoryIsWatchedBeforeEachLook(t *testing.T) {
+func TestEveryDirectoryIsWatchedBeforeEachScan(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.write("4_new/c.md", "c")
 		b.events <- fsnotify.Event{}
-		b.within(settleLeast, "c >4_new")
+		b.within(debounceMin, "c >4_new")
 		if b.added[filepath.Base(b.dir)] != 2 || b.added["2_current"] != 2 || b.added["4_new"] != 1 {
 			t.Errorf("watched %v", b.added)
 		}
@@ -281,14 +281,14 @@ func TestAStoryThatVanishesIsForgottenAfterASecondWithoutAnyEvent(t *testing.T) 
 	inBubble(t, func(b *bubble) {
 		b.remove("2_current/a.md")
 		b.events <- fsnotify.Event{}
-		b.pass(settleLeast + grace - 1)
+		b.pass(debounceMin + grace - 1)
 		b.expectStories("2_current[a] 3_qa[b]")
 		b.pass(1)
 		b.expectStories("2_current[] 3_qa[b]")
 	})
 }
 
-// Whatever a watcher misses, and however often files move, each story is told to be where it ends up.
+// Whatever a watcher misses, and however often files move, each story is recorded to be where it ends up.
 func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
 	files := map[string]string{}
 	for i := range 200 {
@@ -303,30 +303,30 @@ func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
 	moved := map[string]bool{}
 	for len(moved) < 200 {
 		select {
-		case n := <-l.news:
+		case n := <-l.notifications:
 			item, ok := n.(feed.WorkItem)
 			if !ok || item.FromStage != "2_current" || item.Stage != "3_qa" || moved[item.ItemID] {
-				t.Fatalf("told %+v", n)
+				t.Fatalf("recorded %+v", n)
 			}
 			moved[item.ItemID] = true
 		case <-time.After(patience):
-			t.Fatalf("told of %d moves", len(moved))
+			t.Fatalf("recorded of %d moves", len(moved))
 		}
 	}
 }
 
-// BenchmarkRescan10000 is a look at 10,000 items of which none changed.
+// BenchmarkRescan10000 is a scan of 10,000 items of which none changed.
 func BenchmarkRescan10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := board.look(); err != nil {
+		if _, err := board.scan(); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkOpen10000 is the first look at 10,000 items, which reads each.
+// BenchmarkOpen10000 is the first scan of 10,000 items, which reads each.
 func BenchmarkOpen10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	for b.Loop() {
@@ -341,8 +341,8 @@ func BenchmarkMove(b *testing.B) {
 	for _, items := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
 			board := benchBoard(b, items)
-			told := make(chan struct{}, 1)
-			board.record = func(...feed.Notification) { told <- struct{}{} }
+			recorded := make(chan struct{}, 1)
+			board.record = func(...feed.Notification) { recorded <- struct{}{} }
 			ctx, cancel := context.WithCancel(b.Context())
 			var running sync.WaitGroup
 			running.Go(func() {
@@ -355,7 +355,7 @@ func BenchmarkMove(b *testing.B) {
 				if err := os.Rename(from, to); err != nil {
 					b.Fatal(err)
 				}
-				<-told
+				<-recorded
 				from, to = to, from
 			}
 			cancel()

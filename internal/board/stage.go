@@ -1,11 +1,16 @@
 package board
 
 import (
-	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // stageName is what makes a directory a stage: digits, "_", a word of any script (hyphens are part of words).
@@ -33,22 +38,84 @@ func makeStages(dir string) error {
 	return nil
 }
 
-// compareNumbered orders names by the number that they begin with, however long, then byte by byte.
-// A name without a number comes after all that have one.
-func compareNumbered(a, b string) int {
-	x, y := number(a), number(b)
-	if (x == "") != (y == "") {
-		return cmp.Compare(len(y), len(x))
-	}
-	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
+// stage is a stage directory as a scan found it.
+type stage struct {
+	name  string
+	files []*file // ordered by the number that their ids begin with
+	err   error   // why it could not be read; files are then those of the last scan that could
+
+	known map[string]*file // by id
+	scan  int              // the last scan that found it
 }
 
-// number is the digits that name begins with.
-func number(name string) string {
-	end := 0
-	for end < len(name) && '0' <= name[end] && name[end] <= '9' {
-		end++
+// entry is what a directory says of a file.
+type entry struct {
+	id       string
+	identity identity
+}
+
+// openStage opens a stage's directory, which must not be a symbolic link.
+func openStage(path string) (*os.File, error) {
+	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// read brings a stage up to date. On an error the stage stays as it was.
+func (s *scanner) read(st *stage) error {
+	path := filepath.Join(s.dir, st.name)
+	s.watch(path)
+	dir, err := openStage(path)
+	if err != nil {
+		return err
 	}
-	return name[:end]
+	defer dir.Close()
+	if err := s.list(dir); err != nil {
+		return err
+	}
+	added := false
+	for _, entry := range s.entries {
+		f := st.known[entry.id]
+		if f == nil {
+			f = &file{id: entry.id}
+			st.known[f.id] = f
+			st.files = append(st.files, f)
+			added = true
+		}
+		f.scan = s.scans
+		if !f.stable || f.identity != entry.identity {
+			s.load(dir, f, entry.identity)
+		}
+	}
+	if len(s.entries) < len(st.files) {
+		st.files = slices.DeleteFunc(st.files, func(f *file) bool { return f.scan != s.scans })
+		maps.DeleteFunc(st.known, func(_ string, f *file) bool { return f.scan != s.scans })
+	}
+	if added {
+		slices.SortFunc(st.files, func(a, b *file) int { return compareNumbered(a.id, b.id) })
+	}
+	return nil
+}
+
+// list puts what dir says of its work items into s.entries.
+func (s *scanner) list(dir *os.File) error {
+	names, err := dir.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	s.entries = s.entries[:0]
+	for _, name := range names {
+		id, isItem := strings.CutSuffix(name.Name(), ".md")
+		if !isItem || strings.HasPrefix(name.Name(), ".") || !name.Type().IsRegular() {
+			continue
+		}
+		var info unix.Stat_t
+		err := unix.Fstatat(int(dir.Fd()), name.Name(), &info, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		s.entries = append(s.entries, entry{id, identityOf(&info)})
+	}
+	return nil
 }

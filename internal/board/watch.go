@@ -7,7 +7,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher is what the board needs of fsnotify. What an event says does not matter: any means "look again".
+// watcher is what the board needs of fsnotify. What an event says does not matter: any means that a scan is due.
 type watcher struct {
 	events <-chan fsnotify.Event
 	errors <-chan error
@@ -30,11 +30,13 @@ func (b *Board) watchAgain() {
 		return
 	}
 	w, err := b.openWatcher()
-	b.note("watch for changes", err)
+	b.report("watch for changes", err)
 	b.watcher = w
 }
 
 func (b *Board) closeWatcher() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.watcher.close != nil {
 		_ = b.watcher.close() // it can only have been closed already
 	}
@@ -49,6 +51,6 @@ func (b *Board) watch(path string) {
 	err := b.watcher.add(path)
 	b.watched = b.watched && err == nil
 	if !errors.Is(err, fs.ErrNotExist) {
-		b.note("watch "+path, err)
+		b.report("watch "+path, err)
 	}
 }

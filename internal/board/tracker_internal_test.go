@@ -10,19 +10,19 @@ import (
 	"switchyard/internal/feed"
 )
 
-// step is a look at a board some time after the one before. The board is written "2_current: a@1 b@2!reason 3_qa:",
+// step is a scan of a board some time after the one before. The board is written "2_current: a@1 b@2!reason 3_qa:",
 // which is stage, id, "@" and time of modification, and any of "!blocked", "^merge_failure", "=name",
 // "~" for a torn file and "?" for an unreadable one. A stage written "2_current?:" could not be read.
 type step struct {
 	after time.Duration
 	board string
-	want  string // what it tells, separated by "; "
+	want  string // what it records, separated by "; "
 }
 
 func TestRecordingRules(t *testing.T) {
 	const ms = time.Millisecond
 	for name, steps := range map[string][]step{
-		"what stood at the start is no news": {
+		"what is there at the start is no notifications": {
 			{0, "1_backlog: a@1!key b@2^conflict 2_current: c@3", ""},
 			{time.Hour, "1_backlog: a@1!key b@2^conflict 2_current: c@3", ""},
 		},
@@ -62,7 +62,7 @@ func TestRecordingRules(t *testing.T) {
 			{0, "2_current: a@1 3_qa:", ""},
 			{ms, "2_current: 3_qa: a@2!key", "a 2_current>3_qa; a blocked: key"},
 		},
-		"several moves are told in the order of stages and numbers": {
+		"several moves are recorded in the order of stages and numbers": {
 			{0, "1_a: 1@1 2@1 10@1 2_b: 3@1", ""},
 			{ms, "1_a: 3@1 2_b: 10@1 2@1 1@1", "3 2_b>1_a; 10 1_a>2_b; 2 1_a>2_b; 1 1_a>2_b"},
 		},
@@ -83,7 +83,7 @@ func TestRecordingRules(t *testing.T) {
 			{ms, "2_current: a@1 3_qa: a@1", "a 3_qa>2_current"},
 			{ms, "2_current: a@1 3_qa: a@1", ""},
 		},
-		"an older copy counts once it stands alone": {
+		"an older copy counts once it is alone": {
 			{0, "2_current: a@5 3_qa:", ""},
 			{ms, "2_current: a@5 3_qa: a@1", ""},
 			{ms, "2_current: 3_qa: a@1", "a 2_current>3_qa"},
@@ -189,8 +189,8 @@ func TestRecordingRules(t *testing.T) {
 			now := time.UnixMilli(1_700_000_000_000)
 			for i, step := range steps {
 				now = now.Add(step.after)
-				if got := told(board.update(now, stagesOf(t, step.board))); got != step.want {
-					t.Fatalf("look %d, %q: told %q, want %q", i+1, step.board, got, step.want)
+				if got := recorded(board.update(now, stagesOf(t, step.board))); got != step.want {
+					t.Fatalf("scan %d, %q: recorded %q, want %q", i+1, step.board, got, step.want)
 				}
 			}
 		})
@@ -221,22 +221,22 @@ func TestTheBoardShowsWhatCounts(t *testing.T) {
 		if got := show(board); got != test.want {
 			t.Fatalf("%q:\ngot  %s\nwant %s", test.board, got, test.want)
 		}
-		if changed := before != test.want; changed && !found.changed {
-			t.Errorf("%q: changed is %t", test.board, found.changed)
+		if changed := before != test.want; changed && !found.view {
+			t.Errorf("%q: changed is %t", test.board, found.view)
 		}
-		if test.again == 0 && !found.again.IsZero() || test.again != 0 && !found.again.Equal(now.Add(test.again)) {
-			t.Errorf("%q: look again at %v, now is %v", test.board, found.again, now)
+		if test.again == 0 && !found.rescan.IsZero() || test.again != 0 && !found.rescan.Equal(now.Add(test.again)) {
+			t.Errorf("%q: scan again at %v, now is %v", test.board, found.rescan, now)
 		}
 	}
 }
 
-func TestALookWithoutChangeChangesNothing(t *testing.T) {
+func TestAScanWithoutChangeChangesNothing(t *testing.T) {
 	var board tracker
 	now := time.UnixMilli(1_700_000_000_000)
 	for i := range 3 {
 		found := board.update(now.Add(time.Duration(i)*time.Minute), stagesOf(t, "1_a: x@1!key y@2~ 2_b: x@1 z@3?"))
-		if want := i == 0; i != 1 && found.changed != want { // at the second one y is found to be broken for good
-			t.Errorf("look %d: changed is %t", i+1, found.changed)
+		if want := i == 0; i != 1 && found.view != want { // at the second one y is found to be broken for good
+			t.Errorf("scan %d: changed is %t", i+1, found.view)
 		}
 	}
 }
@@ -245,13 +245,13 @@ func show(t tracker) string {
 	var stages []string
 	for _, stage := range t.board() {
 		var items []string
-		for _, item := range stage.Items {
-			text := fmt.Sprintf("%s since %d", item.StoryName, item.SinceMS)
-			if item.Blocked != nil {
-				text += " blocked " + *item.Blocked
+		for _, item := range stage.Stories {
+			text := fmt.Sprintf("%s since %d", item.Name, item.Since.UnixMilli())
+			if item.Blocked != "" {
+				text += " blocked " + item.Blocked
 			}
-			if item.MergeFailure != nil {
-				text += " failed " + *item.MergeFailure
+			if item.MergeFailure != "" {
+				text += " failed " + item.MergeFailure
 			}
 			items = append(items, text)
 		}
@@ -260,7 +260,7 @@ func show(t tracker) string {
 	return strings.Join(stages, " ")
 }
 
-func told(found news) string {
+func recorded(found changes) string {
 	var lines []string
 	for _, notification := range found.notifications {
 		switch n := notification.(type) {
@@ -320,4 +320,30 @@ func stagesOf(t *testing.T, board string) []*stage {
 		last.files = append(last.files, f)
 	}
 	return stages
+}
+
+func TestABlockHasATimeOfItsOwn(t *testing.T) {
+	var board tracker
+	start := time.UnixMilli(1_700_000_000_000)
+	for _, step := range []struct {
+		after                 time.Duration
+		board                 string
+		since, sinceIsBlocked int64
+	}{
+		{0, "1_a: x@100!key 2_b:", 100, 100},
+		{time.Second, "1_a: x@900!review 2_b:", 100, 100},
+		{2 * time.Second, "1_a: 2_b: x@950!review", start.UnixMilli() + 2000, 100},
+		{3 * time.Second, "1_a: 2_b: x@960", start.UnixMilli() + 2000, 0},
+		{4 * time.Second, "1_a: 2_b: x@970!key", start.UnixMilli() + 2000, start.UnixMilli() + 4000},
+	} {
+		board.update(start.Add(step.after), stagesOf(t, step.board))
+		got := board.stories["x"].public()
+		blocked := int64(0)
+		if !got.BlockedSince.IsZero() {
+			blocked = got.BlockedSince.UnixMilli()
+		}
+		if got.Since.UnixMilli() != step.since || blocked != step.sinceIsBlocked {
+			t.Errorf("%s: since %d, blocked since %d", step.board, got.Since.UnixMilli(), blocked)
+		}
+	}
 }

@@ -1,0 +1,26 @@
+package board
+
+import (
+	"cmp"
+	"strings"
+)
+
+// compareNumbered orders names by the number that they begin with, however long, then byte by byte.
+// A name without a number comes after all that have one.
+func compareNumbered(a, b string) int {
+	x, y := number(a), number(b)
+	if (x == "") != (y == "") {
+		return cmp.Compare(len(y), len(x))
+	}
+	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
+}
+
+// number is the digits that name begins with.
+func number(name string) string {
+	end := 0
+	for end < len(name) && '0' <= name[end] && name[end] <= '9' {
+		end++
+	}
+	return name[:end]
+}

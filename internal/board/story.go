@@ -1,0 +1,125 @@
+package board
+
+import (
+	"slices"
+	"time"
+
+	"switchyard/internal/feed"
+)
+
+// story is what the tracker knows of one id.
+type story struct {
+	id           string
+	stage        string // where it counts
+	facts        facts
+	since        time.Time // when it was first seen in its stage
+	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
+
+	scan             int        // the last scan that found it
+	copies, previous []fileCopy // what that scan and the one before found of it, in the order of stages
+	gone             time.Time  // when it was first missed; zero while it is there
+	torn             time.Time  // when its file was first found torn; zero while it is whole
+}
+
+// fileCopy is a story's file in one of the stages.
+type fileCopy struct {
+	stage string
+	file  *file
+}
+
+// update decides where a story counts that this scan found, takes in what its file says, and adds what is new.
+func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) {
+	was, current := *s, s.choose()
+	s.stage, s.gone = current.stage, time.Time{}
+	s.takeFacts(current.file.facts, now, c)
+	old := was.stage == "" && preexisting[current.stage]
+	began := now
+	if old {
+		began = current.file.modified
+	}
+	if was.stage != s.stage {
+		s.since = began
+	}
+	switch {
+	case s.facts.blocked == "":
+		s.blockedSince = time.Time{}
+	case was.facts.blocked == "":
+		s.blockedSince = began
+	}
+	c.view = c.view || was.stage != s.stage || was.facts != s.facts
+	if !old {
+		s.notify(was, c)
+	}
+}
+
+// notify adds how the story differs from what it was.
+func (s *story) notify(was story, c *changes) {
+	if was.stage != s.stage {
+		c.notify(feed.WorkItem{ItemID: s.id, Name: s.name(), Stage: s.stage, FromStage: was.stage})
+	}
+	if reason := s.facts.mergeFailure; reason != "" && reason != was.facts.mergeFailure {
+		c.notify(feed.MergeFailure{StoryID: s.id, Name: s.name(), Reason: reason})
+	}
+	if reason := s.facts.blocked; reason != "" && reason != was.facts.blocked {
+		c.notify(feed.StoryBlocked{StoryID: s.id, Name: s.name(), Reason: reason})
+	}
+}
+
+// choose picks the copy that counts: the one modified last; on a tie one in a stage where the story was not before,
+// else the one in the stage where it counted, else that of the latest stage.
+func (s *story) choose() fileCopy {
+	best := s.copies[0]
+	for _, other := range s.copies[1:] {
+		order := other.file.modified.Compare(best.file.modified)
+		if order > 0 || order == 0 && s.rank(other) >= s.rank(best) {
+			best = other
+		}
+	}
+	return best
+}
+
+func (s *story) rank(c fileCopy) int {
+	switch {
+	case !slices.ContainsFunc(s.previous, func(p fileCopy) bool { return p.stage == c.stage }):
+		return 2
+	case c.stage == s.stage:
+		return 1
+	}
+	return 0
+}
+
+// takeFacts takes in what the file says. An unreadable one leaves what is known; so does a torn one, for as long as
+// it may be in the middle of a save.
+func (s *story) takeFacts(f facts, now time.Time, c *changes) {
+	switch {
+	case f.state == unreadable:
+	case f.state == whole:
+		s.facts, s.torn = f, time.Time{}
+	case s.torn.IsZero():
+		s.torn = now
+		if s.facts == (facts{}) { // nothing is known: then its heading is better than its id
+			s.facts.name = f.name
+		}
+		c.rescanAt(now.Add(grace))
+	case now.Sub(s.torn) < grace:
+		c.rescanAt(s.torn.Add(grace))
+	default:
+		s.facts = facts{name: f.name}
+	}
+}
+
+// name is what the story is called.
+func (s *story) name() string {
+	if s.facts.name == "" {
+		return s.id
+	}
+	return s.facts.name
+}
+
+// public is the story as a View shows it.
+func (s *story) public() Story {
+	return Story{
+		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,
+		Since: s.since, BlockedSince: s.blockedSince,
+	}
+}
