@@ -5,7 +5,7 @@ TOOL := go tool -modfile=internal/tools/tools.mod
 GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
-.PHONY: help build run generate test stress bench screenshots check clean
+.PHONY: help build run dev generate test test-fast fuzz stress bench screenshots check clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -17,6 +17,12 @@ build: ## bin/switchyard: static, stripped, reproducible
 run: build ## everything on this machine, with a sample board
 	bin/switchyard up
 
+dev: node_modules ## a gateway with a sample board at localhost:7331, built and reloaded on each change
+	trap 'kill 0' EXIT; \
+	npx tailwindcss --config tailwind.config.js --input static/src/app.css --output static/app.css --minify --watch=always & \
+	$(TOOL) templ generate -watch -watch-pattern='(.+\.go$$)|(.+\.templ$$)|(.+static/[^/]+\.(css|js)$$)' \
+		-proxy=http://localhost:3000 -open-browser=false -cmd='go run ./cmd/switchyard up --data bin/dev'
+
 generate: node_modules ## the templ and Tailwind outputs, which are committed
 	$(TOOL) templ fmt -log-level=error views
 	$(TOOL) templ fmt -log-level=error views
@@ -27,9 +33,15 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
-test: ## everything, with the race detector, and some seconds of fuzzing; installs what is missing
+# Many tests wait for a process or a deadline: -parallel lets more of them wait at a time than there are processors.
+test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 go test -race -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -parallel 8 -timeout 15m ./...
+
+test-fast: ## the tests that need no browser, without the race detector
+	go test -short -parallel 8 ./...
+
+fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
 
 stress: ## some minutes of kill -9 and disturbed connections: nothing may be lost or doubled
