@@ -22,17 +22,18 @@ func (g *gateway) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var events []domain.Event
+	var page domain.EventPage
 	if q.Backward || wait == 0 {
-		events, err = g.Service.Events.Page(r.Context(), q)
+		page, err = g.Service.Events.Page(r.Context(), q)
 	} else {
 		ctx, cancel := longPollContext(r)
 		defer cancel()
-		events, err = g.Service.Events.Wait(ctx, q, wait)
+		page, err = g.Service.Events.Wait(ctx, q, wait)
 	}
 	if err != nil {
 		return err
 	}
+	events := page.Events
 	if len(events) > 0 {
 		next = events[len(events)-1].ID
 	}

@@ -49,16 +49,18 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	for ctx.Err() == nil {
 		changed, last := g.Service.Events.Changed(), g.Service.Events.LastID()
-		events, err := g.Service.Events.Page(ctx, q)
+		page, err := g.Service.Events.Page(ctx, q)
 		if err != nil {
 			g.logCause(r, err) // the status is sent; the reader comes back
 			return nil
 		}
-		if n := len(events); n > 0 {
-			if !send(appendFrames(nil, events)) {
+		if n := len(page.Events); n > 0 {
+			if !send(appendFrames(nil, page.Events)) {
 				return nil
 			}
-			q.After = events[n-1].ID
+			q.After = page.Events[n-1].ID
+		}
+		if page.More {
 			continue
 		}
 		q.After = max(q.After, last) // all that is selected up to there was sent

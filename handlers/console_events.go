@@ -108,12 +108,10 @@ func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 
 // findEvents puts at most limit events into p and reports whether there are more.
 func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
-	p.Events, err = c.service.Events.Page(r.Context(), domain.EventQuery{
-		Backward: true, Before: p.Before, Limit: limit + 1,
+	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{
+		Backward: true, Before: p.Before, Limit: limit,
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})
-	if len(p.Events) > limit {
-		p.Events, more = p.Events[:limit], true
-	}
-	return more, err
+	p.Events = page.Events
+	return page.More, err
 }

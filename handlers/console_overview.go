@@ -21,7 +21,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	if unchanged(w, r, v.String()) {
 		return nil
 	}
-	events, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
+	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 		Changes:          s.changes,
 		Attention:        s.attention,
 		AttentionVersion: s.attentionVersion,
-		Events:           events,
+		Events:           page.Events,
 		Finished:         s.finished,
 		Filter:           r.URL.Query().Get("q"),
 		Now:              time.Now(),

@@ -39,10 +39,11 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 			p.Agents = append(p.Agents, agent)
 		}
 	}
-	p.Events, err = c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
 	if err != nil {
 		return err
 	}
+	p.Events = page.Events
 	charts, err := c.service.Charts.Draw(r.Context(), s.pipelines[i:i+1])
 	if err != nil {
 		return err

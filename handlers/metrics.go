@@ -182,11 +182,11 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
 // of this machine.
 func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
-	events, err := g.Service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
-	if err != nil || len(events) == 0 {
+	page, err := g.Service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
+	if err != nil || len(page.Events) == 0 {
 		return 0, false
 	}
-	return time.Duration(max(0, events[0].ReceivedAtMS-events[0].TimestampMS)) * time.Millisecond, true
+	return time.Duration(max(0, page.Events[0].ReceivedAtMS-page.Events[0].TimestampMS)) * time.Millisecond, true
 }
 
 func (g *gateway) writeAgents(w io.Writer) {

@@ -22,7 +22,7 @@ type Gateway struct {
 		Config(ctx context.Context) (domain.BotConfig, error)
 	}
 	Events interface {
-		Page(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
+		Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 		LastID() int64
 		Changed() <-chan struct{}
 	}

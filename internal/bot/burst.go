@@ -35,10 +35,11 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 			if quiet := last.Add(settle); now.Before(quiet) && now.Before(due) {
 				again = time.After(min(quiet.Sub(now), due.Sub(now)))
 			} else {
-				events, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+				page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
 				if err != nil {
 					return nil, false, err
 				}
+				events := page.Events
 				n.forget(now)
 				switch {
 				case len(events) == 0:

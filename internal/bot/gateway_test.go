@@ -73,16 +73,17 @@ func (g *fakeGateway) Config(context.Context) (domain.BotConfig, error) {
 	return g.config, g.err
 }
 
-func (g *fakeGateway) Page(_ context.Context, q domain.EventQuery) ([]domain.Event, error) {
+func (g *fakeGateway) Page(_ context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if q.Backward {
 		newest := slices.Clone(g.events[max(0, len(g.events)-q.Limit):])
 		slices.Reverse(newest)
-		return newest, nil
+		return domain.EventPage{Events: newest, More: len(newest) < len(g.events)}, nil
 	}
 	from := min(int(q.After), len(g.events))
-	return slices.Clone(g.events[from:min(from+q.Limit, len(g.events))]), nil
+	to := min(from+q.Limit, len(g.events))
+	return domain.EventPage{Events: slices.Clone(g.events[from:to]), More: to < len(g.events)}, nil
 }
 
 func (g *fakeGateway) LastID() int64 {

@@ -96,14 +96,14 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	var all digest
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
-		events, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
+		page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
 		if err != nil {
 			return nil, err
 		}
-		if len(events) == 0 {
+		if len(page.Events) == 0 {
 			break
 		}
-		for _, e := range events {
+		for _, e := range page.Events {
 			after = e.ID
 			switch {
 			case e.ID > b.To:

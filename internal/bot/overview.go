@@ -11,16 +11,16 @@ import (
 )
 
 func (c *commands) events(ctx context.Context, _ []word) Message {
-	events, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
+	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	if len(events) == 0 {
+	if len(page.Events) == 0 {
 		return Message{{Plain("Nothing has happened yet.")}}
 	}
-	slices.Reverse(events)
+	slices.Reverse(page.Events)
 	m := Message{{Bold("Latest events"), Plain(" (UTC)")}}
-	for _, e := range events {
+	for _, e := range page.Events {
 		at := time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04")
 		m = append(m, append(Line{Plain(at + " ")}, describe(e)...))
 	}

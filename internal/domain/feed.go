@@ -39,6 +39,12 @@ type FeedRead struct {
 	ReceivedAtMS int64
 }
 
+// EventPage is what was found of the events that an EventQuery selects.
+type EventPage struct {
+	Events []Event
+	More   bool // further events are selected, past the last of these in the query's direction
+}
+
 // EventQuery selects events of the merged stream.
 type EventQuery struct {
 	After    int64 // events with a greater id, oldest first

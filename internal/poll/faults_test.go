@@ -219,10 +219,10 @@ func (w *world) check() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if len(page) == 0 {
+		events = append(events, page.Events...)
+		if !page.More {
 			break
 		}
-		events = append(events, page...)
 	}
 	stored := map[string]map[string]int64{} // by project and instance: the last sequence
 	content := map[string]bool{}

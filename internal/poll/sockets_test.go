@@ -96,11 +96,11 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for len(stamps) < n {
-		events, err := g.Events.Wait(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
-		if err != nil || len(events) == 0 {
+		page, err := g.Events.Wait(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
+		if err != nil || len(page.Events) == 0 {
 			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.text.String())
 		}
-		for _, e := range events {
+		for _, e := range page.Events {
 			stamps, after = append(stamps, e.TimestampMS), e.ID
 		}
 	}

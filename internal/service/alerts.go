@@ -55,12 +55,12 @@ func lostAgent(agent domain.KnownAgent) domain.Alert {
 
 // gaps returns, for each registered project that lost events since then, one entry with what it lost in all.
 func (s *Alerts) gaps(ctx context.Context, sinceMS int64) ([]domain.Alert, error) {
-	events, err := s.events.Page(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
+	page, err := s.events.Page(ctx, domain.EventQuery{Backward: true, Limit: maxGaps, Type: domain.FeedGap})
 	if err != nil {
 		return nil, err
 	}
 	missed, at := map[string]int64{}, map[string]int64{}
-	for _, e := range events {
+	for _, e := range page.Events {
 		if e.ReceivedAtMS >= sinceMS {
 			missed[e.Project] += e.Details().Missed
 			at[e.Project] = max(at[e.Project], e.ReceivedAtMS)

@@ -117,14 +117,14 @@ func (s *Charts) catchUp(ctx context.Context, now time.Time) error {
 		s.day = day
 	}
 	for last := s.events.LastID(); s.upTo < last; {
-		events, err := s.events.Page(ctx, domain.EventQuery{After: s.upTo, Limit: 1000})
+		page, err := s.events.Page(ctx, domain.EventQuery{After: s.upTo, Limit: 1000})
 		if err != nil {
 			return err
 		}
-		if len(events) == 0 {
+		if len(page.Events) == 0 {
 			break
 		}
-		for _, e := range events {
+		for _, e := range page.Events {
 			s.of(e.Project).Add(e)
 			s.upTo = e.ID
 		}
@@ -138,11 +138,11 @@ func (s *Charts) firstSince(ctx context.Context, since time.Time) (int64, error)
 	first := max(0, last-historyEvents)
 	var failed error
 	steps := sort.Search(int(last-first), func(i int) bool {
-		events, err := s.events.Page(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
+		page, err := s.events.Page(ctx, domain.EventQuery{After: first + int64(i), Limit: 1})
 		if err != nil {
 			failed = err
 		}
-		return len(events) == 0 || events[0].ReceivedAtMS >= since.UnixMilli()
+		return len(page.Events) == 0 || page.Events[0].ReceivedAtMS >= since.UnixMilli()
 	})
 	return first + int64(steps), failed
 }

@@ -107,10 +107,10 @@ type slowStore struct {
 	err atomic.Pointer[error]
 }
 
-func (s *slowStore) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
+func (s *slowStore) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	<-s.may
 	if err := s.err.Load(); err != nil {
-		return nil, *err
+		return domain.EventPage{}, *err
 	}
 	return s.observedStore.Events(ctx, q)
 }

@@ -14,7 +14,7 @@ type eventStore interface {
 	// AppendEvents stores reads with their positions in one transaction. It returns the events that are new, with
 	// consecutive ids, and the last id before them.
 	AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error)
-	Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error)
+	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
 }
@@ -117,36 +117,36 @@ func (s *Events) storeReads(batch []*pendingRead) (err error) {
 	return nil
 }
 
-// Page returns the events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones come
-// from memory. There may be more than it returns, even when those are fewer than q.Limit: huge ones come in smaller pages.
-func (s *Events) Page(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
-	if events, ok := s.tail.Load().find(q); ok {
-		return events, nil
+// Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest
+// ones come from memory. Huge ones come in smaller pages.
+func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	if page, ok := s.tail.Load().find(q); ok {
+		return page, nil
 	}
 	return s.store.Events(ctx, q)
 }
 
 // Wait returns what Page returns for q, which must not be Backward; while that is nothing it waits, at most for
 // wait, until there is something. It returns nothing and no error when the time is over or ctx ends.
-func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) ([]domain.Event, error) {
+func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	for {
 		tail := s.tail.Load()
-		events, err := s.Page(ctx, q)
+		page, err := s.Page(ctx, q)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil, nil
-		case len(events) > 0 || err != nil:
-			return events, err
+			return domain.EventPage{}, nil
+		case len(page.Events) > 0 || err != nil:
+			return page, err
 		}
 		q.After = max(q.After, tail.last) // nothing up to there is selected
 		select {
 		case <-tail.outdated:
 		case <-timeout.C:
-			return nil, nil
+			return domain.EventPage{}, nil
 		case <-ctx.Done():
-			return nil, nil
+			return domain.EventPage{}, nil
 		}
 	}
 }

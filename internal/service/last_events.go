@@ -26,11 +26,11 @@ func (s *Events) LastStamps(ctx context.Context, projects []domain.Project) ([]i
 	for i, p := range projects {
 		stamp, known := l.stamps[p.Name]
 		if !known {
-			events, err := s.Page(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
+			page, err := s.Page(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
 			if err != nil {
 				return nil, err
 			}
-			for _, e := range events {
+			for _, e := range page.Events {
 				stamp = e.TimestampMS
 			}
 			l.stamps[p.Name] = stamp
@@ -51,11 +51,11 @@ func (s *Events) countIn(ctx context.Context, l *lastStamps) error {
 	if last == l.upTo {
 		return nil
 	}
-	events, err := s.Page(ctx, domain.EventQuery{After: l.upTo, Limit: atOnce})
+	page, err := s.Page(ctx, domain.EventQuery{After: l.upTo, Limit: atOnce})
 	if err != nil {
 		return err
 	}
-	for _, e := range events {
+	for _, e := range page.Events {
 		l.stamps[e.Project] = e.TimestampMS
 		l.upTo = e.ID
 	}

@@ -40,7 +40,7 @@ func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRea
 	return added, last, err
 }
 
-func (o *observedStore) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
+func (o *observedStore) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	o.queries.Add(1)
 	return o.DB.Events(ctx, q)
 }
@@ -91,12 +91,12 @@ func eventIDs(t testing.TB, svc *service.Service, q domain.EventQuery) []int64 {
 	if q.Limit == 0 {
 		q.Limit = 1000
 	}
-	events, err := svc.Events.Page(context.Background(), q)
+	page, err := svc.Events.Page(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []int64
-	for _, e := range events {
+	for _, e := range page.Events {
 		ids = append(ids, e.ID)
 	}
 	return ids
@@ -227,6 +227,10 @@ func TestMemoryAndStoreAnswerAlike(t *testing.T) {
 						if got, want := eventIDs(t, inMemory, q), eventIDs(t, inStore, q); !slices.Equal(got, want) {
 							t.Errorf("%+v: memory %v, store %v", q, got, want)
 						}
+						got, _ := inMemory.Events.Page(t.Context(), q)
+						if want, err := inStore.Events.Page(t.Context(), q); err != nil || got.More != want.More {
+							t.Errorf("%+v: more in memory %t, in store %t, %v", q, got.More, want.More, err)
+						}
 					}
 				}
 			}
@@ -267,8 +271,8 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 	}
 	answers := make(chan answer)
 	go func() {
-		events, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
-		answers <- answer{events, err}
+		page, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10, Project: "beta"}, time.Minute)
+		answers <- answer{page.Events, err}
 	}()
 	recordFeed(t, svc, moved("alpha", 1, 3))
 	select {
@@ -288,18 +292,18 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 	db := openStore(t, t.TempDir())
 	svc := streamOver(t, db)
-	if events, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); events != nil || err != nil {
-		t.Errorf("time over: %v, %v", events, err)
+	if page, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); page.Events != nil || err != nil {
+		t.Errorf("time over: %v, %v", page.Events, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if events, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
-		t.Errorf("ended: %v, %v", events, err)
+	if page, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); page.Events != nil || err != nil {
+		t.Errorf("ended: %v, %v", page.Events, err)
 	}
 	recordFeed(t, svc, moved("p", 1, 1))
 	svc = streamOver(t, db) // it has to ask the store, which an ended context keeps it from
-	if events, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); events != nil || err != nil {
-		t.Errorf("ended before: %v, %v", events, err)
+	if page, err := svc.Events.Wait(ctx, domain.EventQuery{Limit: 10}, time.Minute); page.Events != nil || err != nil {
+		t.Errorf("ended before: %v, %v", page.Events, err)
 	}
 }
 
@@ -315,12 +319,12 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 			var after int64
 			next := map[string]int64{}
 			for after < projects*each {
-				events, err := svc.Events.Wait(ctx, domain.EventQuery{After: after, Limit: 7}, time.Minute)
-				if err != nil || len(events) == 0 {
-					t.Errorf("after %d: %v, %v", after, events, err)
+				page, err := svc.Events.Wait(ctx, domain.EventQuery{After: after, Limit: 7}, time.Minute)
+				if err != nil || len(page.Events) == 0 {
+					t.Errorf("after %d: %v, %v", after, page.Events, err)
 					return
 				}
-				for _, e := range events {
+				for _, e := range page.Events {
 					if e.ID != after+1 || e.TimestampMS != next[e.Project]+1 {
 						t.Errorf("event %d follows %d, story %d of %s follows %d", e.ID, after, e.TimestampMS, e.Project, next[e.Project])
 					}

@@ -62,31 +62,36 @@ func (t *tail) shorten() {
 }
 
 // find returns what q selects, false when only the store can know.
-func (t *tail) find(q domain.EventQuery) ([]domain.Event, bool) {
+func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 	if q.Text != "" || !q.Backward && q.After < t.first {
-		return nil, false
+		return page, false
 	}
-	var found []domain.Event
+	found := func(e domain.Event) (done bool) {
+		if !selects(q, e) {
+			return false
+		}
+		if len(page.Events) == q.Limit {
+			page.More = true
+			return true
+		}
+		page.Events = append(page.Events, e)
+		return false
+	}
 	if !q.Backward {
 		from := sort.Search(len(t.events), func(i int) bool { return t.events[i].ID > q.After })
 		for _, e := range t.events[from:] {
-			if selects(q, e) {
-				found = append(found, e)
-				if len(found) == q.Limit {
-					break
-				}
+			if found(e) {
+				break
 			}
 		}
-		return found, true
+		return page, true
 	}
-	for i := len(t.events) - 1; i >= 0; i-- {
-		if e := t.events[i]; (q.Before == 0 || e.ID < q.Before) && selects(q, e) {
-			if found = append(found, e); len(found) == q.Limit {
-				return found, true
-			}
+	for _, e := range slices.Backward(t.events) {
+		if (q.Before == 0 || e.ID < q.Before) && found(e) {
+			return page, true
 		}
 	}
-	return found, t.first == 0 // then memory holds all there is
+	return page, t.first == 0 // then memory holds all there is
 }
 
 func selects(q domain.EventQuery, e domain.Event) bool {

@@ -90,9 +90,9 @@ func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCur
 // that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
 const maxPage = 16 << 20
 
-// Events returns the events that q selects: by increasing id, or when q.Backward by decreasing id. When they are huge it
-// returns the first of them, at least one.
-func (db *DB) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, error) {
+// Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. Of huge
+// ones it returns fewer, at least one.
+func (db *DB) Events(ctx context.Context, q domain.EventQuery) (page domain.EventPage, err error) {
 	conditions, args, order := []string{"id > $1"}, []any{q.After}, "id"
 	if q.Backward {
 		conditions, args, order = []string{"id < $1"}, []any{q.Before}, "id DESC"
@@ -113,24 +113,27 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) ([]domain.Event, 
 	if q.Text != "" {
 		where(`words LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
 	}
-	args = append(args, q.Limit)
+	args = append(args, q.Limit+1)
 	text := fmt.Sprintf("SELECT id, project, type, timestamp_ms, received_at_ms, record FROM events WHERE %s ORDER BY %s LIMIT $%d",
 		strings.Join(conditions, " AND "), order, len(args))
 	rows, err := db.read.QueryContext(ctx, text, args...)
 	if err != nil {
-		return nil, translate(err)
+		return page, translate(err)
 	}
 	defer rows.Close()
-	var events []domain.Event
-	for size := 0; size < maxPage && rows.Next(); {
+	for size := 0; rows.Next(); {
+		if len(page.Events) == q.Limit || size >= maxPage {
+			page.More = true
+			break
+		}
 		var e domain.Event
 		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &e.TimestampMS, &e.ReceivedAtMS, (*[]byte)(&e.JSON)); err != nil {
-			return nil, translate(err)
+			return domain.EventPage{}, translate(err)
 		}
-		events = append(events, e)
+		page.Events = append(page.Events, e)
 		size += len(e.JSON)
 	}
-	return events, translate(rows.Err())
+	return page, translate(rows.Err())
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

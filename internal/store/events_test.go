@@ -67,7 +67,8 @@ func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
 	if id, err := db.LastEventID(t.Context()); id != 4 || err != nil {
 		t.Errorf("last id %d, %v", id, err)
 	}
-	stored, err := db.Events(t.Context(), domain.EventQuery{After: 2, Limit: 10})
+	page, err := db.Events(t.Context(), domain.EventQuery{After: 2, Limit: 10})
+	stored := page.Events
 	if err != nil || !slices.Equal(ids(stored), []int64{3, 4}) {
 		t.Fatalf("stored %v, %v", stored, err)
 	}
@@ -149,9 +150,14 @@ func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 			if c.q.Limit == 0 {
 				c.q.Limit = 100
 			}
-			events, err := db.Events(t.Context(), c.q)
-			if err != nil || !slices.Equal(ids(events), c.want) {
-				t.Errorf("got %v, %v, want %v", ids(events), err, c.want)
+			page, err := db.Events(t.Context(), c.q)
+			if err != nil || !slices.Equal(ids(page.Events), c.want) {
+				t.Errorf("got %v, %v, want %v", ids(page.Events), err, c.want)
+			}
+			all := c.q
+			all.Limit = 100
+			if rest, err := db.Events(t.Context(), all); err != nil || page.More != (len(rest.Events) > len(page.Events)) {
+				t.Errorf("more: %t, with %d of %d events, %v", page.More, len(page.Events), len(rest.Events), err)
 			}
 		})
 	}
@@ -165,13 +171,14 @@ func TestPagesOfHugeEventsAreBoundedInBytes(t *testing.T) {
 	for _, c := range []struct {
 		q    domain.EventQuery
 		want []int64
+		more bool
 	}{
-		{domain.EventQuery{Limit: 1000}, []int64{1, 2, 3}},
-		{domain.EventQuery{Limit: 1000, After: 3}, []int64{4}},
-		{domain.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}},
+		{domain.EventQuery{Limit: 1000}, []int64{1, 2, 3}, true},
+		{domain.EventQuery{Limit: 1000, After: 3}, []int64{4}, false},
+		{domain.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}, true},
 	} {
-		if events, err := db.Events(t.Context(), c.q); err != nil || !slices.Equal(ids(events), c.want) {
-			t.Errorf("%+v: %v, %v, want %v", c.q, ids(events), err, c.want)
+		if page, err := db.Events(t.Context(), c.q); err != nil || !slices.Equal(ids(page.Events), c.want) || page.More != c.more {
+			t.Errorf("%+v: %v, more: %t, %v, want %v", c.q, ids(page.Events), page.More, err, c.want)
 		}
 	}
 }
