@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // maxAnswer bounds an answer of a chat server, in bytes. A sync of many rooms is the largest.
@@ -19,6 +20,29 @@ const maxAnswer = 16 << 20
 
 // callLimit bounds a call of a chat server, in which a homeserver may have to ask others.
 const callLimit = 60 * time.Second
+
+// minRetry is the shortest pause after an answer that there are too many calls, whatever it says.
+const minRetry = 500 * time.Millisecond
+
+// stopGrace is how long a call that writes may go on after the bot was stopped.
+const stopGrace = 5 * time.Second
+
+// finish makes a call that writes: the end of ctx does not cut it off at once, since nobody would know whether the chat
+// server has acted on it. A deadline of ctx is kept.
+func finish(ctx context.Context, call func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			supervise.Sleep(inner, stopGrace)
+		}
+		cancel()
+	})()
+	return call(inner)
+}
 
 // newHTTPClient returns the client for a chat server. It follows no redirects, which would carry secrets elsewhere.
 func newHTTPClient() *http.Client {

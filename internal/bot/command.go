@@ -36,6 +36,11 @@ func list() []command {
 	}
 }
 
+// isCommand reports whether a word is the name of a command.
+func isCommand(word string) bool {
+	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
+}
+
 // maxLines is the number of entries that an answer lists at most.
 const maxLines = 25
 

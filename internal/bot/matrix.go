@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -21,13 +22,15 @@ type matrix struct {
 	log        *slog.Logger
 	http       *http.Client
 
-	login sync.Mutex // held while logging in, so that it happens once for all who need it
+	login  sync.Mutex // held while logging in, so that it happens once for all calls that need it
+	saving sync.Mutex // orders the writes of the session; readers of the session never wait for it
+	stored string     // session as the store has it, guarded by saving
 
-	mu      sync.Mutex
-	client  *matrixClient
-	session matrixSession
-	stored  string // session as the store has it
-	note    string // what became of the last invitation that was not taken
+	mu        sync.Mutex // guards what follows; held for memory only, never over I/O
+	client    *matrixClient
+	session   matrixSession
+	connected time.Time // when Connect was last called
+	note      string    // why the bot did not join, or left, the last such room
 }
 
 func newMatrix(o Options, homeserver, username string, password domain.Secret) *matrix {
@@ -40,10 +43,11 @@ func newMatrix(o Options, homeserver, username string, password domain.Secret) *
 // Account names the homeserver and the user as they were entered.
 func (m *matrix) Account() string { return "bot.matrix " + m.homeserver + " " + m.username }
 
-// Connect finds the homeserver, logs in where there is no valid session, and reads where the bot is a member.
+// Connect finds the homeserver, logs in unless there is a valid session, and reads which rooms the bot is a member of.
 func (m *matrix) Connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*callLimit)
 	defer cancel()
+	began := time.Now()
 	client, err := discover(ctx, m.http, m.homeserver)
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func (m *matrix) Connect(ctx context.Context) error {
 		return err
 	}
 	m.mu.Lock()
-	m.client, m.session = client, session
+	m.client, m.session, m.connected = client, session, began
 	m.mu.Unlock()
 	if session.Token == "" || session.PasswordMAC != m.mac(session.Token) {
 		if err := m.logIn(ctx, session.Token); err != nil {
@@ -66,20 +70,20 @@ func (m *matrix) Connect(ctx context.Context) error {
 	return m.reconcile(ctx)
 }
 
-// Refresh does nothing: a homeserver tells of changes.
+// Refresh does nothing: a homeserver reports changes by itself.
 func (m *matrix) Refresh(context.Context) error { return nil }
 
-// Rooms returns where the bot is a member, as far as is known.
+// Rooms returns the rooms that the bot is a member of, as far as is known.
 func (m *matrix) Rooms() []Room {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rooms := make([]Room, 0, len(m.session.Rooms))
 	for id, room := range m.session.Rooms {
-		name := room.Name
-		if name == "" {
-			name = id
+		r := Room{ID: id, Name: cmp.Or(room.Name, id)}
+		if room.MutedSinceMS != 0 {
+			r.MutedSince = time.UnixMilli(room.MutedSinceMS)
 		}
-		rooms = append(rooms, Room{ID: id, Name: name})
+		rooms = append(rooms, r)
 	}
 	slices.SortFunc(rooms, func(a, b Room) int { return cmp.Compare(a.ID, b.ID) })
 	return rooms
@@ -89,7 +93,7 @@ func (m *matrix) Rooms() []Room {
 func (m *matrix) Hint() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	hint := "Connected, but in no room. Invite " + m.session.UserID + " from an account that bot.operators lists."
+	hint := "Connected, but in no room. Invite " + m.session.UserID + " from an account that is listed in bot.operators."
 	if len(m.operators) == 0 {
 		hint = "Connected, but in no room, and nobody may invite the bot: list your Matrix user id under bot.operators in switchyard.toml, restart, and invite " + m.session.UserID + "."
 	}
@@ -97,4 +101,10 @@ func (m *matrix) Hint() string {
 		hint += " " + m.note
 	}
 	return hint
+}
+
+func (m *matrix) remark(note string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note = note
 }

@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// defaultRetry is the pause after a refusal for too many calls that names none.
+// defaultRetry is the pause after an answer that there are too many calls and that names none.
 const defaultRetry = 5 * time.Second
 
 // matrixClient makes calls of the Matrix client-server API. It knows no session.
@@ -79,15 +79,16 @@ func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 	return nil
 }
 
-// obeying makes a call again for as long as the server asks for fewer of them. It returns ctx's error when that ends first.
-func obeying(ctx context.Context, call func() error) error {
+// waitOut makes a call again for as long as the server answers that there are too many. It returns ctx's error when that
+// ends first.
+func waitOut(ctx context.Context, call func() error) error {
 	for {
 		err := call()
 		var refused *matrixError
 		if !errors.As(err, &refused) || refused.status != http.StatusTooManyRequests {
 			return err
 		}
-		if !supervise.Sleep(ctx, cmp.Or(max(refused.retryAfter, 0), defaultRetry)) {
+		if !supervise.Sleep(ctx, max(minRetry, cmp.Or(refused.retryAfter, defaultRetry))) {
 			return ctx.Err()
 		}
 	}

@@ -50,7 +50,7 @@ func (c *matrixClient) probe(ctx context.Context) error {
 	var answer struct {
 		Versions []string `json:"versions"`
 	}
-	err := obeying(ctx, func() error {
+	err := waitOut(ctx, func() error {
 		return c.do(ctx, matrixCall{method: http.MethodGet, path: "/versions", answer: &answer})
 	})
 	if err == nil && len(answer.Versions) == 0 {

@@ -22,7 +22,7 @@ func explainMatrix(err error) error {
 		refused.status, refused.code, refused.message))
 }
 
-// matrixError is an answer that is no success.
+// matrixError is an answer other than 200.
 type matrixError struct {
 	status     int
 	code       string // "" when it was no Matrix server that answered
@@ -34,16 +34,17 @@ func (e *matrixError) Error() string {
 	return fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)
 }
 
-// accountErrors are what a homeserver says of the account or of itself, whichever room the call was for.
+// accountErrors are answers about the account or the homeserver, whichever room the call was for.
 var accountErrors = []string{"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED"}
 
-// ofRoom reports whether it is a homeserver's word on the room that the call was for. What a proxy answers whose homeserver
-// is away says nothing of a room.
+// ofRoom reports whether it is the homeserver's answer about the room that the call was for. What a proxy answers while its
+// homeserver is down says nothing about a room.
 func (e *matrixError) ofRoom() bool {
 	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
 		!slices.Contains(accountErrors, e.code)
 }
 
+// refusal reads such an answer.
 func refusal(response *http.Response, text []byte) *matrixError {
 	var fields struct {
 		Code       string `json:"errcode"`
@@ -59,7 +60,7 @@ func refusal(response *http.Response, text []byte) *matrixError {
 	return e
 }
 
-// isMissing reports whether err says that a room has no such state, or that it is not for us to see.
+// isMissing reports whether err says that a room has no such state, or that the bot may not read it.
 func isMissing(err error) bool {
 	var refused *matrixError
 	return errors.As(err, &refused) && (refused.code == "M_NOT_FOUND" || refused.code == "M_FORBIDDEN")

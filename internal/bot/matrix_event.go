@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 )
 
 type matrixEvent struct {
@@ -15,7 +16,8 @@ type matrixEvent struct {
 	StateKey *string         `json:"state_key"`
 	Content  json.RawMessage `json:"content"`
 	Unsigned struct {
-		Age int64 `json:"age"` // milliseconds
+		Age         int64           `json:"age"`          // milliseconds
+		PrevContent json.RawMessage `json:"prev_content"` // of a state event: what it replaced
 	} `json:"unsigned"`
 }
 
@@ -23,46 +25,91 @@ type matrixEvents struct {
 	Events []matrixEvent `json:"events"`
 }
 
-// joins reports whether an event is the bot joining.
-func (m *matrix) joins(e matrixEvent) bool {
-	var content struct {
-		Membership string `json:"membership"`
+// memberContent is the content of m.room.member.
+type memberContent struct {
+	Membership  string `json:"membership"`
+	DisplayName string `json:"displayname"`
+}
+
+// ownMember reads an event about the bot's own membership; false if it is another event.
+func (m *matrix) ownMember(e matrixEvent) (now, before memberContent, ok bool) {
+	if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != m.userID() || json.Unmarshal(e.Content, &now) != nil {
+		return now, before, false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == m.session.UserID &&
-		json.Unmarshal(e.Content, &content) == nil && content.Membership == "join"
+	_ = json.Unmarshal(e.Unsigned.PrevContent, &before) // there may be none
+	return now, before, true
+}
+
+// joins reports whether an event is the bot joining, rather than changing its name.
+func (m *matrix) joins(e matrixEvent) bool {
+	now, before, ok := m.ownMember(e)
+	return ok && now.Membership == "join" && before.Membership != "join"
 }
 
 // handle does what one event of a joined room asks for.
-func (m *matrix) handle(ctx context.Context, room string, e matrixEvent, first bool, answer Answer) error {
+func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error {
 	switch e.Type {
 	case "m.room.encryption":
-		return m.leaveEncrypted(ctx, room)
+		return r.leaveEncrypted(ctx, room)
 	case "m.room.name":
-		var content struct {
-			Name string `json:"name"`
-		}
+		var content nameContent
 		if json.Unmarshal(e.Content, &content) != nil {
 			return nil
 		}
-		return m.change(ctx, func(s *matrixSession) { s.Rooms[room] = matrixRoom{Name: short(content.Name, maxName)} })
-	case "m.room.message":
-		q, ok := m.question(e)
-		if !ok || first {
+		return r.changeRoom(ctx, room, func(known *matrixRoom) { known.Name = short(content.Name, maxName) })
+	case "m.room.power_levels":
+		muted := int64(0)
+		if !mayPost(e.Content, r.userID()) {
+			muted = time.Now().UnixMilli()
+		}
+		return r.setMuted(ctx, room, muted)
+	case "m.room.tombstone":
+		var content tombstoneContent
+		if json.Unmarshal(e.Content, &content) != nil {
 			return nil
 		}
-		reply, ok := answer(ctx, q)
-		if !ok {
-			return nil
-		}
-		sum := sha256.Sum256([]byte(e.ID))
-		err := m.post(ctx, room, fmt.Sprintf("reply-%x", sum[:12]), "m.notice", reply)
-		if errors.Is(err, errRefused) {
-			m.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
-			return nil
-		}
+		_, err := r.follow(ctx, room, content.Replacement, e.Sender)
 		return err
+	case "m.room.member":
+		if now, _, ok := r.ownMember(e); ok && now.DisplayName != "" {
+			return r.change(ctx, func(s *matrixSession) { s.rename(now.DisplayName) })
+		}
+	case "m.room.message":
+		if !r.first {
+			return r.reply(ctx, room, e)
+		}
 	}
 	return nil
+}
+
+// reply answers a message, unless an earlier attempt has.
+func (r *receiver) reply(ctx context.Context, room string, e matrixEvent) error {
+	question, thread, ok := r.question(room, e)
+	if !ok {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(e.ID))
+	key := fmt.Sprintf("reply-%x", sum[:12])
+	if r.again {
+		if r.posted[room] == nil {
+			keys, err := r.postedKeys(ctx, room)
+			if err != nil {
+				return err
+			}
+			r.posted[room] = keys
+		}
+		if r.posted[room][key] {
+			return nil
+		}
+	}
+	answer, ok := r.answer(ctx, question)
+	if !ok {
+		return nil
+	}
+	err := r.post(ctx, room, matrixPost{key: key, kind: "m.notice", message: answer, replyTo: e.ID, thread: thread})
+	if errors.Is(err, errRefused) {
+		r.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
+		return nil
+	}
+	return err
 }

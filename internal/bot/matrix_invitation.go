@@ -3,53 +3,108 @@ package bot
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
+	"time"
 )
 
-// answerInvitations answers what is still to be answered. A homeserver tells of an invitation once.
+// joinLimit bounds joining a room, for which a homeserver may have to ask others that are down.
+const joinLimit = 30 * time.Second
+
+// invitation is what a homeserver shows of a room to which the bot is invited.
+type invitation struct {
+	Sender string `json:"sender"` // "" if the homeserver does not say
+	Direct bool   `json:"direct,omitempty"`
+	Space  bool   `json:"space,omitempty"`
+}
+
+// readInvitation reads the state that comes with an invitation of user.
+func readInvitation(state []matrixEvent, user string) invitation {
+	var i invitation
+	for _, e := range state {
+		var content struct {
+			Type   string `json:"type"`
+			Direct bool   `json:"is_direct"`
+		}
+		switch _ = json.Unmarshal(e.Content, &content); { // a mistyped field is as good as none
+		case e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == user:
+			i.Sender, i.Direct = e.Sender, content.Direct
+		case e.Type == "m.room.create":
+			i.Space = content.Type == spaceType
+		}
+	}
+	return i
+}
+
+// answerInvitations answers the stored invitations. A homeserver reports each once.
 func (m *matrix) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
-	invited := maps.Clone(m.session.Invited)
+	invitations := maps.Clone(m.session.Invitations)
 	m.mu.Unlock()
-	for room, sender := range invited {
-		if err := m.answerInvitation(ctx, room, sender); err != nil {
+	for room, i := range invitations {
+		if err := m.answerInvitation(ctx, room, i); err != nil {
 			return err
 		}
-		if err := m.change(ctx, func(s *matrixSession) { delete(s.Invited, room) }); err != nil {
+		if err := m.change(ctx, func(s *matrixSession) { delete(s.Invitations, room) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answerInvitation joins a room that an operator invites to, and declines the invitation of anybody else.
-func (m *matrix) answerInvitation(ctx context.Context, room, sender string) error {
-	if !slices.Contains(m.operators, sender) {
-		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", sender)
-		m.remark("The last invitation, from " + cmp.Or(short(sender, maxName), "somebody") + ", was declined: bot.operators does not list them.")
+// answerInvitation joins a room to which an operator invites, or that replaces one of the bot's rooms. It declines any other
+// invitation.
+func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation) error {
+	if upgraded := m.predecessor(room); upgraded != "" {
+		_, err := m.follow(ctx, upgraded, room, i.Sender)
+		return err
+	}
+	if !slices.Contains(m.operators, i.Sender) {
+		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", i.Sender)
+		m.remark("The last invitation, from " + cmp.Or(short(i.Sender, maxName), "somebody") + ", was declined: bot.operators does not list them.")
 		return m.leave(ctx, room)
 	}
-	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/join", body: struct{}{}})
-	var refused *matrixError
-	if errors.As(err, &refused) && refused.ofRoom() {
-		// An invitation may be withdrawn, or its room's servers gone: that is no failure of the bot.
-		m.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
-		m.remark("The last room could not be joined: " + cmp.Or(refused.message, refused.code) + ".")
-		return nil
+	if i.Space {
+		m.log.InfoContext(ctx, "bot: invitation to a space declined", "room", room, "sender", i.Sender)
+		m.remark(spaceNote)
+		return m.leave(ctx, room)
 	}
-	if err != nil {
-		return explainMatrix(err)
+	if joined, err := m.join(ctx, room, ""); !joined {
+		return err
 	}
-	m.log.InfoContext(ctx, "bot: joined", "room", room)
-	return m.enter(ctx, room)
+	return m.enter(ctx, room, i.Direct)
 }
 
-func (m *matrix) remark(note string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.note = note
+// join joins a room, by way of the homeserver of the user via if that is given. It returns false without an error when the
+// room cannot be joined, which is no failure of the bot: the invitation may be withdrawn, or the room's servers gone.
+func (m *matrix) join(ctx context.Context, room, via string) (bool, error) {
+	call := matrixCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
+	if _, server, ok := strings.Cut(via, ":"); ok {
+		call.query = url.Values{"server_name": {server}, "via": {server}} // the older and the newer name of it
+	}
+	limited, cancel := context.WithTimeout(ctx, joinLimit)
+	defer cancel()
+	err := m.call(limited, call)
+	if err == nil {
+		m.log.InfoContext(ctx, "bot: joined", "room", room)
+		return true, nil
+	}
+	var refused *matrixError
+	reason := ""
+	switch {
+	case errors.As(err, &refused) && refused.ofRoom():
+		reason = cmp.Or(refused.message, refused.code)
+	case limited.Err() != nil && ctx.Err() == nil:
+		reason = "its servers do not answer"
+	default:
+		return false, explainMatrix(err)
+	}
+	m.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
+	m.remark("The last room could not be joined: " + reason + ".")
+	return false, nil
 }

@@ -12,13 +12,14 @@ import (
 	"switchyard/internal/domain"
 )
 
+// mac tells whether a token was obtained with the password that is configured now, without storing the password.
 func (m *matrix) mac(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte(m.password.Reveal()))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// logIn gets a new token in place of stale, for the same device, unless somebody else just did.
+// logIn replaces the token stale by a new one, for the same device, unless another call has done so already.
 func (m *matrix) logIn(ctx context.Context, stale string) error {
 	m.login.Lock()
 	defer m.login.Unlock()
@@ -42,38 +43,43 @@ func (m *matrix) logIn(ctx context.Context, stale string) error {
 		DeviceID string `json:"device_id"`
 		Token    string `json:"access_token"`
 	}
-	err := obeying(ctx, func() error {
+	err := waitOut(ctx, func() error {
 		return client.do(ctx, matrixCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer})
 	})
 	if err != nil {
-		return m.loginFailure(err)
+		return loginFailure(err)
 	}
 	if answer.Token == "" || answer.UserID == "" || answer.DeviceID == "" {
 		return domain.Errorf(domain.BadGateway, "The homeserver's answer to the login is incomplete.")
 	}
 	return m.change(ctx, func(s *matrixSession) {
-		if s.UserID != answer.UserID { // somebody else's rooms and position mean nothing
+		if s.UserID != answer.UserID { // the rooms and the position are another user's
 			*s = matrixSession{Rooms: map[string]matrixRoom{}}
 		}
 		s.UserID, s.DeviceID, s.Token, s.PasswordMAC = answer.UserID, answer.DeviceID, answer.Token, m.mac(answer.Token)
 	})
 }
 
-func (m *matrix) loginFailure(err error) error {
+// loginFailure gives a failed login a message for people. The homeserver's answer is out of reach of errors.As from then
+// on: a refusal of the login must never pass for one of the room that a call was about.
+func loginFailure(err error) error {
+	cause := errors.New("login: " + err.Error())
 	var refused *matrixError
 	switch {
-	case !errors.As(err, &refused) || refused.status >= http.StatusInternalServerError:
-		return explainMatrix(err)
+	case !errors.As(err, &refused):
+		return err
+	case refused.status >= http.StatusInternalServerError || refused.code == "":
+		return domain.WrapError(domain.BadGateway, cause, domain.MessageOf(explainMatrix(err)))
 	case refused.code == "M_FORBIDDEN":
-		return domain.WrapError(domain.Unauthorized, err, "The homeserver refuses this user name or password. Check Bot username and Password, and save.")
+		return domain.WrapError(domain.Unauthorized, cause, "The homeserver refuses this user name or password. Check Bot username and Password, and save.")
 	case refused.code == "M_USER_DEACTIVATED":
-		return domain.WrapError(domain.Unauthorized, err, "This account is deactivated. Enter another one and save.")
+		return domain.WrapError(domain.Unauthorized, cause, "This account is deactivated. Enter another one and save.")
 	}
-	return domain.WrapError(domain.Unauthorized, err, fmt.Sprintf(
+	return domain.WrapError(domain.Unauthorized, cause, fmt.Sprintf(
 		"The homeserver refuses a login with a password: %s %s.", refused.code, refused.message))
 }
 
-// call makes a call within the session. It obeys rate limits, and logs in again once when the token is not valid any more.
+// call makes a call within the session. It waits out rate limits, and logs in again once if the token is no longer valid.
 func (m *matrix) call(ctx context.Context, call matrixCall) error {
 	for again := false; ; again = true {
 		m.mu.Lock()
@@ -83,7 +89,10 @@ func (m *matrix) call(ctx context.Context, call matrixCall) error {
 			return domain.Errorf(domain.BadGateway, "The bot is not connected.")
 		}
 		call.token = domain.Secret(token)
-		err := obeying(ctx, func() error {
+		err := waitOut(ctx, func() error {
+			if call.method != http.MethodGet {
+				return finish(ctx, func(ctx context.Context) error { return client.do(ctx, call) })
+			}
 			ctx, cancel := context.WithTimeout(ctx, callLimit)
 			defer cancel()
 			return client.do(ctx, call)

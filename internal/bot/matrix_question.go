@@ -2,40 +2,132 @@ package bot
 
 import (
 	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// question reads a message of somebody else. Notices are other bots', edits were answered when they were first said.
-func (m *matrix) question(e matrixEvent) (Question, bool) {
-	var content struct {
-		Kind     string `json:"msgtype"`
-		Body     string `json:"body"`
-		Mentions struct {
-			Users []string `json:"user_ids"`
-		} `json:"m.mentions"`
-		Relates struct {
-			Kind string `json:"rel_type"`
-		} `json:"m.relates_to"`
-	}
+// maxQuestionAge is the age of the oldest question that is answered after the bot was away.
+const maxQuestionAge = 10 * time.Minute
+
+// messageContent is the content of m.room.message, as far as it is read.
+type messageContent struct {
+	Kind     string `json:"msgtype"`
+	Body     string `json:"body"`
+	HTML     string `json:"formatted_body"`
+	Mentions struct {
+		Users []string `json:"user_ids"`
+	} `json:"m.mentions"`
+	Relates struct {
+		Kind    string          `json:"rel_type"`
+		EventID string          `json:"event_id"`
+		ReplyTo json.RawMessage `json:"m.in_reply_to"`
+	} `json:"m.relates_to"`
+}
+
+// question reads a message of somebody else and the thread it belongs to, "" for none. Notices come from other bots, and
+// edited messages were answered when they were first sent.
+func (m *matrix) question(room string, e matrixEvent) (q Question, thread string, ok bool) {
 	m.mu.Lock()
-	user, name := m.session.UserID, m.session.DisplayName
+	user, names, known := m.session.UserID, m.session.Names, m.session.Rooms[room]
 	m.mu.Unlock()
+	var content messageContent
 	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
 		e.Sender == user || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
-		return Question{}, false
+		return Question{}, "", false
 	}
-	q := Question{Sender: e.Sender, Text: strings.TrimSpace(content.Body), Addressed: slices.Contains(content.Mentions.Users, user)}
+	if content.Relates.Kind == "m.thread" {
+		thread = content.Relates.EventID
+	}
+	q.Sender = e.Sender
+	q.Text, q.Addressed = content.text(user, names)
+	q.Addressed = q.Addressed || known.isDirect()
+	return q, thread, true
+}
+
+// isDirect reports whether whatever is said in the room is said to the bot: one other person is there, who invited it to a
+// direct chat or gave the room no name.
+func (r matrixRoom) isDirect() bool {
+	return r.Direct && r.Members <= 2 || r.Name == "" && r.Members == 2
+}
+
+// text returns what was said, without the bot's name, and whether it was said to the bot. Clients write a mention as a
+// link in the formatted text, as a list of users, or both; the plain text has the name that the bot had then.
+func (c messageContent) text(user string, names []string) (string, bool) {
+	if text, ok := withoutPill(c.HTML, user); ok {
+		return text, true
+	}
+	text := strings.TrimSpace(c.Body)
+	if len(c.Relates.ReplyTo) > 0 {
+		text = withoutQuote(text)
+	}
+	if rest, ok := withoutName(text, user, names); ok {
+		return rest, true
+	}
+	if !slices.Contains(c.Mentions.Users, user) {
+		return text, false
+	}
+	// The name is one that the bot has in this room only, or had long ago.
+	if first, _, _ := strings.Cut(text, " "); !isCommand(first) {
+		if _, rest, ok := strings.Cut(text, ":"); ok && strings.TrimSpace(rest) != "" {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return text, true
+}
+
+var (
+	quoted = regexp.MustCompile(`(?s)<mx-reply>.*?</mx-reply>`)
+	link   = regexp.MustCompile(`(?s)<a\s[^>]*?href=["'](?:https://matrix\.to/#/|matrix:u/)([^"'?]+)[^"']*["'][^>]*>.*?</a>`)
+	breaks = regexp.MustCompile(`<(?:br|/p|/div|/li)\b[^>]*>`)
+	tags   = regexp.MustCompile(`<[^>]*>`)
+)
+
+// withoutPill returns the text of a formatted body that mentions user by a link, without that link; false if it does not.
+func withoutPill(formatted, user string) (string, bool) {
+	formatted = quoted.ReplaceAllString(formatted, "")
+	found := false
+	formatted = link.ReplaceAllStringFunc(formatted, func(anchor string) string {
+		id, err := url.PathUnescape(html.UnescapeString(link.FindStringSubmatch(anchor)[1]))
+		if err != nil || id != user && "@"+id != user { // matrix:u/ has no @
+			return anchor
+		}
+		found = true
+		return " "
+	})
+	if !found {
+		return "", false
+	}
+	text := html.UnescapeString(tags.ReplaceAllString(breaks.ReplaceAllString(formatted, "\n"), ""))
+	return strings.Trim(text, ":, \t\r\n\u00a0"), true
+}
+
+// withoutQuote removes the copy of the message that is replied to.
+func withoutQuote(body string) string {
+	for strings.HasPrefix(body, ">") {
+		_, body, _ = strings.Cut(body, "\n")
+	}
+	return strings.TrimSpace(body)
+}
+
+// withoutName returns what follows one of the bot's names at the start of a text; false if none stands there.
+func withoutName(text, user string, names []string) (string, bool) {
 	local, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
-	for _, called := range []string{user, name, "@" + local, local} {
-		if called == "" || len(q.Text) < len(called) || !strings.EqualFold(q.Text[:len(called)], called) {
-			continue
-		}
-		rest := q.Text[len(called):]
-		if trimmed := strings.TrimLeft(rest, ":, "); trimmed != rest || rest == "" {
-			q.Text, q.Addressed = trimmed, true
-			break
+	candidates := append([]string{user, local}, names...)
+	slices.SortFunc(candidates, func(a, b string) int { return len(b) - len(a) })
+	for _, name := range candidates {
+		for _, called := range []string{name, "@" + name} {
+			if name == "" || len(text) < len(called) || !strings.EqualFold(text[:len(called)], called) {
+				continue
+			}
+			rest := text[len(called):]
+			if trimmed := strings.TrimLeft(rest, ":, "); trimmed != rest || rest == "" {
+				return trimmed, true
+			}
 		}
 	}
-	return q, true
+	return "", false
 }

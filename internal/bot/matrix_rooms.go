@@ -9,13 +9,6 @@ import (
 	"slices"
 )
 
-func (m *matrix) isMember(room string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, ok := m.session.Rooms[room]
-	return ok
-}
-
 func (m *matrix) forget(ctx context.Context, room string) error {
 	if !m.isMember(room) {
 		return nil
@@ -23,7 +16,7 @@ func (m *matrix) forget(ctx context.Context, room string) error {
 	return m.change(ctx, func(s *matrixSession) { delete(s.Rooms, room) })
 }
 
-// reconcile compares the rooms that are known with those that the homeserver knows.
+// reconcile compares the rooms that are known with those that the homeserver reports.
 func (m *matrix) reconcile(ctx context.Context) error {
 	var joined struct {
 		Rooms []string `json:"joined_rooms"`
@@ -34,13 +27,10 @@ func (m *matrix) reconcile(ctx context.Context) error {
 	var profile struct {
 		DisplayName string `json:"displayname"`
 	}
-	m.mu.Lock()
-	user := m.session.UserID
-	m.mu.Unlock()
-	// Without a display name people call the bot by its id.
-	_ = m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/profile/" + url.PathEscape(user) + "/displayname", answer: &profile})
+	// Without a display name people address the bot by its id.
+	_ = m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/profile/" + url.PathEscape(m.userID()) + "/displayname", answer: &profile})
 	err := m.change(ctx, func(s *matrixSession) {
-		s.DisplayName = profile.DisplayName
+		s.rename(profile.DisplayName)
 		for room := range s.Rooms {
 			if !slices.Contains(joined.Rooms, room) {
 				delete(s.Rooms, room)
@@ -51,42 +41,75 @@ func (m *matrix) reconcile(ctx context.Context) error {
 		return err
 	}
 	for _, room := range joined.Rooms {
-		if m.isMember(room) {
-			continue
+		known, ok := m.room(room)
+		switch {
+		case !ok:
+			err = m.enter(ctx, room, false)
+		case known.Successor != "":
+			_, err = m.follow(ctx, room, known.Successor, "")
 		}
-		if err := m.enter(ctx, room); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enter takes a joined room into the bot's rooms, or leaves it when it is encrypted.
-func (m *matrix) enter(ctx context.Context, room string) error {
-	state := func(kind string, answer any) error {
-		return m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/rooms/" + url.PathEscape(room) + "/state/" + kind, answer: answer})
-	}
-	switch err := state("m.room.encryption", nil); {
+// enter adds a joined room to the bot's rooms, or leaves it if it is encrypted or a space.
+func (m *matrix) enter(ctx context.Context, room string, direct bool) error {
+	switch err := m.roomState(ctx, room, "m.room.encryption", nil); {
 	case err == nil:
 		return m.leaveEncrypted(ctx, room)
 	case !isMissing(err):
 		return explainMatrix(err)
 	}
-	var name struct {
-		Name string `json:"name"`
-	}
-	if err := state("m.room.name", &name); err != nil && !isMissing(err) {
+	var create createContent
+	if err := m.roomState(ctx, room, "m.room.create", &create); err != nil && !isMissing(err) {
 		return explainMatrix(err)
 	}
-	return m.change(ctx, func(s *matrixSession) { s.Rooms[room] = matrixRoom{Name: short(name.Name, maxName)} })
+	if create.Type == spaceType {
+		m.remark(spaceNote)
+		return m.leave(ctx, room)
+	}
+	var name nameContent
+	if err := m.roomState(ctx, room, "m.room.name", &name); err != nil && !isMissing(err) {
+		return explainMatrix(err)
+	}
+	return m.change(ctx, func(s *matrixSession) {
+		s.Rooms[room] = matrixRoom{Name: short(name.Name, maxName), Direct: direct}
+	})
 }
 
-// leaveEncrypted says why and leaves: the bot cannot read what is encrypted, and must not post in clear among it.
+// What is read of the contents of state events.
+type (
+	createContent struct {
+		Type        string `json:"type"`
+		Predecessor struct {
+			RoomID string `json:"room_id"`
+		} `json:"predecessor"`
+	}
+	nameContent struct {
+		Name string `json:"name"`
+	}
+)
+
+// A space is a room that lists rooms: nobody reads messages there.
+const (
+	spaceType = "m.space"
+	spaceNote = "The last invitation was to a space; invite the bot to a room."
+)
+
+// roomState reads the content of a room's state event.
+func (m *matrix) roomState(ctx context.Context, room, kind string, content any) error {
+	return m.call(ctx, matrixCall{method: http.MethodGet, path: roomPath(room, "state/"+kind), answer: content})
+}
+
+// leaveEncrypted says why and leaves: the bot cannot read what is encrypted, and must not post in clear there.
 func (m *matrix) leaveEncrypted(ctx context.Context, room string) error {
 	m.log.InfoContext(ctx, "bot: left an encrypted room", "room", room)
-	m.remark("It left the last room because that is encrypted; invite it to one without encryption.")
-	notice := Message{{Plain("This room is encrypted, which I do not understand, so I leave. Please invite me to a room without encryption.")}}
-	err := m.post(ctx, room, "encrypted-"+rand.Text(), "m.notice", notice)
+	m.remark("It left the last room because it is encrypted; invite it to one without encryption.")
+	notice := Message{{Plain("This room is encrypted, which I do not support, so I am leaving. Please invite me to a room without encryption.")}}
+	err := m.post(ctx, room, matrixPost{key: "encrypted-" + rand.Text(), kind: "m.notice", message: notice})
 	if err != nil && !errors.Is(err, errRefused) {
 		return err
 	}
@@ -94,7 +117,7 @@ func (m *matrix) leaveEncrypted(ctx context.Context, room string) error {
 }
 
 func (m *matrix) leave(ctx context.Context, room string) error {
-	err := m.call(ctx, matrixCall{method: http.MethodPost, path: "/v3/rooms/" + url.PathEscape(room) + "/leave", body: struct{}{}})
+	err := m.call(ctx, matrixCall{method: http.MethodPost, path: roomPath(room, "leave"), body: struct{}{}})
 	var refused *matrixError
 	if err != nil && (!errors.As(err, &refused) || !refused.ofRoom() || refused.status >= http.StatusInternalServerError) {
 		return explainMatrix(err)

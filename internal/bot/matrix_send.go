@@ -6,28 +6,80 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 )
 
-// Send posts a message that is to be noticed.
-func (m *matrix) Send(ctx context.Context, room, key string, message Message) error {
-	return m.post(ctx, room, key, "m.text", message)
+// matrixPost is a message event of the bot.
+type matrixPost struct {
+	key     string // transaction id; also kept in the event's content
+	kind    string // "m.text", or "m.notice" for what no other bot should answer
+	message Message
+	replyTo string // event id of the question in thread
+	thread  string // event id of the thread's first message, "" outside threads
 }
 
-// post sends a message event. The key is the transaction id: the homeserver takes each once from this device.
-func (m *matrix) post(ctx context.Context, room, key, kind string, message Message) error {
+// contentKey is where an event's content holds the key of the message.
+const contentKey = "switchyard.key"
+
+func (p matrixPost) content() map[string]any {
 	content := map[string]any{
-		"msgtype":        kind,
-		"body":           message.PlainText(),
+		"msgtype":        p.kind,
+		"body":           p.message.PlainText(),
 		"format":         "org.matrix.custom.html",
-		"formatted_body": message.HTML(),
-		"m.mentions":     struct{}{}, // nobody is called by what happens to stand in a text
+		"formatted_body": p.message.HTML(),
+		"m.mentions":     struct{}{}, // a name in a text notifies nobody
+		contentKey:       p.key,
 	}
+	if p.thread != "" {
+		content["m.relates_to"] = map[string]any{
+			"rel_type": "m.thread", "event_id": p.thread,
+			"is_falling_back": true, "m.in_reply_to": map[string]any{"event_id": p.replyTo},
+		}
+	}
+	return content
+}
+
+// Send posts a message that clients notify about.
+func (m *matrix) Send(ctx context.Context, room, key string, message Message) error {
+	return m.post(ctx, m.successor(room), matrixPost{key: key, kind: "m.text", message: message})
+}
+
+// post sends a message event, to the room that replaces this one if it has been upgraded. It returns errRefused when the
+// bot may not post there.
+func (m *matrix) post(ctx context.Context, room string, p matrixPost) error {
 	err := m.call(ctx, matrixCall{
-		method: http.MethodPut, path: "/v3/rooms/" + url.PathEscape(room) + "/send/m.room.message/" + url.PathEscape(key), body: content,
+		method: http.MethodPut, path: roomPath(room, "send/m.room.message/"+url.PathEscape(p.key)), body: p.content(),
 	})
 	var refused *matrixError
-	if errors.As(err, &refused) && refused.ofRoom() && refused.status >= 400 && refused.status < 500 {
-		return fmt.Errorf("%w: %w", errRefused, err)
+	switch {
+	case err == nil:
+		return m.setMuted(ctx, room, 0)
+	case !errors.As(err, &refused) || !refused.ofRoom() || refused.status < 400 || refused.status >= 500:
+		return explainMatrix(err)
 	}
-	return explainMatrix(err)
+	if followed, err := m.followTombstone(ctx, room); err != nil {
+		return err
+	} else if followed {
+		return m.post(ctx, m.successor(room), p)
+	}
+	if refused.code == "M_FORBIDDEN" {
+		if err := m.setMuted(ctx, room, time.Now().UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", errRefused, err)
+}
+
+// setMuted notes since when the bot may not post in a room, 0 if it may. An earlier time stays.
+func (m *matrix) setMuted(ctx context.Context, room string, sinceMS int64) error {
+	return m.changeRoom(ctx, room, func(r *matrixRoom) {
+		if sinceMS == 0 || r.MutedSinceMS == 0 {
+			r.MutedSinceMS = sinceMS
+		}
+	})
+}
+
+// roomPath is the path of a room's resource, whose parts are escaped.
+func roomPath(room, resource string) string {
+	return "/v3/rooms/" + url.PathEscape(room) + "/" + resource
 }

@@ -3,23 +3,42 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
-// matrixSession is what is kept over restarts. Transaction ids are told apart by device: with the same device
-// nothing is posted twice.
+// matrixSession is what is kept over restarts. Transaction ids belong to a device, so the same device is used again.
 type matrixSession struct {
 	UserID      string                `json:"user_id"`
 	DeviceID    string                `json:"device_id"`
-	DisplayName string                `json:"display_name"`
+	Names       []string              `json:"names,omitempty"` // display names, the latest first
 	Token       string                `json:"access_token"`
-	PasswordMAC string                `json:"password_mac"` // tells a changed password, which must prove itself
+	PasswordMAC string                `json:"password_mac"` // tells whether the password has changed and must be checked
 	NextBatch   string                `json:"next_batch"`
 	Rooms       map[string]matrixRoom `json:"rooms"`
-	Invited     map[string]string     `json:"invited,omitempty"` // rooms to be answered about → who invites
+	Moved       map[string]string     `json:"moved,omitempty"`       // upgraded room → the room that replaced it
+	Invitations map[string]invitation `json:"invitations,omitempty"` // room → the invitation that is still to be answered
 }
 
 type matrixRoom struct {
-	Name string `json:"name"`
+	Name         string `json:"name"`
+	Direct       bool   `json:"direct,omitempty"`         // invited to as a direct chat
+	Members      int    `json:"members,omitempty"`        // 0 while unknown
+	MutedSinceMS int64  `json:"muted_since_ms,omitempty"` // since when the bot may not post; 0 if it may
+	Successor    string `json:"successor,omitempty"`      // the room that replaces this one, until the bot is in it
+}
+
+// maxNames is the number of the bot's display names that are remembered: people address it by one for a while after it
+// has changed.
+const maxNames = 5
+
+// rename notes the bot's display name.
+func (s *matrixSession) rename(name string) {
+	if name = short(name, maxName); name == "" || len(s.Names) > 0 && s.Names[0] == name {
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(s.Names), func(n string) bool { return n == name })
+	s.Names = append([]string{name}, others...)
+	s.Names = s.Names[:min(len(s.Names), maxNames)]
 }
 
 func (m *matrix) load(ctx context.Context) (matrixSession, error) {
@@ -34,12 +53,14 @@ func (m *matrix) load(ctx context.Context) (matrixSession, error) {
 	return session, err
 }
 
-// change applies f to the session and stores it, even as the bot ends.
+// change applies f to the session and stores it, even while the bot is stopping.
 func (m *matrix) change(ctx context.Context, f func(*matrixSession)) error {
+	m.saving.Lock()
+	defer m.saving.Unlock()
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	f(&m.session)
 	text, err := json.Marshal(m.session)
+	m.mu.Unlock()
 	if err != nil || string(text) == m.stored {
 		return err
 	}
@@ -48,4 +69,38 @@ func (m *matrix) change(ctx context.Context, f func(*matrixSession)) error {
 	}
 	m.stored = string(text)
 	return nil
+}
+
+// changeRoom is change for one of the bot's rooms; it does nothing for any other.
+func (m *matrix) changeRoom(ctx context.Context, id string, f func(*matrixRoom)) error {
+	before, ok := m.room(id)
+	after := before
+	if f(&after); !ok || after == before {
+		return nil
+	}
+	return m.change(ctx, func(s *matrixSession) {
+		if room, ok := s.Rooms[id]; ok {
+			f(&room)
+			s.Rooms[id] = room
+		}
+	})
+}
+
+// room returns what is known of one of the bot's rooms; false if the bot is not a member.
+func (m *matrix) room(id string) (matrixRoom, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	room, ok := m.session.Rooms[id]
+	return room, ok
+}
+
+func (m *matrix) isMember(id string) bool {
+	_, ok := m.room(id)
+	return ok
+}
+
+func (m *matrix) userID() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.session.UserID
 }

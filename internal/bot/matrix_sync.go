@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,26 +16,20 @@ import (
 const (
 	// syncWait is how long the homeserver holds a sync in which nothing is new.
 	syncWait = 30 * time.Second
-	// earlyPause is how long the bot rests after a sync that came early with nothing, lest a server that does not hold
-	// them be asked without end.
+	// earlyPause is the least time between two syncs without news, for servers that do not hold them.
 	earlyPause = 500 * time.Millisecond
-	// maxQuestionAge is the age of the oldest question that is answered after the bot was away.
-	maxQuestionAge = 10 * time.Minute
 )
 
 // syncFilter asks for what the bot reads and nothing else.
 const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{` +
 	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
-	`"state":{"types":["m.room.encryption","m.room.name"],"lazy_load_members":true},` +
-	`"timeline":{"types":["m.room.message","m.room.member","m.room.encryption","m.room.name"],"limit":50}}}`
+	`"state":{"types":["m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"],"lazy_load_members":true},` +
+	`"timeline":{"types":["m.room.message","m.room.member","m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"],"limit":50}}}`
 
 type syncAnswer struct {
 	NextBatch string `json:"next_batch"`
 	Rooms     struct {
-		Join map[string]struct {
-			State    matrixEvents `json:"state"`
-			Timeline matrixEvents `json:"timeline"`
-		} `json:"join"`
+		Join   map[string]joinedRoom `json:"join"`
 		Invite map[string]struct {
 			State matrixEvents `json:"invite_state"`
 		} `json:"invite"`
@@ -42,10 +37,19 @@ type syncAnswer struct {
 	} `json:"rooms"`
 }
 
-// Receive follows the account's rooms by long-poll. The position is stored when what was said before it is answered;
-// what is met again after a crash is answered under the same key, and so once.
+// joinedRoom is what is new in a room of the bot's.
+type joinedRoom struct {
+	Summary struct {
+		Members *int `json:"m.joined_member_count"` // nil if unchanged
+	} `json:"summary"`
+	State    matrixEvents `json:"state"`
+	Timeline matrixEvents `json:"timeline"`
+}
+
+// Receive follows the account's rooms by long-poll. The position is stored once everything before it is answered. What is
+// received again after a crash is answered only if the room does not hold the answer yet.
 func (m *matrix) Receive(ctx context.Context, answer Answer) error {
-	for {
+	for again := true; ; again = false {
 		if err := m.answerInvitations(ctx); err != nil {
 			return err
 		}
@@ -62,7 +66,7 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 		err := m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/sync", query: query, answer: &synced})
 		var refused *matrixError
 		if errors.As(err, &refused) && refused.status == http.StatusBadRequest && since != "" {
-			// The server does not know the position any more. The next attempt begins anew.
+			// The server does not know the position any more. The next attempt starts without one.
 			return errors.Join(explainMatrix(err), m.change(ctx, func(s *matrixSession) { s.NextBatch = "" }))
 		}
 		if err == nil && synced.NextBatch == "" {
@@ -71,7 +75,8 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 		if err != nil {
 			return explainMatrix(err)
 		}
-		if err := m.apply(ctx, since == "", &synced, answer); err != nil {
+		r := receiver{matrix: m, answer: answer, first: since == "", again: again, posted: map[string]map[string]bool{}}
+		if err := r.apply(ctx, &synced); err != nil {
 			return err
 		}
 		rooms := synced.Rooms
@@ -81,44 +86,61 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 	}
 }
 
-// apply does what one sync asks for. What was said before the first one was not said to the bot.
-func (m *matrix) apply(ctx context.Context, first bool, synced *syncAnswer, answer Answer) error {
+// receiver does what one sync asks for.
+type receiver struct {
+	*matrix
+	answer Answer
+	first  bool                       // what was said before the first sync was not said to the bot
+	again  bool                       // an earlier attempt may have done a part of it
+	posted map[string]map[string]bool // of each room that was read: the keys of the bot's newest messages
+}
+
+// apply does it, but for the invitations, which it stores together with the new position.
+func (r *receiver) apply(ctx context.Context, synced *syncAnswer) error {
 	for room := range synced.Rooms.Leave {
-		if err := m.forget(ctx, room); err != nil {
+		if err := r.forget(ctx, room); err != nil {
 			return err
 		}
 	}
-	for room, joined := range synced.Rooms.Join {
-		if !m.isMember(room) { // joined by another device of the account
-			if err := m.enter(ctx, room); err != nil {
-				return err
-			}
-		}
-		said := joined.Timeline.Events
-		if joins := slices.IndexFunc(said, m.joins); joins >= 0 {
-			said = said[joins:] // what stands before it is history
-		}
-		for _, e := range slices.Concat(joined.State.Events, said) {
-			if !m.isMember(room) {
-				break
-			}
-			if err := m.handle(ctx, room, e, first, answer); err != nil {
-				return err
-			}
+	for _, room := range slices.Sorted(maps.Keys(synced.Rooms.Join)) {
+		if err := r.applyRoom(ctx, room, synced.Rooms.Join[room]); err != nil {
+			return err
 		}
 	}
-	return m.change(ctx, func(s *matrixSession) {
+	return r.change(ctx, func(s *matrixSession) {
 		s.NextBatch = synced.NextBatch
-		for room, invitation := range synced.Rooms.Invite {
-			if s.Invited == nil {
-				s.Invited = map[string]string{}
+		for room, invited := range synced.Rooms.Invite {
+			if s.Invitations == nil {
+				s.Invitations = map[string]invitation{}
 			}
-			s.Invited[room] = ""
-			for _, e := range invitation.State.Events {
-				if e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == s.UserID {
-					s.Invited[room] = e.Sender
-				}
-			}
+			s.Invitations[room] = readInvitation(invited.State.Events, s.UserID)
 		}
 	})
+}
+
+func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom) error {
+	if !r.isMember(room) { // joined by another device of the account
+		if err := r.enter(ctx, room, false); err != nil {
+			return err
+		}
+	}
+	if n := joined.Summary.Members; n != nil {
+		if err := r.changeRoom(ctx, room, func(known *matrixRoom) { known.Members = *n }); err != nil {
+			return err
+		}
+	}
+	timeline := joined.Timeline.Events
+	joins := slices.IndexFunc(timeline, r.joins)
+	for i, e := range slices.Concat(joined.State.Events, timeline) {
+		if !r.isMember(room) {
+			return nil
+		}
+		if e.Type == "m.room.message" && i < len(joined.State.Events)+joins {
+			continue // said before the bot came
+		}
+		if err := r.handle(ctx, room, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -51,6 +51,10 @@ func TestMatrixWholeCycle(t *testing.T) {
 	p, h := joined(t)
 	p.gateway.happen("alpha", domain.StageTransition, `"story_id":"14_login","story_name":"<b>Log in</b>","from_stage":"2_current","to_stage":"3_qa"`)
 	got := roomPosts(t, h, "!ops", 1)[0]
+	if got.Key == "" {
+		t.Error("the message does not carry its key")
+	}
+	got.Key = ""
 	want := bottest.Post{
 		Sender: bottest.BotUser, Kind: "m.text",
 		Body: "alpha 14_login <b>Log in</b> Current → QA",

@@ -20,10 +20,11 @@ type notifier struct {
 	log     *slog.Logger
 
 	outbox outbox
+	unsure bool        // an earlier attempt may have sent the next message of the batch
 	posted []time.Time // of each event posted within the last burstWindow
 }
 
-// run posts what the outbox says is due, and then what comes, until ctx ends or a message cannot be sent.
+// run posts what the outbox says is due, and then what follows, until ctx ends or a message cannot be sent.
 func (n *notifier) run(ctx context.Context) error {
 	for {
 		if n.outbox.Batch == nil {
@@ -72,10 +73,7 @@ func (n *notifier) deliver(ctx context.Context) error {
 				}
 			}
 			message, room := b.Sent/len(b.Rooms), b.Rooms[b.Sent%len(b.Rooms)]
-			err := n.chat.Send(ctx, room, n.key(message, room), messages[message])
-			if errors.Is(err, errRefused) {
-				n.log.WarnContext(ctx, "bot: room left out", "room", room, "error", err)
-			} else if err != nil {
+			if err := n.send(ctx, room, n.key(message, room), messages[message]); err != nil {
 				return err
 			}
 		}
@@ -91,7 +89,27 @@ func (n *notifier) deliver(ctx context.Context) error {
 	return n.save(ctx)
 }
 
-// messages says the batch's events: one message for each, or one for all.
+// send sends one message, unless the room has it already or does not accept it.
+func (n *notifier) send(ctx context.Context, room, key string, m Message) error {
+	if n.unsure {
+		posted, err := n.chat.Posted(ctx, room, key)
+		if err != nil {
+			return err
+		}
+		n.unsure = false
+		if posted {
+			return nil
+		}
+	}
+	err := n.chat.Send(ctx, room, key, m)
+	if errors.Is(err, errRefused) {
+		n.log.WarnContext(ctx, "bot: room left out", "room", room, "error", err)
+		return nil
+	}
+	return err
+}
+
+// messages words the batch's events: one message for each, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	var all digest
 	var messages []Message

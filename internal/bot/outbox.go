@@ -28,8 +28,8 @@ type batch struct {
 	Sent    int      `json:"sent"` // messages that are done, counting each room
 }
 
-// load reads the outbox, before run. Without one the bot starts at now; a batch that another account began is begun anew.
-// It stores what it read: who cannot note what is posted must not post, or would post the same again and again.
+// load reads the outbox, before run. Without one the bot starts at now; a batch of another account starts again from its
+// first event. It stores what it read: a bot that cannot store its position must not post, or it would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
 	stored, err := n.state.State(ctx, outboxKey)
 	if err != nil {
@@ -45,10 +45,11 @@ func (n *notifier) load(ctx context.Context) error {
 	if b := n.outbox.Batch; b != nil && b.Account != n.chat.Account() {
 		n.outbox.Batch = nil
 	}
+	n.unsure = n.outbox.Batch != nil
 	return n.save(ctx)
 }
 
-// save stores the outbox, even as the bot ends: what was posted must not be forgotten.
+// save stores the outbox, even while the bot is stopping: what was posted must not be forgotten.
 func (n *notifier) save(ctx context.Context) error {
 	text, err := json.Marshal(n.outbox)
 	if err != nil {

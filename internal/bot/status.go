@@ -2,7 +2,9 @@ package bot
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -38,14 +40,38 @@ func (s *Supervisor) Status() domain.BotStatus {
 	if b == nil {
 		return status
 	}
-	for _, room := range b.chat.Rooms() {
+	rooms := b.chat.Rooms()
+	slices.SortStableFunc(rooms, func(a, b Room) int { return cmp.Compare(a.Name, b.Name) })
+	for _, room := range rooms {
 		status.Rooms = append(status.Rooms, room.Name)
 	}
-	slices.Sort(status.Rooms)
-	if status.State == domain.BotConnected && len(status.Rooms) == 0 {
-		status.Detail = b.chat.Hint()
+	if status.State == domain.BotConnected {
+		status.Detail = mutedDetail(rooms)
+		if len(rooms) == 0 {
+			status.Detail = b.chat.Hint()
+		}
 	}
 	return status
+}
+
+// maxMuted is the number of rooms that are listed as not accepting messages.
+const maxMuted = 10
+
+// mutedDetail says in which rooms the bot may not post, "" if there are none.
+func mutedDetail(rooms []Room) string {
+	muted := slices.DeleteFunc(slices.Clone(rooms), func(r Room) bool { return r.MutedSince.IsZero() })
+	if len(muted) == 0 {
+		return ""
+	}
+	var names []string
+	for _, room := range muted[:min(len(muted), maxMuted)] {
+		names = append(names, room.Name+" (since "+room.MutedSince.UTC().Format("2 Jan 15:04")+" UTC)")
+	}
+	detail := "The bot may not post in " + strings.Join(names, ", ")
+	if hidden := len(muted) - len(names); hidden > 0 {
+		detail += fmt.Sprintf(" and %s", plural(int64(hidden), "other room", "other rooms"))
+	}
+	return detail + "."
 }
 
 func (s *Supervisor) current() (*bot, domain.BotStatus) {

@@ -89,6 +89,8 @@ func (c *fakeChat) Send(_ context.Context, room, _ string, m bot.Message) error 
 	return nil
 }
 
+func (c *fakeChat) Posted(context.Context, string, string) (bool, error) { return false, nil }
+
 func (c *fakeChat) Hint() string { return "invite me" }
 
 func (c *fakeChat) texts() []string {

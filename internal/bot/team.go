@@ -38,6 +38,7 @@ type team struct {
 	user     string // the bot's own user id
 	channels []Room
 	turns    map[string]chan time.Time // each channel's: when it takes the next message; absent while one is under way
+	muted    map[string]time.Time      // channel that refused the last message → since when it does
 }
 
 func newTeam(o Options, token, secret domain.Secret) *team {
@@ -49,6 +50,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
 		secret: secret, state: o.State, log: o.Log,
 		mentions: make(chan mention, maxMentions), seen: seen{state: o.State}, turns: map[string]chan time.Time{},
+		muted: map[string]time.Time{},
 	}
 }
 
@@ -57,7 +59,7 @@ func (t *team) Account() string { return "bot.team" }
 
 // Connect checks the token and what it allows, and reads which channels the bot is a member of.
 func (t *team) Connect(ctx context.Context) error {
-	err := t.obeying(ctx, func() error {
+	err := t.waitOut(ctx, func() error {
 		answer, err := t.api.AuthTestContext(ctx)
 		if err == nil {
 			t.mu.Lock()
@@ -81,7 +83,7 @@ func (t *team) Refresh(ctx context.Context) error {
 	for {
 		var channels []slack.Channel
 		var next string
-		err := t.obeying(ctx, func() (err error) {
+		err := t.waitOut(ctx, func() (err error) {
 			channels, next, err = t.api.GetConversationsForUserContext(ctx, &parameters)
 			return err
 		})
@@ -106,7 +108,11 @@ func (t *team) Refresh(ctx context.Context) error {
 func (t *team) Rooms() []Room {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.channels)
+	rooms := slices.Clone(t.channels)
+	for i := range rooms {
+		rooms[i].MutedSince = t.muted[rooms[i].ID]
+	}
+	return rooms
 }
 
 // Hint says how to get the bot into a channel.

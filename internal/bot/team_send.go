@@ -10,10 +10,13 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Send posts a message. Slack takes no key by which it would know one that it has already.
+// Send posts a message. Slack has no keys by which it would recognize one that it has already.
 func (t *team) Send(ctx context.Context, room, _ string, message Message) error {
 	return t.post(ctx, room, "", message)
 }
+
+// Posted returns false: Slack cannot tell.
+func (t *team) Posted(context.Context, string, string) (bool, error) { return false, nil }
 
 func (t *team) post(ctx context.Context, channel, thread string, message Message) error {
 	options := []slack.MsgOption{
@@ -32,12 +35,28 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 			return ctx.Err()
 		}
 	}
-	return t.obeying(ctx, func() error {
-		_, _, err := t.api.PostMessageContext(ctx, channel, options...)
-		return err
+	err := t.waitOut(ctx, func() error {
+		return finish(ctx, func(ctx context.Context) error {
+			_, _, err := t.api.PostMessageContext(ctx, channel, options...)
+			return err
+		})
 	})
+	t.setMuted(channel, errors.Is(err, errRefused))
+	return err
 }
 
+// setMuted notes whether a channel refused the last message.
+func (t *team) setMuted(channel string, muted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, before := t.muted[channel]; !muted {
+		delete(t.muted, channel)
+	} else if !before {
+		t.muted[channel] = time.Now()
+	}
+}
+
+// turn returns a channel's turn: whoever receives from it may post, not before the time received.
 func (t *team) turn(channel string) chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,15 +69,15 @@ func (t *team) turn(channel string) chan time.Time {
 	return turn
 }
 
-// obeying makes a call again for as long as Slack asks to wait, and gives its failure a message for people.
-func (t *team) obeying(ctx context.Context, call func() error) error {
+// waitOut makes a call again for as long as Slack asks to wait, and gives its failure a message for people.
+func (t *team) waitOut(ctx context.Context, call func() error) error {
 	for {
 		err := call()
 		var limited *slack.RateLimitedError
 		if !errors.As(err, &limited) {
 			return explainTeam(err)
 		}
-		if !supervise.Sleep(ctx, limited.RetryAfter) {
+		if !supervise.Sleep(ctx, max(minRetry, limited.RetryAfter)) {
 			return ctx.Err()
 		}
 	}

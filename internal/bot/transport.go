@@ -3,12 +3,15 @@ package bot
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Room is a room or channel that the bot is a member of.
 type Room struct {
 	ID   string
 	Name string // as people know it
+	// MutedSince is since when the bot may not post here, zero if it may.
+	MutedSince time.Time
 }
 
 // Question is what somebody said where the bot hears it.
@@ -30,16 +33,18 @@ type Transport interface {
 	Connect(ctx context.Context) error
 	// Receive answers what people say until ctx ends or the connection fails.
 	Receive(ctx context.Context, answer Answer) error
-	// Refresh asks anew where the bot is a member, where the network does not tell by itself.
+	// Refresh reads again where the bot is a member, unless the network reports changes by itself.
 	Refresh(ctx context.Context) error
 	// Rooms returns where the bot is a member, as far as is known.
 	Rooms() []Room
-	// Send posts m. Where the network can tell, the same key to the same room posts it once only.
-	// It returns errRefused when this room does not take the message and others may.
+	// Send posts m under a key that is the same whenever it is sent. It returns errRefused when this room does not accept
+	// the message and others may. A request under way ends before Send returns, whether ctx ends or not.
 	Send(ctx context.Context, room, key string, m Message) error
+	// Posted reports whether a room has the message of this key already, as far as the network can tell.
+	Posted(ctx context.Context, room, key string) (bool, error)
 	// Hint says what to do when the bot is in no room.
 	Hint() string
 }
 
-// errRefused is for a message that one room does not take, now or ever.
+// errRefused is for a message that one room does not accept.
 var errRefused = errors.New("the room refused the message")

@@ -3,16 +3,11 @@
 package bottest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -31,31 +26,40 @@ type Homeserver struct {
 	HTTP    *httptest.Server
 	Devices map[string]string // access token → device
 	Logins  int
-	Limited int  // so many of the next calls are refused for being too many
+	Limited int  // so many of the next calls are refused with a rate limit
 	NoProof bool // no password login
 	Forgets bool // positions of syncs, once
+	// Forgetful is Dendrite's way with transaction ids: one counts only once its request has ended, and no longer than
+	// the server runs. Here none does.
+	Forgetful bool
 	// Before, when it is set, sees each call first, and answers it when it returns true.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
-	t       testing.TB
-	mu      sync.Mutex
-	tokens  int
-	rooms   map[string]*room
-	updates []update
-	changed chan struct{}
-	sent    map[string]string // device, room and transaction → event
+	t        testing.TB
+	mu       sync.Mutex
+	password string
+	name     string // the bot's display name
+	tokens   int
+	rooms    map[string]*room
+	updates  []update
+	changed  chan struct{}
+	sent     map[string]string // device, room and transaction → event
 }
 
 type room struct {
 	name      string
 	encrypted bool
+	muted     bool // the bot may not speak
 	members   map[string]bool
-	posts     []Post
+	state     map[string]map[string]any // type of a state event → its content
+	messages  []map[string]any          // events of the type m.room.message, the oldest first
 }
 
 // Post is a message event in a room.
 type Post struct {
 	Sender, Body, HTML, Kind string
+	Key                      string // which the bot gave it
+	Thread                   string // event id of the thread's first message
 }
 
 // update is what a sync tells: an event of a joined room, or a change of the bot's membership.
@@ -67,7 +71,7 @@ type update struct {
 // NewHomeserver starts a homeserver that ends with the test.
 func NewHomeserver(t testing.TB) *Homeserver {
 	h := &Homeserver{
-		t: t, Devices: map[string]string{}, rooms: map[string]*room{},
+		t: t, password: Password, name: "The Yard", Devices: map[string]string{}, rooms: map[string]*room{},
 		changed: make(chan struct{}), sent: map[string]string{},
 	}
 	h.HTTP = httptest.NewServer(h)
@@ -87,7 +91,7 @@ func (h *Homeserver) Config() domain.BotConfig {
 
 func (h *Homeserver) room(id string) *room {
 	if h.rooms[id] == nil {
-		h.rooms[id] = &room{members: map[string]bool{}}
+		h.rooms[id] = &room{members: map[string]bool{}, state: map[string]map[string]any{}}
 	}
 	return h.rooms[id]
 }
@@ -102,9 +106,68 @@ func (h *Homeserver) tell(u update) {
 func (h *Homeserver) Create(id, name, user string, encrypted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.create(id, name, user, map[string]any{}).encrypted = encrypted
+}
+
+// CreateSpace makes a space of user's: a room that lists rooms.
+func (h *Homeserver) CreateSpace(id, name, user string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.create(id, name, user, map[string]any{"type": "m.space"})
+}
+
+func (h *Homeserver) create(id, name, user string, content map[string]any) *room {
 	room := h.room(id)
-	room.name, room.encrypted = name, encrypted
+	room.name = name
 	room.members[user] = true
+	room.state["m.room.create"] = content
+	return room
+}
+
+// Upgrade replaces a room by another one, as user does: from then on nobody may speak in the old one. Only who is
+// invited to the new room may join it.
+func (h *Homeserver) Upgrade(id, successor, user string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.create(successor, h.room(id).name, user, map[string]any{"predecessor": map[string]any{"room_id": id}})
+	h.room(id).muted = true
+	h.setState(id, user, "m.room.tombstone", map[string]any{"body": "This room has been replaced", "replacement_room": successor})
+}
+
+// Mute has the bot speak in a room no more, or again.
+func (h *Homeserver) Mute(id string, muted bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.room(id).muted = muted
+	level := 0
+	if muted {
+		level = 50
+	}
+	h.setState(id, Operator, "m.room.power_levels", map[string]any{"events_default": level, "users": map[string]any{Operator: 100}})
+}
+
+// Rename changes the bot's display name.
+func (h *Homeserver) Rename(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.name = name
+	for id, room := range h.rooms {
+		if room.members[BotUser] {
+			h.tell(update{room: id, event: map[string]any{
+				"type": "m.room.member", "event_id": h.nextEvent(), "sender": BotUser, "state_key": BotUser,
+				"content":  map[string]any{"membership": "join", "displayname": name},
+				"unsigned": map[string]any{"prev_content": map[string]any{"membership": "join"}},
+			}})
+		}
+	}
+}
+
+// ChangePassword gives the bot's account another password and logs its devices out.
+func (h *Homeserver) ChangePassword(password string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.password = password
+	clear(h.Devices)
 }
 
 // Invite invites the bot to a room.
@@ -128,18 +191,23 @@ func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 	h.append(id, user, kind, content)
 }
 
+func (h *Homeserver) nextEvent() string { return fmt.Sprintf("$e%d", len(h.updates)) }
+
+// setState is append for a state event.
+func (h *Homeserver) setState(id, user, kind string, content map[string]any) {
+	h.room(id).state[kind] = content
+	h.append(id, user, kind, content)
+}
+
 func (h *Homeserver) append(id, user, kind string, content map[string]any) string {
-	event := fmt.Sprintf("$e%d", len(h.updates))
-	if kind == "m.room.message" {
-		body, _ := content["body"].(string)
-		formatted, _ := content["formatted_body"].(string)
-		sort, _ := content["msgtype"].(string)
-		h.room(id).posts = append(h.room(id).posts, Post{user, body, formatted, sort})
+	event := map[string]any{
+		"type": kind, "event_id": h.nextEvent(), "sender": user, "content": content, "unsigned": map[string]any{"age": 1},
 	}
-	h.tell(update{room: id, event: map[string]any{
-		"type": kind, "event_id": event, "sender": user, "content": content, "unsigned": map[string]any{"age": 1},
-	}})
-	return event
+	if kind == "m.room.message" {
+		h.room(id).messages = append(h.room(id).messages, event)
+	}
+	h.tell(update{room: id, event: event})
+	return event["event_id"].(string)
 }
 
 // Posts returns what the bot has said in a room.
@@ -147,10 +215,20 @@ func (h *Homeserver) Posts(id string) []Post {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var posts []Post
-	for _, p := range h.room(id).posts {
-		if p.Sender == BotUser {
-			posts = append(posts, p)
+	for _, event := range h.room(id).messages {
+		if event["sender"] != BotUser {
+			continue
 		}
+		content := event["content"].(map[string]any)
+		text := func(key string) string {
+			value, _ := content[key].(string)
+			return value
+		}
+		post := Post{Sender: BotUser, Body: text("body"), HTML: text("formatted_body"), Kind: text("msgtype"), Key: text("switchyard.key")}
+		if relation, ok := content["m.relates_to"].(map[string]any); ok && relation["rel_type"] == "m.thread" {
+			post.Thread, _ = relation["event_id"].(string)
+		}
+		posts = append(posts, post)
 	}
 	return posts
 }
@@ -174,245 +252,6 @@ func (h *Homeserver) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
-}
-
-func refuse(w http.ResponseWriter, status int, code string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"errcode":%q,"error":"refused"}`, code)
-}
-
-func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
-}
-
-func (h *Homeserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.Contains(r.URL.RawQuery, "access_token") {
-		h.t.Errorf("access token in the address: %s", r.URL)
-	}
-	h.mu.Lock()
-	before := h.Before
-	h.mu.Unlock()
-	if before != nil && before(w, r) {
-		return
-	}
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/_matrix/client")
-	if !ok {
-		refuse(w, 404, "M_UNRECOGNIZED")
-		return
-	}
-	if path == "/versions" && r.Method == http.MethodGet {
-		reply(w, map[string]any{"versions": []string{"v1.1", "v1.11"}})
-		return
-	}
-	var body map[string]any
-	if r.Method == http.MethodPost || r.Method == http.MethodPut {
-		if r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&body) != nil {
-			h.t.Errorf("%s %s without a JSON body", r.Method, path)
-			refuse(w, 400, "M_NOT_JSON")
-			return
-		}
-	}
-	h.mu.Lock()
-	if h.Limited > 0 && !strings.HasPrefix(path, "/v3/sync") {
-		h.Limited--
-		h.mu.Unlock()
-		w.WriteHeader(http.StatusTooManyRequests)
-		fmt.Fprint(w, `{"errcode":"M_LIMIT_EXCEEDED","error":"slow down","retry_after_ms":20}`)
-		return
-	}
-	if path == "/v3/login" && r.Method == http.MethodPost {
-		h.login(w, body)
-		h.mu.Unlock()
-		return
-	}
-	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	device, known := h.Devices[token]
-	h.mu.Unlock()
-	switch {
-	case !found:
-		refuse(w, 401, "M_MISSING_TOKEN")
-	case !known:
-		refuse(w, 401, "M_UNKNOWN_TOKEN")
-	case path == "/v3/account/whoami" && r.Method == http.MethodGet:
-		reply(w, map[string]any{"user_id": BotUser, "device_id": device})
-	case path == "/v3/joined_rooms" && r.Method == http.MethodGet:
-		h.joinedRooms(w)
-	case path == "/v3/sync" && r.Method == http.MethodGet:
-		h.sync(w, r)
-	case strings.HasPrefix(path, "/v3/profile/"):
-		reply(w, map[string]any{"displayname": "The Yard"})
-	case strings.HasPrefix(path, "/v3/rooms/"):
-		h.inRoom(w, r.Method, strings.Split(strings.TrimPrefix(path, "/v3/rooms/"), "/"), device, body)
-	default:
-		h.t.Errorf("%s %s is not in the specification", r.Method, path)
-		refuse(w, 404, "M_UNRECOGNIZED")
-	}
-}
-
-func (h *Homeserver) login(w http.ResponseWriter, body map[string]any) {
-	identifier, _ := body["identifier"].(map[string]any)
-	if body["type"] != "m.login.password" || identifier["type"] != "m.id.user" {
-		h.t.Errorf("login %v", body["type"])
-		refuse(w, 400, "M_UNKNOWN")
-		return
-	}
-	if h.NoProof {
-		refuse(w, 400, "M_UNKNOWN")
-		return
-	}
-	if user := identifier["user"]; user != "yard" && user != BotUser || body["password"] != Password {
-		refuse(w, 403, "M_FORBIDDEN")
-		return
-	}
-	h.Logins++
-	h.tokens++
-	device, _ := body["device_id"].(string)
-	if device == "" {
-		device = fmt.Sprintf("DEVICE%d", h.tokens)
-	}
-	for token, d := range h.Devices {
-		if d == device { // a device has one token
-			delete(h.Devices, token)
-		}
-	}
-	token := fmt.Sprintf("canary-access-token-%d", h.tokens)
-	h.Devices[token] = device
-	reply(w, map[string]any{"user_id": BotUser, "device_id": device, "access_token": token})
-}
-
-func (h *Homeserver) joinedRooms(w http.ResponseWriter) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	rooms := []string{}
-	for id, room := range h.rooms {
-		if room.members[BotUser] {
-			rooms = append(rooms, id)
-		}
-	}
-	reply(w, map[string]any{"joined_rooms": rooms})
-}
-
-func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	if filter := query.Get("filter"); !json.Valid([]byte(filter)) {
-		h.t.Errorf("filter %q", filter)
-	}
-	timeout, err := strconv.Atoi(query.Get("timeout"))
-	if err != nil {
-		h.t.Errorf("timeout %q", query.Get("timeout"))
-	}
-	since := 0
-	if text := query.Get("since"); text != "" {
-		if since, err = strconv.Atoi(strings.TrimPrefix(text, "s")); err != nil {
-			refuse(w, 400, "M_UNKNOWN")
-			return
-		}
-	}
-	h.mu.Lock()
-	forgets := h.Forgets && since > 0
-	if forgets {
-		h.Forgets = false
-	}
-	h.mu.Unlock()
-	if forgets {
-		refuse(w, 400, "M_UNKNOWN")
-		return
-	}
-	deadline := time.After(time.Duration(timeout) * time.Millisecond)
-	for {
-		h.mu.Lock()
-		changed, news := h.changed, len(h.updates) > since
-		if news || timeout == 0 {
-			reply(w, h.since(since))
-			h.mu.Unlock()
-			return
-		}
-		h.mu.Unlock()
-		select {
-		case <-changed:
-		case <-deadline:
-			timeout = 0
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-// since is the answer to a sync: the last word on each room's membership, and the events of the joined ones.
-func (h *Homeserver) since(since int) map[string]any {
-	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
-	for _, u := range h.updates[since:] {
-		if u.membership != "" || h.room(u.room).members[BotUser] {
-			delete(invite, u.room)
-		}
-		switch {
-		case u.membership == "leave":
-			delete(join, u.room)
-			leave[u.room] = map[string]any{}
-		case u.membership == "invite" && !h.room(u.room).members[BotUser]:
-			invite[u.room] = map[string]any{"invite_state": map[string]any{"events": []any{u.event}}}
-		case u.membership == "" && h.room(u.room).members[BotUser]:
-			delete(leave, u.room)
-			events := []any{}
-			if known, ok := join[u.room].(map[string]any); ok {
-				events = known["timeline"].(map[string]any)["events"].([]any)
-			}
-			join[u.room] = map[string]any{"timeline": map[string]any{"events": append(events, u.event)}}
-		}
-	}
-	return map[string]any{
-		"next_batch": fmt.Sprintf("s%d", len(h.updates)),
-		"rooms":      map[string]any{"join": join, "invite": invite, "leave": leave},
-	}
-}
-
-func (h *Homeserver) inRoom(w http.ResponseWriter, method string, parts []string, device string, body map[string]any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	id, _ := url.PathUnescape(parts[0])
-	room := h.room(id)
-	rest := strings.Join(parts[1:], "/")
-	switch {
-	case method == http.MethodPost && rest == "join":
-		invited := false
-		for _, u := range h.updates {
-			if u.room == id && (u.membership != "" || u.event["type"] == "m.room.member") {
-				invited = u.membership == "invite"
-			}
-		}
-		if !invited {
-			refuse(w, 403, "M_FORBIDDEN")
-			return
-		}
-		room.members[BotUser] = true
-		h.tell(update{room: id, event: map[string]any{
-			"type": "m.room.member", "event_id": "$j" + id, "sender": BotUser, "state_key": BotUser, "content": map[string]any{"membership": "join"},
-		}})
-		reply(w, map[string]any{"room_id": id})
-	case method == http.MethodPost && rest == "leave":
-		delete(room.members, BotUser)
-		h.tell(update{room: id, membership: "leave"})
-		reply(w, map[string]any{})
-	case !room.members[BotUser]:
-		refuse(w, 403, "M_FORBIDDEN")
-	case method == http.MethodGet && rest == "state/m.room.encryption" && room.encrypted:
-		reply(w, map[string]any{"algorithm": "m.megolm.v1.aes-sha2"})
-	case method == http.MethodGet && rest == "state/m.room.name" && room.name != "":
-		reply(w, map[string]any{"name": room.name})
-	case method == http.MethodGet && strings.HasPrefix(rest, "state/"):
-		refuse(w, 404, "M_NOT_FOUND")
-	case method == http.MethodPut && len(parts) == 4 && parts[1] == "send" && parts[2] == "m.room.message" && parts[3] != "":
-		key := device + " " + id + " " + parts[3]
-		if h.sent[key] == "" {
-			h.sent[key] = h.append(id, BotUser, parts[2], body)
-		}
-		reply(w, map[string]any{"event_id": h.sent[key]})
-	default:
-		h.t.Errorf("%s %s is not in the specification", method, rest)
-		refuse(w, 404, "M_UNRECOGNIZED")
-	}
 }
 
 func pointer[T any](value T) *T { return &value }

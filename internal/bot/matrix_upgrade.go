@@ -1,0 +1,97 @@
+package bot
+
+import (
+	"cmp"
+	"context"
+)
+
+// tombstoneContent is what closes a room when it is upgraded.
+type tombstoneContent struct {
+	Replacement string `json:"replacement_room"`
+}
+
+// successor returns the room that has replaced this one, or the room itself.
+func (m *matrix) successor(room string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for range len(m.session.Moved) {
+		next, moved := m.session.Moved[room]
+		if _, member := m.session.Rooms[room]; member || !moved {
+			break
+		}
+		room = next
+	}
+	return room
+}
+
+// predecessor returns the room of the bot's that another one is to replace, "" if there is none.
+func (m *matrix) predecessor(room string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, r := range m.session.Rooms {
+		if r.Successor == room {
+			return id
+		}
+	}
+	return ""
+}
+
+// followTombstone follows the upgrade of a room that refuses messages, and reports whether the bot is in the new room.
+func (m *matrix) followTombstone(ctx context.Context, room string) (bool, error) {
+	if !m.isMember(room) {
+		return m.successor(room) != room, nil
+	}
+	var tombstone tombstoneContent
+	if err := m.roomState(ctx, room, "m.room.tombstone", &tombstone); err != nil {
+		if isMissing(err) {
+			return false, nil
+		}
+		return false, explainMatrix(err)
+	}
+	return m.follow(ctx, room, tombstone.Replacement, "")
+}
+
+// follow moves from a room to the one that replaces it, which the user via knows, and reports whether the bot is in it.
+// As long as the new room cannot be joined the bot stays: an invitation to it is accepted from anybody. Both what the
+// homeserver reports and a refused message come here, perhaps at the same time: each step may be done twice.
+func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool, error) {
+	if successor == "" || successor == room || !m.isMember(room) {
+		return false, nil
+	}
+	if err := m.changeRoom(ctx, room, func(r *matrixRoom) { r.Successor = successor }); err != nil {
+		return false, err
+	}
+	if !m.isMember(successor) {
+		if joined, err := m.join(ctx, successor, cmp.Or(via, room)); !joined {
+			return false, err
+		}
+		// Whoever may close a room must not send the bot where it was never invited.
+		var create createContent
+		if err := m.roomState(ctx, successor, "m.room.create", &create); err != nil && !isMissing(err) {
+			return false, explainMatrix(err)
+		}
+		if create.Predecessor.RoomID != room {
+			m.log.WarnContext(ctx, "bot: the new room does not name the old one", "room", room, "new", successor)
+			m.remark("It left the last room: that was closed, and the room it points to does not replace it.")
+			if err := m.leave(ctx, successor); err != nil {
+				return false, err
+			}
+			return false, m.leave(ctx, room)
+		}
+		before, _ := m.room(room)
+		if err := m.enter(ctx, successor, before.Direct); err != nil {
+			return false, err
+		}
+	}
+	m.log.InfoContext(ctx, "bot: followed an upgrade", "room", room, "new", successor)
+	err := m.change(ctx, func(s *matrixSession) {
+		if s.Moved == nil {
+			s.Moved = map[string]string{}
+		}
+		s.Moved[room] = successor
+	})
+	if err != nil {
+		return false, err
+	}
+	return m.isMember(successor), m.leave(ctx, room)
+}
