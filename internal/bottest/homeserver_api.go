@@ -128,4 +128,3 @@ func (h *Homeserver) joinedRooms(w http.ResponseWriter) {
 	}
 	reply(w, map[string]any{"joined_rooms": rooms})
 }
-

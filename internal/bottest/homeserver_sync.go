@@ -87,4 +87,3 @@ func (h *Homeserver) since(since int) map[string]any {
 		"rooms":      map[string]any{"join": join, "invite": invite, "leave": leave},
 	}
 }
-
