@@ -1,26 +1,22 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/agentrun"
-	"switchyard/internal/config"
 	"switchyard/internal/domain"
 )
 
 func agentCommand() *cobra.Command {
-	var gateway, token, label, state string
+	var gateway, label, state string
+	var token joinToken
 	var leave bool
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
@@ -28,7 +24,7 @@ func agentCommand() *cobra.Command {
 		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
 			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment.\n" +
 			"Without CMD it only joins and stays alive.",
-		Example: "  switchyard agent --gateway http://yard:3000 --token swj_… -- ./build-loop",
+		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {
 				return fmt.Errorf("the command must follow --: switchyard agent … -- %s", strings.Join(args, " "))
@@ -37,7 +33,7 @@ func agentCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := gatewayAddress(gateway)
-			if err != nil {
+			if err := errors.Join(err, token.check()); err != nil {
 				return err
 			}
 			if label == "" {
@@ -51,18 +47,12 @@ func agentCommand() *cobra.Command {
 					return err
 				}
 			}
-			given := domain.Secret(cmp.Or(token, os.Getenv("SWITCHYARD_TOKEN")))
+			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			options := agentrun.Options{
 				Gateway: address, Label: label, StateFile: state, Version: version,
-				Token: func(ctx context.Context) (domain.Secret, error) {
-					if given != "" {
-						return given, nil
-					}
-					return askForToken(ctx, cmd.InOrStdin(), cmd.ErrOrStderr())
-				},
-				Rejoin:  given != "",
-				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(),
-				Log: newLogger(cmd.ErrOrStderr(), "text", "info"),
+				Token:   func(ctx context.Context) (domain.Secret, error) { return token.get(ctx, cmd, log) },
+				Rejoin:  token.given(),
+				Command: args, Environment: os.Environ(), Output: cmd.OutOrStdout(), Log: log,
 			}
 			if leave {
 				return agentrun.Leave(cmd.Context(), options)
@@ -72,7 +62,8 @@ func agentCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&gateway, "gateway", "", "the gateway's address, a `URL`")
-	flags.StringVar(&token, "token", "", "the join `TOKEN`; else SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
+	flags.StringVar(&token.flag, "token", "", "the join `TOKEN`, for all users of this machine to see; else SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
+	flags.StringVar(&token.file, "token-file", "", "read the join token from `FILE`")
 	flags.StringVar(&label, "label", "", "call the agent `LABEL`; by default the name of this machine")
 	flags.StringVar(&state, "state", "", "the `FILE` that keeps the identity (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
 	flags.BoolVar(&leave, "leave", false, "give up the identity and exit")
@@ -98,37 +89,4 @@ func hostLabel() string {
 		return "agent"
 	}
 	return name
-}
-
-// agentStateFile is where the identity of an agent of this label is kept by default.
-func agentStateFile(label string) (string, error) {
-	dir, ok := config.Expand("$XDG_STATE_HOME/switchyard", os.Getenv)
-	if !ok {
-		return "", errors.New("no home directory for the agent's state: set --state")
-	}
-	return filepath.Join(dir, agentStateName(label)), nil
-}
-
-// agentStateName is a file's name that no two labels share.
-func agentStateName(label string) string {
-	return "agent-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(label) + ".json"
-}
-
-// askForToken reads a join token from in, one line.
-func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secret, error) {
-	fmt.Fprint(out, "Join token: ")
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(in).ReadString('\n')
-		line <- strings.TrimSpace(text)
-	}()
-	select {
-	case text := <-line:
-		if text == "" {
-			return "", errors.New("a join token is needed: --token, SWITCHYARD_TOKEN, or an answer here; the gateway's page Agents gives one out")
-		}
-		return domain.Secret(text), nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }

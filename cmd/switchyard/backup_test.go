@@ -1,12 +1,18 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"switchyard/internal/waittest"
 )
 
 func TestABackupOfARunningGatewayIsWhole(t *testing.T) {
@@ -53,5 +59,53 @@ func TestABackupOfARunningGatewayIsWhole(t *testing.T) {
 	q := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/restored"))
 	if status, text := q.do(t, "GET", "/api/gateway", ""); status != 200 || !strings.Contains(text, `"before"`) {
 		t.Errorf("from the copy: %d, %s", status, text)
+	}
+}
+
+// TestAKilledBackupLeavesNothingOfItsName: a copy that is only half there must not look like one.
+func TestAKilledBackupLeavesNothingOfItsName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	p.stop(t, syscall.SIGTERM)
+	db, err := sql.Open("sqlite", filepath.Join(dir, "data", "switchyard.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 600) SELECT randomblob(100000) AS data FROM n"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	copies := filepath.Join(dir, "copies")
+	os.Mkdir(copies, 0o755)
+	here := func() (names []string) {
+		entries, _ := os.ReadDir(copies)
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		return names
+	}
+	backup := func() *exec.Cmd { return switchyard(t, dir, "backup", "--data=DIR/data", "DIR/copies/copy.db") }
+	killed := launch(t, backup())
+	waittest.Until(t, "the backup is under way", func() bool { return len(here()) > 0 })
+	if status, _ := killed.stop(t, syscall.SIGKILL); status == 0 {
+		t.Fatal("the backup was over before it was killed")
+	}
+	if names := here(); slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "copy.db") }) {
+		t.Errorf("after kill -9 there is %q", names)
+	}
+	if out, err := backup().CombinedOutput(); err != nil {
+		t.Errorf("the next: %v: %s", err, out)
+	}
+	if names := here(); len(names) != 1 || names[0] != "copy.db" {
+		t.Errorf("after the next there is %q", names)
+	}
+	interrupted := launch(t, switchyard(t, dir, "backup", "--data=DIR/data", "DIR/copies/again.db"))
+	waittest.Until(t, "the backup is under way again", func() bool { return len(here()) > 1 })
+	if status, _ := interrupted.stop(t, syscall.SIGTERM); status == 0 {
+		t.Error("an interrupted backup says that all is well")
+	}
+	if names := here(); len(names) != 1 {
+		t.Errorf("after SIGTERM there is %q", names)
 	}
 }

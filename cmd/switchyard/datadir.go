@@ -29,7 +29,7 @@ func openDataDir(dir string) (unlock func(), err error) {
 	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
 	}
-	if err := closeDir(dir); err != nil {
+	if err := makePrivate(dir); err != nil {
 		return nil, err
 	}
 	unlock, err = files.TryLock(filepath.Join(dir, lockName))
@@ -39,9 +39,9 @@ func openDataDir(dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// closeDir takes the rights of others from a directory that was there before. One that holds other things than ours
-// belongs to somebody else and keeps its mode: the files in it are closed anyway.
-func closeDir(dir string) error {
+// makePrivate takes the rights of others from a directory that was there before. One that holds other things than ours
+// belongs to somebody else and keeps its mode: the files in it are private anyway.
+func makePrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() == 0o700 {
 		return err
@@ -57,9 +57,9 @@ func closeDir(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// closeConfigDir takes the rights of others from our directory below the user's configuration, where secrets is a file in it:
+// makeConfigDirPrivate takes the rights of others from our directory below the user's configuration, where secrets is a file in it:
 // people make it for their switchyard.toml before we do. Another directory that holds secrets belongs to somebody else.
-func closeConfigDir(secrets string) error {
+func makeConfigDirPrivate(secrets string) error {
 	own, ok := config.Expand("$XDG_CONFIG_HOME/switchyard", os.Getenv)
 	if !ok || filepath.Dir(secrets) != own {
 		return nil
@@ -74,6 +74,20 @@ func closeConfigDir(secrets string) error {
 	return os.Chmod(own, 0o700)
 }
 
+// checkNotEmptied returns an error where the data directory's database is an empty file although there was one before: beginning
+// with nothing would hide that.
+func checkNotEmptied(dir string) error {
+	path := filepath.Join(dir, store.FileName)
+	database, err := os.Stat(path)
+	if err != nil || database.Size() > 0 {
+		return nil // store.Open says what else is wrong with it
+	}
+	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
+		return nil // a first start was cut short
+	}
+	return fmt.Errorf("the database %s is empty, but there was one before: put a backup in its place, or remove it to begin with nothing", path)
+}
+
 // sessionKey returns the key of the data directory's sessions, which is made once. Without its file all sessions end.
 // Its caller has taken the directory.
 func sessionKey(dir string) ([]byte, error) {
@@ -81,7 +95,7 @@ func sessionKey(dir string) ([]byte, error) {
 	if err := files.SweepOrphansLocked(path); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		key := make([]byte, sessionKeySize)
 		rand.Read(key) // it never fails

@@ -94,8 +94,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	}
 	g.closers = append(g.closers, func() error { closeAll(g.listeners); return nil })
 
-	key, err := sessionKey(c.Data)
-	if err != nil {
+	if err := checkNotEmptied(c.Data); err != nil {
 		return nil, err
 	}
 	db, err := store.Open(ctx, c.Data)
@@ -103,10 +102,15 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 	g.closers = append(g.closers, db.Close)
+	// Made after the database: where there is a key, there was one.
+	key, err := sessionKey(c.Data)
+	if err != nil {
+		return nil, err
+	}
 
 	botFile := config.BotFile{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
-	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), closeConfigDir(c.BotConfig), closeConfigDir(c.Credentials)} {
+	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
 		if err != nil {
 			log.Warn("cannot tidy up", "error", err)
 		}

@@ -30,6 +30,9 @@ func projectCommand() *cobra.Command {
 			}
 			keepHeapFloor(projectHeapFloor)
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
+			for _, warning := range c.Warnings {
+				log.Warn(warning)
+			}
 			listeners, err := listen(log, c.Listen)
 			if err != nil {
 				return err

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestADamagedDatabaseStopsTheStart(t *testing.T) {
@@ -22,6 +26,68 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
 		t.Errorf("the file was changed (%v)", err)
+	}
+}
+
+// TestAnEmptyDatabaseBesideASessionKeyStopsTheStart: the key says that there was a database, so something emptied it.
+func TestAnEmptyDatabaseBesideASessionKeyStopsTheStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	begin := func() *exec.Cmd {
+		return switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")
+	}
+	path := filepath.Join(dir, "data", "switchyard.db")
+	os.Mkdir(filepath.Dir(path), 0o700)
+	os.WriteFile(path, nil, 0o600) // of a first start that was killed: there is no key yet
+	p := start(t, begin())
+	p.stop(t, syscall.SIGTERM)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	status, says := refused(t, begin())
+	if status != 1 || !strings.Contains(says, path) || !strings.Contains(says, "empty") {
+		t.Errorf("%d, %s", status, says)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("the file was changed: %v, %v", info, err)
+	}
+}
+
+// TestAPipeInPlaceOfAFileIsAnError: it would be waited for without end.
+func TestAPipeInPlaceOfAFileIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Mkdir(filepath.Join(dir, "work"), 0o700)
+	for _, args := range []string{
+		"gateway --listen=localhost:0 --data=DIR/data --config=DIR/pipe",
+		"gateway --listen=localhost:0 --data=DIR/data --admin-token-file=DIR/pipe",
+		"agent --gateway=http://127.0.0.1:1 --token=x --state=DIR/pipe",
+		"agent --gateway=http://127.0.0.1:1 --token-file=DIR/pipe --state=DIR/state.json",
+		"project --name=alpha --work=DIR/work --token-file=DIR/pipe",
+	} {
+		if status, says := exitOf(t, switchyard(t, dir, strings.Fields(args)...)); status == 0 || !strings.Contains(says, pipe+": is not a regular file") {
+			t.Errorf("%s: %d, %s", args, status, says)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	os.Mkdir(data, 0o700)
+	os.Rename(pipe, filepath.Join(data, sessionKeyName))
+	if status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")); status != 1 || !strings.Contains(says, sessionKeyName+": is not a regular file") {
+		t.Errorf("session key: %d, %s", status, says)
+	}
+	os.Rename(filepath.Join(data, sessionKeyName), pipe)
+
+	// With pipes for the files of bot and sign-in it runs, and says what is wrong where it matters.
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/pipe", "--credentials=DIR/pipe"))
+	if status, text := p.do(t, "GET", "/api/gateway/bot-config", ""); status != 500 {
+		t.Errorf("bot-config: %d %s", status, text)
+	}
+	if status, text := p.do(t, "GET", "/oauth/status", ""); status != 200 || !strings.Contains(text, `"authenticated":false`) {
+		t.Errorf("status: %d %s", status, text)
 	}
 }
 

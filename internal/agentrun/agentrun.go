@@ -60,6 +60,9 @@ type agent struct {
 // Run runs an agent until ctx ends; then its command is stopped and the gateway is told. It returns an error where the
 // agent cannot go on: its state file is in use or unreadable, the token is refused, or its identity is gone.
 func Run(ctx context.Context, o Options) error {
+	if err := hideMemory(); err != nil {
+		o.Log.WarnContext(ctx, "the command may be able to read this process's secrets", "error", err)
+	}
 	file, unlock, err := openState(o.StateFile)
 	if err != nil {
 		return err

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// hideMemory does nothing here: what another process of the user may read is the system's own rule.
+func hideMemory() error { return nil }
+
 // startOf says when a process started.
 func startOf(pid int) (string, error) {
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()

@@ -48,13 +48,17 @@ type runner struct {
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
 		argv: o.Command, output: o.Output, file: file, log: o.Log,
-		env: slices.DeleteFunc(slices.Clone(o.Environment), func(line string) bool {
-			name, _, _ := strings.Cut(line, "=") // our own secrets are not the command's
-			return strings.HasPrefix(name, "SWITCHYARD_") && strings.HasSuffix(name, "_TOKEN")
-		}),
+		env:  slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
 		sent: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		state: domain.AgentIdle, tail: &tail{},
 	}
+}
+
+// isSecret reports whether a line of the environment is a secret of ours, which is not the command's.
+func isSecret(line string) bool {
+	name, _, _ := strings.Cut(line, "=")
+	return strings.HasPrefix(name, "SWITCHYARD_") &&
+		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE") // its address has a password
 }
 
 // send sends the command to a place.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 
 	"switchyard/internal/files"
@@ -54,7 +53,7 @@ func (f *stateFile) load() error {
 	if err := errors.Join(files.SweepOrphansLocked(f.path), files.Restrict(f.path)); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(f.path)
+	data, err := files.Read(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -17,6 +17,7 @@ type Project struct {
 	Listen     string // HOST:PORT
 	AllowHosts []string
 	Token      domain.Secret // what callers must have, "" for none
+	Warnings   []string      // what does not stop a start but should be put right
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
@@ -26,7 +27,8 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")
 	flags.String("listen", "127.0.0.1:3001", "serve at `ADDR` (HOST:PORT)")
-	flags.String("token", "", "callers need Authorization: Bearer `T` [$"+projectToken+"]")
+	flags.String("token", "", "callers need Authorization: Bearer `T`, which all users of this machine can see then [$"+projectToken+"]")
+	flags.String("token-file", "", "callers need the token in `FILE`")
 	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
 	flags.StringArray("allow-host", nil, "answer under the host name `H` too; may be repeated")
 }
@@ -63,19 +65,40 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
 	}
-	var err error
-	if !flags.Changed("token") {
-		c.Token, err = ProjectToken(getenv)
-	} else if given := (given{named("--token"), []string{text("token")}}); text("token") == "" {
-		err = given.fail(errEmpty)
-	} else {
-		c.Token, err = token(given)
-	}
-	if err != nil {
+	if err := c.readToken(flags, getenv); err != nil {
 		return nil, err
 	}
 	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
-		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set a --token, or --allow-unauthenticated", c.Listen)}
+		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set a --token-file, or --allow-unauthenticated", c.Listen)}
 	}
 	return c, nil
+}
+
+// readToken sets the token to that of the flag or the file, else of the variable.
+func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (err error) {
+	value := func(flag string) given { return given{named("--" + flag), []string{flags.Lookup(flag).Value.String()}} }
+	switch inFlag, inFile := flags.Changed("token"), flags.Changed("token-file"); {
+	case inFlag && inFile:
+		return FlagError{errors.New("--token and --token-file: only one of them can be given")}
+	case inFile:
+		var path, warning string
+		from := value("token-file")
+		if err := isPath(&path)(from.values); err != nil {
+			return from.fail(err)
+		}
+		if c.Token, warning, err = ReadTokenFile(path, getenv); err != nil {
+			return fmt.Errorf("--token-file: %w", err)
+		}
+		if warning != "" {
+			c.Warnings = append(c.Warnings, warning)
+		}
+		return nil
+	case !inFlag:
+		c.Token, err = ProjectToken(getenv)
+		return err
+	case value("token").values[0] == "":
+		return value("token").fail(errEmpty)
+	}
+	c.Token, err = token(value("token"))
+	return err
 }

@@ -322,3 +322,54 @@ func TestLockedWritersLoseNothing(t *testing.T) {
 	group.Wait()
 	wantFile(t, path, strings.Repeat(".", 100))
 }
+
+// TestALockFileIsNoLink: in a directory that others may write to, a link would let them choose whose mode is changed.
+func TestALockFileIsNoLink(t *testing.T) {
+	for name, make := range map[string]func(lock, victim string) error{
+		"a link to a file": func(lock, victim string) error { return os.Symlink(victim, lock) },
+		"a dangling link":  func(lock, victim string) error { return os.Symlink(victim+".new", lock) },
+		"a pipe":           func(lock, _ string) error { return unix.Mkfifo(lock, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, victim := filepath.Join(dir, "file"), filepath.Join(dir, "victim")
+			if err := errors.Join(os.WriteFile(victim, nil, 0o644), os.Chmod(victim, 0o644), make(path+".lock", victim)); err != nil {
+				t.Fatal(err)
+			}
+			unlock, err := files.TryLock(path)
+			if err == nil {
+				unlock()
+			}
+			if err == nil || !strings.Contains(err.Error(), path+".lock") || errors.Is(err, files.ErrLocked) {
+				t.Errorf("TryLock = %v", err)
+			}
+			if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o644 {
+				t.Errorf("the file behind it: %v, %v", info, err)
+			}
+			if _, err := os.Stat(victim + ".new"); err == nil {
+				t.Error("a file was made at the end of the link")
+			}
+		})
+	}
+}
+
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.WriteFile(file, []byte("text"), 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link} {
+		if data, err := files.Read(path); string(data) != "text" || err != nil {
+			t.Errorf("%s: %q, %v", path, data, err)
+		}
+	}
+	for path, want := range map[string]string{pipe: "is not a regular file", "/dev/zero": "is not a regular file", dir: "is a directory"} {
+		if _, err := files.Read(path); err == nil || !strings.Contains(err.Error(), path+": "+want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if _, err := files.Read(file + "2"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}

@@ -48,27 +48,62 @@ func TryLock(path string) (unlock func(), err error) {
 	if err := MakePrivateDir(filepath.Dir(target)); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(target+".lock", os.O_CREATE|os.O_RDWR, privateFile)
+	f, err := openLockFile(target + ".lock")
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Chmod(privateFile), flock(f)); err != nil {
+	return flock(f, path)
+}
+
+// LockDir takes a lock on the directory itself, without waiting for another holder.
+func LockDir(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return flock(f, dir)
+}
+
+// openLockFile opens or makes a lock file for its owner only. It does not follow a link: whoever may write to the directory
+// could have another file's mode changed by one.
+func openLockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateFile)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: errors.New("is a symbolic link")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "lock", Path: path, Err: errNotRegular}
+	}
+	if err == nil {
+		err = f.Chmod(privateFile)
+	}
+	if err != nil {
 		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrLocked
+		return nil, err
+	}
+	return f, nil
+}
+
+// flock locks f, which stands for path, and closes it where that fails.
+func flock(f *os.File, path string) (unlock func(), err error) {
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			break
 		}
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	if err != nil {
+		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
 	// unlock refers to f, which keeps the collector from closing it while the lock is held.
 	// It frees the lock itself: a process that is just being started may hold a copy of f until it runs its program.
 	return func() { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN); f.Close() }, nil
-}
-
-func flock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
@@ -98,15 +97,12 @@ func (f *File) change(fn func(object) object) error {
 }
 
 func (f *File) read() (object, error) {
-	// A pipe or a device would block, or never end.
-	if info, err := os.Stat(f.path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: f.path, Err: errors.New("is not a regular file")}
-	}
-	data, err := os.ReadFile(f.path)
+	data, err := files.Read(f.path)
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) == 0 { // somebody made it with touch
+		return nil, nil
 	}
 	o, err := parseObject(data)
 	if err != nil {
