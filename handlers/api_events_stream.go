@@ -33,6 +33,7 @@ func (g *gateway) eventStream(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	defer g.Metrics.StreamOpened()()
 	ctx, cancel := longPollContext(r)
 	defer cancel()
 	comment := time.NewTicker(streamComment)

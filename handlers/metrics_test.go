@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"compress/gzip"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/metrics"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
@@ -26,14 +28,14 @@ func TestMetrics(t *testing.T) {
 	}
 	defer db.Close()
 	log := slog.New(slog.DiscardHandler)
-	counted := handlers.NewMetrics()
+	counted := metrics.New()
 	client := upstream.NewClient(time.Minute)
 	client.Observe = counted.Call
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client, Bot: &fakeBot{}})
+	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client, Bot: &fakeBot{}, Observe: counted.Events})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log, Metrics: counted}.Handler())
+	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log, Metrics: counted, Version: "1.2.3"}.Handler())
 	defer server.Close()
 	s := apiSite{t, svc, server.URL, db}
 	s.add(`we"ird\`, upstreamServer(t, says(boardText)))
@@ -51,10 +53,18 @@ func TestMetrics(t *testing.T) {
 	if err := svc.Events.Record(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
+	counted.BotMessage(false)
+	counted.BotMessage(false)
+	counted.BotMessage(true)
+	stream, err := http.Get(server.URL + "/api/gateway/events/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
 	var got reply
 	waittest.Until(t, "everything is counted", func() bool { // a long answer may be here before its handler has ended, and the pipelines before that of a slow project
 		got = s.send("GET", "/metrics", "")
-		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 1\n") && strings.Contains(got.body, "\nswitchyard_upstream_calls_total{")
+		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 2\n") && strings.Contains(got.body, "\nswitchyard_upstream_calls_total{")
 	})
 	if !strings.HasPrefix(got.media, "text/plain; version=0.0.4") {
 		t.Errorf("type %s", got.media)
@@ -78,6 +88,12 @@ func TestMetrics(t *testing.T) {
 		`switchyard_bot_state{state="off"} `,
 		`switchyard_store_up 1`,
 		`process_resident_memory_bytes `,
+		`process_open_fds `,
+		`switchyard_build_info{version="1.2.3",`,
+		`switchyard_events_total{type="other"} 1`,
+		`switchyard_bot_messages_total{result="sent"} 2`,
+		`switchyard_bot_messages_total{result="refused"} 1`,
+		`switchyard_open_streams 1`,
 	} {
 		if !strings.Contains("\n"+got.body, "\n"+want) {
 			t.Errorf("missing: %s", want)
@@ -99,24 +115,65 @@ func TestMetrics(t *testing.T) {
 	wantExposition(t, got.body)
 }
 
-// wantExposition checks that text is in Prometheus' form.
+// wantExposition checks what promtool check metrics does: each metric has a help text and a type, its samples follow at
+// once, and its name says what it is.
 func wantExposition(t *testing.T, text string) {
 	t.Helper()
-	line := regexp.MustCompile(`^[a-z_]+(\{([a-zA-Z]+="([^"\\]|\\["\\n])*"(, ?)?)+\})? [-+0-9.eInfNa]+$`)
-	metric := regexp.MustCompile(`^(# TYPE )?[a-z_]+`)
-	last, seen := "", map[string]bool{}
+	sample := regexp.MustCompile(`^([a-z_]+)(?:\{(?:[a-z_]+="(?:[^"\\]|\\["\\n])*",?)+\})? [-+0-9.e]+$`)
+	var name, kind string
+	seen := map[string]bool{}
 	for row := range strings.Lines(text) {
-		name := strings.TrimPrefix(metric.FindString(row), "# TYPE ")
-		if strings.Contains(name, "_duration_seconds_") {
-			name = name[:strings.LastIndex(name, "_")]
+		row = strings.TrimSuffix(row, "\n")
+		if help, ok := strings.CutPrefix(row, "# HELP "); ok {
+			words := ""
+			name, words, _ = strings.Cut(help, " ")
+			if kind = ""; words == "" || seen[name] {
+				t.Errorf("%s: no help, or twice", name)
+			}
+			seen[name] = true
+			continue
 		}
-		if name != last && seen[name] {
-			t.Errorf("the series of %s do not stand together", name)
+		if declared, ok := strings.CutPrefix(row, "# TYPE "+name+" "); ok {
+			kind = declared
+			if counter := kind == "counter"; counter != strings.HasSuffix(name, "_total") {
+				t.Errorf("%s is a %s: counters, and only they, end in _total", name, kind)
+			}
+			if regexp.MustCompile(`_(count|sum|bucket|info_total)$|milli|_ms$|_kb$`).MatchString(name) {
+				t.Errorf("%s: a suffix of histograms, or no base unit", name)
+			}
+			continue
 		}
-		last, seen[name] = name, true
-		if !line.MatchString(strings.TrimSuffix(row, "\n")) && !strings.HasPrefix(row, "#") {
-			t.Errorf("no metric: %s", row)
+		if found := sample.FindStringSubmatch(row); found == nil || kind == "" {
+			t.Errorf("no sample of a metric with help and type: %s", row)
+		} else if kind == "histogram" {
+			if of := strings.TrimPrefix(found[1], name); of != "_bucket" && of != "_sum" && of != "_count" {
+				t.Errorf("%s is not of the histogram %s", found[1], name)
+			}
+		} else if found[1] != name {
+			t.Errorf("%s stands among the samples of %s", found[1], name)
 		}
+	}
+}
+
+func TestMetricsAreCompressedForWhoTakesIt(t *testing.T) {
+	s, _ := wholeGateway(t, "")
+	request, err := http.NewRequest("GET", s.url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept-Encoding", "gzip")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	reader, err := gzip.NewReader(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(reader)
+	if err != nil || response.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(string(text), "\nswitchyard_store_up 1\n") {
+		t.Errorf("%v, %s, %s", err, response.Header, text)
 	}
 }
 

@@ -64,7 +64,7 @@ func requestID(ctx context.Context) string { return visitOf(ctx).id[0] }
 // count counts an answered request, and logs it at debug. Queries are not logged: they may hold codes.
 func (g *gateway) count(v *visit, r *http.Request) {
 	took := time.Since(v.began)
-	g.Metrics.request(r.Pattern, r.Method, v.answer.status, took)
+	g.Metrics.RequestEnded(r.Pattern, r.Method, v.answer.status, took)
 	if ctx := context.Background(); g.Log.Enabled(ctx, slog.LevelDebug) {
 		g.Log.DebugContext(ctx, "request", "id", v.id[0], "method", r.Method, "path", r.URL.Path, "status", v.answer.status,
 			"bytes", v.answer.bytes, "took", took, "from", r.RemoteAddr)
@@ -82,9 +82,8 @@ func (g *gateway) observe(routes chi.Routes, next http.Handler) http.Handler {
 		}
 		v.begin(w, routes, process+strconv.FormatUint(count.Add(1), 10))
 		w.Header()["X-Request-Id"] = v.id[:]
-		g.Metrics.inFlight.Add(1)
+		g.Metrics.RequestBegan()
 		defer func() { // also when the connection is aborted by a panic
-			g.Metrics.inFlight.Add(-1)
 			g.count(v, r)
 		}()
 		next.ServeHTTP(&v.answer, r)

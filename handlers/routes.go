@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/metrics"
 	"switchyard/internal/service"
 	"switchyard/views"
 )
@@ -21,7 +22,9 @@ type Gateway struct {
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
 	// Metrics counts what is served; nil counts where nobody else adds to it.
-	Metrics  *Metrics
+	Metrics *metrics.Counts
+	// Version is that of the program.
+	Version  string
 	TeamChat TeamChat
 	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
 	AdminToken domain.Secret
@@ -38,7 +41,7 @@ type gateway struct {
 // Handler returns the gateway's HTTP: first the request is counted and gets its id, then come the guards, the check of who asks, and the routes.
 func (g Gateway) Handler() http.Handler {
 	if g.Metrics == nil {
-		g.Metrics = NewMetrics()
+		g.Metrics = metrics.New()
 	}
 	h := &gateway{Gateway: g, errorWriter: errorWriter{g.Log}}
 	a := newAccess(g)

@@ -17,6 +17,7 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/bot"
 	"switchyard/internal/config"
+	"switchyard/internal/metrics"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -115,12 +116,12 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 			log.Warn("cannot tidy up", "error", err)
 		}
 	}
-	metrics := handlers.NewMetrics()
+	counts := metrics.New()
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	projects.Observe = metrics.Call
-	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL})
+	projects.Observe = counts.Call
+	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, Observe: counts.BotMessage})
 	options := service.Options{
-		Store: db, Log: log, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
+		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
@@ -147,7 +148,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		Service:    g.service,
 		Log:        log,
 		AllowHosts: c.AllowHosts,
-		Metrics:    metrics,
+		Metrics:    counts,
+		Version:    version,
 		TeamChat:   chat,
 		AdminToken: c.AdminToken,
 		SessionKey: key,

@@ -31,6 +31,7 @@ var layers = []string{
 	"internal/feed",
 	"internal/config",
 	"internal/files",
+	"internal/metrics",
 	"internal/neterr",
 	"internal/domain",
 }

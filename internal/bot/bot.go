@@ -64,6 +64,7 @@ type bot struct {
 	answer  Answer
 	log     *slog.Logger
 	report  func(domain.BotState, string)
+	observe func(refused bool)
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
@@ -105,7 +106,7 @@ func (b *bot) run(ctx context.Context) {
 
 // attempt connects once and works until something fails.
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
-	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log}
+	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe}
 	if err := n.load(ctx); err != nil { // first of all: "now" is when the bot was set up
 		return err
 	}

@@ -18,6 +18,7 @@ type notifier struct {
 	gateway Gateway
 	state   State
 	log     *slog.Logger
+	observe func(refused bool)
 
 	outbox outbox
 	unsure bool        // an earlier attempt may have sent the next message of the batch
@@ -104,7 +105,11 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 	err := n.chat.Send(ctx, room, key, m)
 	if errors.Is(err, errRefused) {
 		n.log.WarnContext(ctx, "bot: room left out", "room", room, "error", err)
+		n.observe(true)
 		return nil
+	}
+	if err == nil {
+		n.observe(false)
 	}
 	return err
 }

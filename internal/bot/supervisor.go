@@ -15,6 +15,8 @@ type Options struct {
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended, with a slash between
+	// Observe, unless it is nil, is called after each message about events that a room took or refused.
+	Observe func(refused bool)
 }
 
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
@@ -30,6 +32,9 @@ type Supervisor struct {
 
 // New returns a Supervisor without a bot; Run starts it.
 func New(o Options) *Supervisor {
+	if o.Observe == nil {
+		o.Observe = func(bool) {}
+	}
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.build = s.newTransport
 	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, SinceMS: time.Now().UnixMilli()}
@@ -75,7 +80,7 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 		return ended
 	}
 	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log}
-	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log}
+	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
 	go func() {

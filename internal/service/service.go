@@ -7,6 +7,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // Store is everything that the service keeps. Each part is declared in the file that uses it.
@@ -30,6 +32,8 @@ type Options struct {
 	Projects ProjectServers
 	BotFile  BotFile
 	Bot      BotRunner
+	// Observe, unless it is nil, is called with the events that were stored.
+	Observe func(added []domain.Event)
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider
 	Credentials CredentialsFile
@@ -60,7 +64,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store}
+	events := &Events{store: o.Store, observe: o.Observe}
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}

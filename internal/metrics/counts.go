@@ -1,0 +1,80 @@
+// Package metrics counts what a gateway does and writes it, and the state of the process, in Prometheus' text form.
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"switchyard/internal/domain"
+)
+
+// Counts are what a gateway did since its start. They are safe for concurrent use.
+type Counts struct {
+	inFlight, streams   atomic.Int64
+	botSent, botRefused atomic.Uint64
+	mu                  sync.Mutex
+	requests            map[requestKey]uint64
+	durations           map[string]*histogram // by route
+	calls               map[callKey]*calls
+	events              map[string]uint64 // by type
+}
+
+// New returns Counts with nothing counted.
+func New() *Counts {
+	return &Counts{
+		requests:  map[requestKey]uint64{},
+		durations: map[string]*histogram{},
+		calls:     map[callKey]*calls{},
+		events:    map[string]uint64{},
+	}
+}
+
+// StreamOpened counts a reader of the stream until it calls what this returns.
+func (c *Counts) StreamOpened() (closed func()) {
+	c.streams.Add(1)
+	return func() { c.streams.Add(-1) }
+}
+
+// knownTypes are the event types with a series of their own. Others share one: projects choose them freely.
+var knownTypes = []domain.EventType{domain.StageTransition, domain.MergeFailure, domain.StoryBlocked, domain.FeedGap}
+
+// Events counts events that were stored.
+func (c *Counts) Events(added []domain.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range added {
+		label := "other"
+		if slices.Contains(knownTypes, e.Type) {
+			label = string(e.Type)
+		}
+		c.events[label]++
+	}
+}
+
+// BotMessage counts a message of the bot: the room took it, or refused it.
+func (c *Counts) BotMessage(refused bool) {
+	if refused {
+		c.botRefused.Add(1)
+	} else {
+		c.botSent.Add(1)
+	}
+}
+
+// Write writes what was counted, of projects only those that are registered.
+func (c *Counts) Write(t *Text, registry *domain.Registry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writeRequests(t)
+	c.writeCalls(t, registry)
+	name := "switchyard_events_total"
+	t.Metric(name, "counter", "Events stored since the start, by type; types that are not Switchyard's own are counted as other.")
+	for _, label := range slices.Sorted(maps.Keys(c.events)) {
+		t.Sample(name, float64(c.events[label]), "type", label)
+	}
+	name = "switchyard_bot_messages_total"
+	t.Metric(name, "counter", "Messages about events, by whether the room took or refused them.")
+	t.Sample(name, float64(c.botSent.Load()), "result", "sent")
+	t.Sample(name, float64(c.botRefused.Load()), "result", "refused")
+}
