@@ -7,6 +7,30 @@ import (
 	"switchyard/internal/service"
 )
 
+// agentJSON is an agent as the API shows it: its project and its address are null while it is unassigned.
+type agentJSON struct {
+	ID              string            `json:"id"`
+	Label           string            `json:"label"`
+	Version         string            `json:"version"`
+	State           domain.AgentState `json:"state"`
+	Detail          string            `json:"detail"`
+	AssignedProject *string           `json:"assigned_project"`
+	ProjectURL      *string           `json:"project_url"`
+	JoinedAtMS      int64             `json:"joined_at_ms"`
+	LastSeenMS      int64             `json:"last_seen_ms"`
+}
+
+func encodeAgent(a domain.Agent) agentJSON {
+	encoded := agentJSON{
+		ID: a.ID, Label: a.Label, Version: a.Version, State: a.State, Detail: a.Detail,
+		JoinedAtMS: a.JoinedAt.UnixMilli(), LastSeenMS: a.LastSeen.UnixMilli(),
+	}
+	if a.Project != "" {
+		encoded.AssignedProject, encoded.ProjectURL = &a.Project, &a.ProjectURL
+	}
+	return encoded
+}
+
 // createToken issues a join token. This answer is the only place where it shows.
 func (g *gateway) createToken(w http.ResponseWriter, r *http.Request) error {
 	token, _, err := g.Service.Agents.CreateJoinToken(r.Context())
@@ -44,9 +68,9 @@ func (g *gateway) joinAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	writeJSON(w, http.StatusCreated, struct {
-		Agent  domain.Agent `json:"agent"`
-		Secret string       `json:"secret"`
-	}{agent, secret.Reveal()})
+		Agent  agentJSON `json:"agent"`
+		Secret string    `json:"secret"`
+	}{encodeAgent(agent), secret.Reveal()})
 	return nil
 }
 
@@ -77,7 +101,7 @@ func (g *gateway) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, agent)
+	writeJSON(w, http.StatusOK, encodeAgent(agent))
 	return nil
 }
 
@@ -115,9 +139,9 @@ func (g *gateway) removeAgent(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (g *gateway) listAgents(w http.ResponseWriter, r *http.Request) error {
-	agents := g.Service.Agents.Alive()
-	if agents == nil {
-		agents = []domain.Agent{}
+	agents := []agentJSON{}
+	for _, agent := range g.Service.Agents.Alive() {
+		agents = append(agents, encodeAgent(agent))
 	}
 	writeJSON(w, http.StatusOK, agents)
 	return nil
@@ -134,7 +158,12 @@ func (g *gateway) assignAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	agent, err := g.Service.Agents.Assign(r.Context(), pathParam(r, "id"), project)
+	if project == nil {
+		project = new(string)
+	} else if *project == "" {
+		return domain.Errorf(domain.Invalid, "project '' does not exist")
+	}
+	agent, err := g.Service.Agents.Assign(r.Context(), pathParam(r, "id"), *project)
 	if domain.CodeOf(err) == domain.Invalid {
 		return err
 	}
@@ -142,7 +171,7 @@ func (g *gateway) assignAgent(w http.ResponseWriter, r *http.Request) error {
 		g.log.WarnContext(r.Context(), "agent not assigned", "id", requestID(r.Context()), "agent", pathParam(r, "id"), "error", err)
 		return domain.WrapError(domain.NotFound, err, "agent not found")
 	}
-	writeJSON(w, http.StatusOK, agent)
+	writeJSON(w, http.StatusOK, encodeAgent(agent))
 	return nil
 }
 

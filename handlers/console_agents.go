@@ -45,9 +45,9 @@ func (c *console) agentsVersion(p views.AgentsProps) string {
 		v.text(a.ID, a.Label, a.Version, string(a.State), a.Detail, string(a.Presence))
 		v.text(assignedTo(a.Agent))
 		v.flag(a.Connected)
-		v.number(a.StateSinceMS)
+		v.number(a.StateSince.UnixMilli())
 		if !a.Connected {
-			v.number(a.LastSeenMS)
+			v.number(a.LastSeen.UnixMilli())
 		}
 	}
 	v.number(int64(len(p.Agents)))
@@ -63,10 +63,10 @@ func (c *console) agentsVersion(p views.AgentsProps) string {
 
 // assignedTo is the name of the agent's project, "" for none.
 func assignedTo(a domain.Agent) string {
-	if a.AssignedProject == nil {
+	if a.Project == "" {
 		return ""
 	}
-	return *a.AssignedProject
+	return a.Project
 }
 
 // addAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
@@ -100,7 +100,7 @@ func (c *console) joinProps(token domain.JoinToken) views.JoinProps {
 	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
 	v := c.version()
 	v.text(token.Hash, p.Agent.Label)
-	v.flag(token.UsedAtMS > 0, p.Now.UnixMilli() >= token.ExpiresAtMS)
+	v.flag(!token.UsedAt.IsZero(), !p.Now.Before(token.ExpiresAt))
 	p.Version = v.String()
 	return p
 }
@@ -117,7 +117,7 @@ func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := pathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
-	agent, err := c.service.Agents.Assign(r.Context(), id, unlessZero(fields.Get("project")))
+	agent, err := c.service.Agents.Assign(r.Context(), id, fields.Get("project"))
 	was, is := assignedTo(before.Agent), assignedTo(agent)
 	said := views.Notice{Text: agent.Label + " is unassigned."}
 	if is != "" {

@@ -197,8 +197,8 @@ func (s *consoleSite) wantAssigned(a domain.Agent, project string) {
 	s.Helper()
 	known, _ := s.Agents.Find(a.ID)
 	got := ""
-	if known.AssignedProject != nil {
-		got = *known.AssignedProject
+	if known.Project != "" {
+		got = known.Project
 	}
 	if got != project {
 		s.Errorf("%s is assigned to %q, want %q", a.Label, got, project)

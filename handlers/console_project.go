@@ -35,7 +35,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		p.Form.URL = r.PostForm.Get("url")
 	}
 	for _, agent := range c.service.Agents.Alive() {
-		if agent.AssignedProject != nil && *agent.AssignedProject == name {
+		if agent.Project == name {
 			p.Agents = append(p.Agents, agent)
 		}
 	}

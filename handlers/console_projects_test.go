@@ -95,7 +95,7 @@ func TestRemovingAndTakingItBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, agent := "a/b c", s.join("builder-1")
-	if _, err := s.Agents.Assign(t.Context(), agent.ID, &name); err != nil {
+	if _, err := s.Agents.Assign(t.Context(), agent.ID, name); err != nil {
 		t.Fatal(err)
 	}
 	s.get("/projects").wantText(t, `action="/projects/a%2Fb%20c/remove"`)
@@ -105,7 +105,7 @@ func TestRemovingAndTakingItBack(t *testing.T) {
 	}
 	page.wantNoText(t, "secret-1")
 	s.follow(s.submitUndo(page)).wantText(t, "a/b c is back. An agent is assigned to it again.")
-	if a, _ := s.Agents.Find(agent.ID); a.AssignedProject == nil || *a.AssignedProject != name {
+	if a, _ := s.Agents.Find(agent.ID); a.Project != name {
 		t.Error("its agent has not come back")
 	}
 	project, _ := s.Projects.Registry().Find("a/b c")

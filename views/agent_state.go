@@ -21,7 +21,7 @@ func agentState(a domain.KnownAgent) (Signal, string) {
 
 // waits reports whether the token can still be redeemed.
 func (p JoinProps) waits() bool {
-	return p.Token.UsedAtMS == 0 && p.Token.ExpiresAtMS > p.Now.UnixMilli()
+	return p.Token.UsedAt.IsZero() && p.Token.ExpiresAt.After(p.Now)
 }
 
 // inAgents are the attributes of a plain form whose answer is the table alone: what else is on the page stays. A refresh

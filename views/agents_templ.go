@@ -340,7 +340,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if a.Presence == domain.AgentAlive && a.State == domain.AgentRunning {
-			templ_7745c5c3_Err = since(stamp(a.StateSinceMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = since(a.StateSince, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -360,7 +360,7 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ago(stamp(a.LastSeenMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ago(a.LastSeen, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -558,7 +558,7 @@ func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component 
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.AssignedProject == nil {
+		if a.Project == "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, " selected")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -586,7 +586,7 @@ func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component 
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if a.AssignedProject != nil && *a.AssignedProject == project.Name {
+			if a.Project == project.Name {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, " selected")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -599,7 +599,7 @@ func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component 
 			var templ_7745c5c3_Var25 string
 			templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(project.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/agents.templ`, Line: 148, Col: 126}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/agents.templ`, Line: 148, Col: 89}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 			if templ_7745c5c3_Err != nil {
@@ -1047,7 +1047,7 @@ func unusedTokens(tokens []domain.JoinToken, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ago(stamp(t.CreatedAtMS), now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ago(t.CreatedAt, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1064,7 +1064,7 @@ func unusedTokens(tokens []domain.JoinToken, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = until(stamp(t.ExpiresAtMS), now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = until(t.ExpiresAt, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1245,7 +1245,7 @@ func JoinState(p JoinProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case p.Token.UsedAtMS > 0:
+		case !p.Token.UsedAt.IsZero():
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 95, "<span class=\"signal signal-none\">The token was used; its agent is gone.</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1279,7 +1279,7 @@ func JoinState(p JoinProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = until(stamp(p.Token.ExpiresAtMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = until(p.Token.ExpiresAt, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

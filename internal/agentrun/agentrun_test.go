@@ -82,9 +82,9 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		project = g.project
 		g.mu.Unlock()
 	}
-	agent := domain.Agent{ID: "a1", Label: "label"}
+	agent := map[string]any{"id": "a1", "label": "label", "assigned_project": nil, "project_url": nil}
 	if project != "" {
-		agent.AssignedProject, agent.ProjectURL = &project, new(string)
+		agent["assigned_project"], agent["project_url"] = project, ""
 	}
 	if joining {
 		w.WriteHeader(http.StatusCreated)
@@ -318,7 +318,7 @@ func TestAGatewayThatDoesNotHoldIsNotAskedInABusyLoop(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, time.Now())
-		_ = json.NewEncoder(w).Encode(map[string]any{"agent": domain.Agent{ID: "a1"}, "secret": "s1"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"agent": map[string]any{"id": "a1"}, "secret": "s1"})
 	}))
 	t.Cleanup(hasty.Close)
 	run(t, &fakeGateway{Server: hasty}, filepath.Join(t.TempDir(), "state"))

@@ -45,11 +45,19 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the gateway answered %d: %s", r.status, r.text)
 }
 
+// agentAnswer is what is read of a gateway's answer; null is "".
+type agentAnswer struct {
+	ID              string `json:"id"`
+	Label           string `json:"label"`
+	AssignedProject string `json:"assigned_project"`
+	ProjectURL      string `json:"project_url"`
+}
+
 // join redeems a join token.
 func (c *client) join(ctx context.Context, token domain.Secret, label, version string) (identity, error) {
 	var answer struct {
-		Agent  domain.Agent `json:"agent"`
-		Secret string       `json:"secret"`
+		Agent  agentAnswer `json:"agent"`
+		Secret string      `json:"secret"`
 	}
 	err := c.call(ctx, callLimit, http.MethodPost, "/gateway/agents", "", map[string]string{
 		"token": token.Reveal(), "label": label, "version": version,
@@ -66,17 +74,13 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 	if wait <= 0 {
 		query = url.Values{}
 	}
-	var agent domain.Agent
+	var answer agentAnswer
 	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
-		map[string]string{"state": string(state), "detail": detail}, &agent)
-	if err != nil || agent.AssignedProject == nil {
+		map[string]string{"state": string(state), "detail": detail}, &answer)
+	if err != nil {
 		return place{}, err
 	}
-	p := place{project: *agent.AssignedProject}
-	if agent.ProjectURL != nil {
-		p.url = *agent.ProjectURL
-	}
-	return p, nil
+	return place{project: answer.AssignedProject, url: answer.ProjectURL}, nil
 }
 
 // leave gives the identity up.

@@ -38,7 +38,7 @@ type Gateway struct {
 	}
 	Agents interface {
 		Alive() []domain.Agent
-		Assign(ctx context.Context, id string, project *string) (domain.Agent, error)
+		Assign(ctx context.Context, id, project string) (domain.Agent, error)
 	}
 }
 

@@ -34,18 +34,18 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 		}
 		return m
 	}
-	var project *string
-	if name := join(rest); len(rest) > 1 || rest[0].quoted || !strings.EqualFold(name, "none") {
-		project = &name
+	project := join(rest)
+	if len(rest) == 1 && !rest[0].quoted && strings.EqualFold(project, "none") {
+		project = ""
 	}
 	agent, err := c.gateway.Agents.Assign(ctx, agents[0].ID, project)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	if project == nil {
+	if project == "" {
 		return Message{{Bold(agent.Label), Plain(" is now assigned to no project.")}}
 	}
-	return Message{{Bold(agent.Label), Plain(" is now assigned to "), Bold(*project), Plain(".")}}
+	return Message{{Bold(agent.Label), Plain(" is now assigned to "), Bold(project), Plain(".")}}
 }
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.

@@ -141,17 +141,17 @@ func (g *fakeGateway) Alive() []domain.Agent {
 	return slices.Clone(g.agents)
 }
 
-func (g *fakeGateway) Assign(_ context.Context, id string, project *string) (domain.Agent, error) {
-	if project != nil {
-		if _, ok := g.Registry().Find(*project); !ok {
-			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", *project)
+func (g *fakeGateway) Assign(_ context.Context, id, project string) (domain.Agent, error) {
+	if project != "" {
+		if _, ok := g.Registry().Find(project); !ok {
+			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", project)
 		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.agents {
 		if g.agents[i].ID == id {
-			g.agents[i].AssignedProject = project
+			g.agents[i].Project = project
 			return g.agents[i], nil
 		}
 	}

@@ -39,10 +39,10 @@ func (c *commands) agents(context.Context, []word) Message {
 			break
 		}
 		line := Line{Bold(short(a.Label, maxName)), Plain(" "), Code(a.ID), Plain(" " + string(a.State) + ", ")}
-		if a.AssignedProject == nil {
+		if a.Project == "" {
 			line = append(line, Plain("unassigned"))
 		} else {
-			line = append(line, Plain("assigned to "), Bold(short(*a.AssignedProject, maxName)))
+			line = append(line, Plain("assigned to "), Bold(short(a.Project, maxName)))
 		}
 		m = append(m, line)
 	}

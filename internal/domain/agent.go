@@ -2,6 +2,7 @@ package domain
 
 import (
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,17 +25,17 @@ func (s AgentState) Valid() bool {
 // MaxAgentLabel is the longest label, in characters.
 const MaxAgentLabel = 100
 
-// Agent is a build agent as the API shows it. AssignedProject and ProjectURL are nil when it is unassigned.
+// Agent is a build agent. Project and ProjectURL are "" while it is unassigned.
 type Agent struct {
-	ID              string     `json:"id"`
-	Label           string     `json:"label"`
-	Version         string     `json:"version"`
-	State           AgentState `json:"state"`
-	Detail          string     `json:"detail"`
-	AssignedProject *string    `json:"assigned_project"`
-	ProjectURL      *string    `json:"project_url"`
-	JoinedAtMS      int64      `json:"joined_at_ms"`
-	LastSeenMS      int64      `json:"last_seen_ms"`
+	ID         string
+	Label      string
+	Version    string
+	State      AgentState
+	Detail     string
+	Project    string
+	ProjectURL string
+	JoinedAt   time.Time
+	LastSeen   time.Time
 }
 
 // AgentPresence says whether an agent is there, as the gateway sees it.
@@ -49,32 +50,32 @@ const (
 // KnownAgent is an agent that has an identity, alive or not.
 type KnownAgent struct {
 	Agent
-	Presence     AgentPresence
-	Connected    bool  // a heartbeat of it is being held right now
-	StateSinceMS int64 // when it first said its present state
+	Presence   AgentPresence
+	Connected  bool      // a heartbeat of it is being held right now
+	StateSince time.Time // when it first said its present state
 }
 
 // AgentRecord is an agent as it is stored.
 type AgentRecord struct {
-	ID              string
-	Label           string
-	Version         string
-	SecretHash      string // SHA-256 of the secret, hex
-	State           AgentState
-	Detail          string
-	AssignedProject string // "" is unassigned
-	JoinedAtMS      int64
-	StateSinceMS    int64
-	LastSeenMS      int64
+	ID         string
+	Label      string
+	Version    string
+	SecretHash string // SHA-256 of the secret, hex
+	State      AgentState
+	Detail     string
+	Project    string // "" is unassigned
+	JoinedAt   time.Time
+	StateSince time.Time
+	LastSeen   time.Time
 }
 
 // AgentBeat is what heartbeats change of a stored agent.
 type AgentBeat struct {
-	ID           string
-	State        AgentState
-	Detail       string
-	StateSinceMS int64
-	LastSeenMS   int64
+	ID         string
+	State      AgentState
+	Detail     string
+	StateSince time.Time
+	LastSeen   time.Time
 }
 
 // CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control characters.
@@ -106,9 +107,9 @@ func CheckAgentVersion(version string) error {
 
 // JoinToken is an issued one-time token. The token itself is known only to those it was given to.
 type JoinToken struct {
-	Hash        string // SHA-256 of the token, hex
-	CreatedAtMS int64
-	ExpiresAtMS int64
-	UsedAtMS    int64  // 0 while unused
-	UsedBy      string // id of the agent that it made
+	Hash      string // SHA-256 of the token, hex
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	UsedAt    time.Time // zero while unused
+	UsedBy    string    // id of the agent that it made
 }

@@ -36,10 +36,7 @@ type agentEntry struct {
 type assignment struct{ project, url string }
 
 func assignmentOf(a domain.Agent) assignment {
-	if a.AssignedProject == nil {
-		return assignment{}
-	}
-	return assignment{*a.AssignedProject, *a.ProjectURL}
+	return assignment{a.Project, a.ProjectURL}
 }
 
 // loadAgentTable loads the agents from the store. One last seen in the
@@ -52,7 +49,7 @@ func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration
 	table := &agentTable{timeout: timeout, byID: make(map[string]*agentEntry, len(records))}
 	now := time.Now()
 	for _, r := range records {
-		silent := max(0, time.Duration(now.UnixMilli()-r.LastSeenMS)*time.Millisecond)
+		silent := max(0, now.Sub(r.LastSeen))
 		table.add(r, now.Add(-silent))
 	}
 	return table, nil
@@ -98,7 +95,7 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 		state = *b.State
 	}
 	if state != e.record.State {
-		e.record.State, e.record.StateSinceMS = state, e.record.LastSeenMS
+		e.record.State, e.record.StateSince = state, e.record.LastSeen
 	}
 	if b.Detail != nil {
 		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
@@ -117,7 +114,7 @@ func (t *agentTable) end(e *agentEntry) {
 }
 
 func (e *agentEntry) touch(now time.Time) {
-	e.seen, e.record.LastSeenMS, e.unsaved = now, now.UnixMilli(), true
+	e.seen, e.record.LastSeen, e.unsaved = now, now, true
 }
 
 // touchOpen counts every agent with an open heartbeat as seen now.
@@ -166,15 +163,15 @@ func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent
 	return e.view(registry)
 }
 
-// view is the agent as the API shows it. An assignment to a project that is just being removed shows as none.
+// view is the agent as callers see it. An assignment to a project that is just being removed shows as none.
 func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
 	r := e.record
 	a := domain.Agent{
 		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
-		JoinedAtMS: r.JoinedAtMS, LastSeenMS: r.LastSeenMS,
+		JoinedAt: r.JoinedAt, LastSeen: r.LastSeen,
 	}
-	if p, ok := registry.Find(r.AssignedProject); ok {
-		a.AssignedProject, a.ProjectURL = &p.Name, &p.URL
+	if p, ok := registry.Find(r.Project); ok {
+		a.Project, a.ProjectURL = p.Name, p.URL
 	}
 	return a
 }
@@ -206,7 +203,7 @@ func (t *agentTable) known(id string, registry *domain.Registry) (domain.KnownAg
 
 func (t *agentTable) describe(e *agentEntry, registry *domain.Registry) domain.KnownAgent {
 	return domain.KnownAgent{
-		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSinceMS: e.record.StateSinceMS,
+		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSince: e.record.StateSince,
 	}
 }
 
@@ -227,7 +224,7 @@ func (t *agentTable) assign(e *agentEntry, project string) {
 }
 
 func (e *agentEntry) assign(project string) {
-	e.record.AssignedProject = project
+	e.record.Project = project
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
@@ -241,7 +238,7 @@ func (t *agentTable) unassign(project string) []string {
 	defer t.mu.Unlock()
 	var ids []string
 	for id, e := range t.byID {
-		if e.record.AssignedProject == project {
+		if e.record.Project == project {
 			e.assign("")
 			ids = append(ids, id)
 		}
@@ -255,7 +252,7 @@ func (t *agentTable) unassigned(ids []string) []string {
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		e := t.byID[id]
-		return e == nil || e.record.AssignedProject != ""
+		return e == nil || e.record.Project != ""
 	})
 }
 
@@ -297,7 +294,7 @@ func (t *agentTable) takeBeats() []domain.AgentBeat {
 			e.unsaved = false
 			r := e.record
 			beats = append(beats, domain.AgentBeat{
-				ID: r.ID, State: r.State, Detail: r.Detail, StateSinceMS: r.StateSinceMS, LastSeenMS: r.LastSeenMS,
+				ID: r.ID, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
 			})
 		}
 	}

@@ -13,9 +13,9 @@ import (
 type agentStore interface {
 	AddToken(ctx context.Context, t domain.JoinToken) error
 	Token(ctx context.Context, hash string) (domain.JoinToken, error)
-	UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken, error)
+	UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error)
 	RevokeToken(ctx context.Context, hash string) error
-	ForgetTokens(ctx context.Context, beforeMS int64) error
+	ForgetTokens(ctx context.Context, before time.Time) error
 	Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error
 
 	AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
@@ -65,7 +65,7 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	now := time.Now()
 	record := domain.AgentRecord{
 		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: domain.AgentIdle,
-		JoinedAtMS: now.UnixMilli(), StateSinceMS: now.UnixMilli(), LastSeenMS: now.UnixMilli(),
+		JoinedAt: now, StateSince: now, LastSeen: now,
 	}
 	record.Label = record.ID
 	if label != nil {
@@ -171,28 +171,26 @@ func (s *Agents) Alive() []domain.Agent {
 // All returns every agent that has an identity, ordered by label, then id.
 func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Registry()) }
 
-// Assign sends an agent, alive or not, to a project, nil for none. It returns Invalid when the project does
+// Assign sends an agent, alive or not, to a project, "" for none. It returns Invalid when the project does
 // not exist and NotFound when the agent does not.
-func (s *Agents) Assign(ctx context.Context, id string, project *string) (domain.Agent, error) {
+func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
-	var name string
-	if project != nil {
-		name = *project
-		if _, ok := s.projects.Registry().Find(name); !ok {
-			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
+	if project != "" {
+		if _, ok := s.projects.Registry().Find(project); !ok {
+			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", project)
 		}
 	}
 	entry := s.table.find(id)
 	if entry == nil {
 		return domain.Agent{}, agentNotFound()
 	}
-	if err := s.store.AssignAgent(ctx, id, name); err != nil {
+	if err := s.store.AssignAgent(ctx, id, project); err != nil {
 		return domain.Agent{}, err
 	}
-	s.table.assign(entry, name)
+	s.table.assign(entry, project)
 	return s.table.view(entry, s.projects.Registry()), nil
 }
 
@@ -273,5 +271,5 @@ func (s *Agents) forget(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.store.ForgetTokens(ctx, time.Now().Add(-tokenMemory).UnixMilli())
+	return s.store.ForgetTokens(ctx, time.Now().Add(-tokenMemory))
 }

@@ -85,11 +85,7 @@ func (g *testGateway) beat(id string, b service.Heartbeat) domain.Agent {
 
 func (g *testGateway) assign(id, project string) {
 	g.t.Helper()
-	name := &project
-	if project == "" {
-		name = nil
-	}
-	if _, err := g.Agents.Assign(context.Background(), id, name); err != nil {
+	if _, err := g.Agents.Assign(context.Background(), id, project); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -196,7 +192,7 @@ func TestStoppedUnlistsAtOnceAndKeepsIdentity(t *testing.T) {
 		g.wantPresence(a.ID, domain.AgentLeft)
 		g.assign(a.ID, "beta") // works for every agent with an identity
 		again := g.beat(a.ID, service.Heartbeat{})
-		if again.State != domain.AgentIdle || again.AssignedProject == nil || *again.AssignedProject != "beta" {
+		if again.State != domain.AgentIdle || again.Project != "beta" {
 			t.Errorf("back is %+v, want idle and assigned to beta", again)
 		}
 		g.wantAlive("builder")
@@ -269,7 +265,7 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 		wg.Go(func() {
 			for n := range 50 {
 				name := fmt.Sprint("p", (n+i)%3)
-				_, _ = g.Agents.Assign(ctx, a.ID, &name) // the project may be gone
+				_, _ = g.Agents.Assign(ctx, a.ID, name) // the project may be gone
 			}
 		})
 	}
@@ -285,8 +281,8 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 	wg.Wait()
 	shown := map[string]string{}
 	for _, a := range g.Agents.All() {
-		if a.AssignedProject != nil {
-			shown[a.ID] = *a.AssignedProject
+		if a.Project != "" {
+			shown[a.ID] = a.Project
 		}
 	}
 	records, err := g.store.AgentRecords(ctx)
@@ -294,11 +290,11 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range records {
-		if r.AssignedProject != shown[r.ID] {
-			t.Errorf("%s is at %q in the store and at %q in memory", r.Label, r.AssignedProject, shown[r.ID])
+		if r.Project != shown[r.ID] {
+			t.Errorf("%s is at %q in the store and at %q in memory", r.Label, r.Project, shown[r.ID])
 		}
-		if _, ok := g.Projects.Registry().Find(r.AssignedProject); r.AssignedProject != "" && !ok {
-			t.Errorf("%s is at %q, which is gone", r.Label, r.AssignedProject)
+		if _, ok := g.Projects.Registry().Find(r.Project); r.Project != "" && !ok {
+			t.Errorf("%s is at %q, which is gone", r.Label, r.Project)
 		}
 	}
 }

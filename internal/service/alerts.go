@@ -46,11 +46,9 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 }
 
 func lostAgent(agent domain.KnownAgent) domain.Alert {
-	a := domain.Alert{Kind: domain.AlertAgentLost, Agent: agent.Label, SinceMS: agent.LastSeenMS}
-	if agent.AssignedProject != nil {
-		a.Project = *agent.AssignedProject
+	return domain.Alert{
+		Kind: domain.AlertAgentLost, Agent: agent.Label, Project: agent.Project, SinceMS: agent.LastSeen.UnixMilli(),
 	}
-	return a
 }
 
 // gaps returns, for each registered project that lost events since then, one entry with what it lost in all.

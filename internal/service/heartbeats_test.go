@@ -124,8 +124,8 @@ func TestHeldHeartbeat(t *testing.T) {
 					t.Errorf("answered after %v, want %v", after, c.after)
 				}
 				var project, url string
-				if a.AssignedProject != nil {
-					project, url = *a.AssignedProject, *a.ProjectURL
+				if a.Project != "" {
+					project, url = a.Project, a.ProjectURL
 				}
 				if project != c.project || url != c.url {
 					t.Errorf("at %q %q, want %q %q", project, url, c.project, c.url)
@@ -166,8 +166,8 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 			t.Errorf("stored at once: %+v", r)
 		}
 		time.Sleep(1100 * time.Millisecond)
-		if r := stored(); r.State != running || !strings.HasSuffix(r.Detail, "the end") || len(r.Detail) > 4096 || r.LastSeenMS <= r.JoinedAtMS {
-			t.Errorf("stored after a second: state %s, %d bytes of detail, seen %d", r.State, len(r.Detail), r.LastSeenMS-r.JoinedAtMS)
+		if r := stored(); r.State != running || !strings.HasSuffix(r.Detail, "the end") || len(r.Detail) > 4096 || !r.LastSeen.After(r.JoinedAt) {
+			t.Errorf("stored after a second: state %s, %d bytes of detail, seen %v", r.State, len(r.Detail), r.LastSeen.Sub(r.JoinedAt))
 		}
 		first := g.Service
 		go first.Agents.Heartbeat(context.Background(), waiting.ID, service.Heartbeat{Wait: time.Minute})
@@ -177,7 +177,7 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		g.wantAlive("beating", "waiting") // quiet was silent for too long; an open heartbeat counted until the end
 		g.wantPresence(quiet.ID, domain.AgentLost)
-		if back := g.beat(a.ID, service.Heartbeat{}); back.State != running || *back.AssignedProject != "alpha" {
+		if back := g.beat(a.ID, service.Heartbeat{}); back.State != running || back.Project != "alpha" {
 			t.Errorf("after the restart: %+v", back)
 		}
 		time.Sleep(time.Minute)

@@ -45,7 +45,7 @@ func IsAgentSecret(secret domain.Secret) bool {
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
-	t := domain.JoinToken{Hash: hashSecret(token), CreatedAtMS: now.UnixMilli(), ExpiresAtMS: now.Add(s.joinTokenTTL).UnixMilli()}
+	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL)}
 	if err := s.store.AddToken(ctx, t); err != nil {
 		return "", domain.JoinToken{}, err
 	}
@@ -55,7 +55,7 @@ func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.Joi
 
 // UnusedJoinTokens returns the tokens that can still be redeemed, the first to expire first.
 func (s *Agents) UnusedJoinTokens(ctx context.Context) ([]domain.JoinToken, error) {
-	return s.store.UnusedTokens(ctx, time.Now().UnixMilli())
+	return s.store.UnusedTokens(ctx, time.Now())
 }
 
 // JoinToken returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.

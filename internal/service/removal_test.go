@@ -47,8 +47,8 @@ func TestRestoringAProject(t *testing.T) {
 		var got []string
 		for _, a := range g.Agents.All() {
 			project := "-"
-			if a.AssignedProject != nil {
-				project = *a.AssignedProject
+			if a.Project != "" {
+				project = a.Project
 			}
 			got = append(got, a.Label+" "+project)
 		}
@@ -65,8 +65,8 @@ func TestRestoringAProject(t *testing.T) {
 	if _, err := g.Projects.Restore(ctx, removed); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("again: %v", err)
 	}
-	if a, _ := g.Agents.Find(free.ID); a.AssignedProject != nil {
-		t.Errorf("free is assigned to %s", *a.AssignedProject)
+	if a, _ := g.Agents.Find(free.ID); a.Project != "" {
+		t.Errorf("free is assigned to %s", a.Project)
 	}
 	// Another project that was made the active one meanwhile stays so.
 	if removed, err = g.Projects.Remove(ctx, "alpha"); err != nil {

@@ -53,7 +53,7 @@ func TestJoinTokens(t *testing.T) {
 			t.Errorf("unused are %+v, %v; a refused label must not spend the token", unused, err)
 		}
 		a, secret, err := g.Agents.Join(ctx, fresh, nil, "")
-		if err != nil || a.Label != a.ID || a.State != domain.AgentIdle || a.AssignedProject != nil {
+		if err != nil || a.Label != a.ID || a.State != domain.AgentIdle || a.Project != "" {
 			t.Errorf("joined as %+v, %v", a, err)
 		}
 		if tok, err := g.Agents.JoinToken(ctx, freshToken.Hash); err != nil || tok.UsedBy != a.ID {

@@ -9,12 +9,12 @@ import (
 
 // Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
 // Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
-// used, revoked or expired at agent.JoinedAtMS.
+// used, revoked or expired at agent.JoinedAt.
 func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
 	return db.tx(ctx, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx,
 			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
-			tokenHash, agent.JoinedAtMS, agent.ID)
+			tokenHash, agent.JoinedAt.UnixMilli(), agent.ID)
 		if err != nil {
 			return err
 		}
@@ -23,7 +23,7 @@ func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRe
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms)"+
 			" VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
-			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAtMS)
+			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli())
 		return err
 	})
 }
@@ -39,8 +39,8 @@ func (db *DB) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
 	var agents []domain.AgentRecord
 	for rows.Next() {
 		var a domain.AgentRecord
-		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.AssignedProject,
-			&a.JoinedAtMS, &a.StateSinceMS, &a.LastSeenMS)
+		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.Project,
+			(*milli)(&a.JoinedAt), (*milli)(&a.StateSince), (*milli)(&a.LastSeen))
 		if err != nil {
 			return nil, translate(err)
 		}
@@ -62,7 +62,7 @@ func (db *DB) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 		}
 		defer update.Close()
 		for _, b := range beats {
-			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSinceMS, b.LastSeenMS); err != nil {
+			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSince.UnixMilli(), b.LastSeen.UnixMilli()); err != nil {
 				return err
 			}
 		}

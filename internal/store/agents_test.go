@@ -5,30 +5,28 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
 )
 
-const (
-	nowMS  = int64(1_000_000)
-	hourMS = int64(3_600_000)
-)
+var now = time.UnixMilli(1_000_000)
 
 func record(id string) domain.AgentRecord {
 	return domain.AgentRecord{
 		ID: id, Label: "label " + id, Version: "1.0", SecretHash: "secret " + id, State: domain.AgentIdle,
-		JoinedAtMS: nowMS, StateSinceMS: nowMS, LastSeenMS: nowMS,
+		JoinedAt: now, StateSince: now, LastSeen: now,
 	}
 }
 
 func token(hash string) domain.JoinToken {
-	return domain.JoinToken{Hash: hash, CreatedAtMS: nowMS - hourMS, ExpiresAtMS: nowMS + hourMS}
+	return domain.JoinToken{Hash: hash, CreatedAt: now.Add(-time.Hour), ExpiresAt: now.Add(time.Hour)}
 }
 
 func TestRedeem(t *testing.T) {
 	db, ctx := openStore(t), context.Background()
 	expired := token("expired")
-	expired.ExpiresAtMS = nowMS
+	expired.ExpiresAt = now
 	for _, tok := range []domain.JoinToken{token("good"), token("revoked"), expired} {
 		if err := db.AddToken(ctx, tok); err != nil {
 			t.Fatal(err)
@@ -46,7 +44,7 @@ func TestRedeem(t *testing.T) {
 		}
 	}
 	used, err := db.Token(ctx, "good")
-	if err != nil || used.UsedBy != "good" || used.UsedAtMS != nowMS {
+	if err != nil || used.UsedBy != "good" || !used.UsedAt.Equal(now) {
 		t.Errorf("the used token is %+v, %v", used, err)
 	}
 	if err := db.RevokeToken(ctx, "good"); domain.CodeOf(err) != domain.NotFound {
@@ -100,7 +98,7 @@ func TestAgentChanges(t *testing.T) {
 	if err := db.Redeem(t.Context(), "t", record("a")); err != nil {
 		t.Fatal(err)
 	}
-	beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSinceMS: nowMS + 1, LastSeenMS: nowMS + 2}
+	beat := domain.AgentBeat{ID: "a", State: domain.AgentFailed, Detail: "exit status 1", StateSince: now.Add(time.Millisecond), LastSeen: now.Add(2 * time.Millisecond)}
 	if err := db.SaveBeats(ctx, []domain.AgentBeat{{ID: "gone"}, beat}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +117,8 @@ func TestAgentChanges(t *testing.T) {
 		}
 	}
 	want := record("a")
-	want.Label, want.AssignedProject = "new", "alpha"
-	want.State, want.Detail, want.StateSinceMS, want.LastSeenMS = beat.State, beat.Detail, beat.StateSinceMS, beat.LastSeenMS
+	want.Label, want.Project = "new", "alpha"
+	want.State, want.Detail, want.StateSince, want.LastSeen = beat.State, beat.Detail, beat.StateSince, beat.LastSeen
 	if agents, err := db.AgentRecords(ctx); err != nil || len(agents) != 1 || agents[0] != want {
 		t.Errorf("agents are %+v, %v, want %+v", agents, err, want)
 	}
@@ -134,7 +132,7 @@ func TestAgentChanges(t *testing.T) {
 func TestTokens(t *testing.T) {
 	db, ctx := openStore(t), context.Background()
 	late := token("late")
-	late.ExpiresAtMS++
+	late.ExpiresAt = late.ExpiresAt.Add(time.Millisecond)
 	for _, tok := range []domain.JoinToken{late, token("early"), token("used")} {
 		if err := db.AddToken(ctx, tok); err != nil {
 			t.Fatal(err)
@@ -143,11 +141,11 @@ func TestTokens(t *testing.T) {
 	if err := db.Redeem(t.Context(), "used", record("a")); err != nil {
 		t.Fatal(err)
 	}
-	unused, err := db.UnusedTokens(ctx, nowMS)
+	unused, err := db.UnusedTokens(ctx, now)
 	if err != nil || len(unused) != 2 || unused[0] != token("early") || unused[1] != late {
 		t.Errorf("unused tokens are %+v, %v", unused, err)
 	}
-	if err := db.ForgetTokens(ctx, late.ExpiresAtMS); err != nil {
+	if err := db.ForgetTokens(ctx, late.ExpiresAt); err != nil {
 		t.Fatal(err)
 	}
 	for hash, want := range map[string]domain.Code{"early": domain.NotFound, "used": domain.NotFound, "late": ""} {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -10,7 +11,7 @@ import (
 // AddToken stores a new join token. It returns Conflict when there is one of the same hash.
 func (db *DB) AddToken(ctx context.Context, t domain.JoinToken) error {
 	_, err := db.write.ExecContext(ctx,
-		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAtMS, t.ExpiresAtMS)
+		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli())
 	return translate(err)
 }
 
@@ -20,14 +21,14 @@ const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by"
 func (db *DB) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
 	var t domain.JoinToken
 	err := db.read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
-		Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy)
+		Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy)
 	return t, translate(err)
 }
 
-// UnusedTokens returns the tokens that could still be redeemed at nowMS, the first to expire first.
-func (db *DB) UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken, error) {
+// UnusedTokens returns the tokens that could still be redeemed at now, the first to expire first.
+func (db *DB) UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error) {
 	rows, err := db.read.QueryContext(ctx, "SELECT "+tokenColumns+
-		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", nowMS)
+		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", now.UnixMilli())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -35,7 +36,7 @@ func (db *DB) UnusedTokens(ctx context.Context, nowMS int64) ([]domain.JoinToken
 	var tokens []domain.JoinToken
 	for rows.Next() {
 		var t domain.JoinToken
-		if err := rows.Scan(&t.Hash, &t.CreatedAtMS, &t.ExpiresAtMS, &t.UsedAtMS, &t.UsedBy); err != nil {
+		if err := rows.Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy); err != nil {
 			return nil, translate(err)
 		}
 		tokens = append(tokens, t)
@@ -48,9 +49,9 @@ func (db *DB) RevokeToken(ctx context.Context, hash string) error {
 	return db.changeOne(ctx, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0", hash)
 }
 
-// ForgetTokens removes the tokens that expired before beforeMS, used or not.
-func (db *DB) ForgetTokens(ctx context.Context, beforeMS int64) error {
-	_, err := db.write.ExecContext(ctx, "DELETE FROM join_tokens WHERE expires_at_ms < $1", beforeMS)
+// ForgetTokens removes the tokens that expired before then, used or not.
+func (db *DB) ForgetTokens(ctx context.Context, before time.Time) error {
+	_, err := db.write.ExecContext(ctx, "DELETE FROM join_tokens WHERE expires_at_ms < $1", before.UnixMilli())
 	return translate(err)
 }
 
