@@ -57,7 +57,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
 	switch {
 	case i < 0:
-		return Message{{Plain("I do not know "), Code(short(words[0].text, maxName)), Plain(". Say "), Code("help"), Plain(" for what I understand.")}}, addressed
+		return Message{{Plain("Unknown command "), Code(short(words[0].text, maxName)), Plain(". Say "), Code("help"), Plain(" for a list.")}}, addressed
 	case !addressed && (commands[i].arguments == "") != (len(words) == 1):
 		return nil, false // people talking: "status of the release?"
 	case commands[i].changes && !slices.Contains(c.operators, q.Sender):

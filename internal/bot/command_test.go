@@ -34,8 +34,8 @@ func TestCommands(t *testing.T) {
 		{"people talking", said("events of last week were great"), ""},
 		{"people talking about switching", said("switch"), ""},
 		{"unknown", said("dance"), ""},
-		{"unknown, to the bot", toBot("dance now"), "I do not know dance. Say help for what I understand."},
-		{"unknown, called", said("!dance"), "I do not know dance. Say help for what I understand."},
+		{"unknown, to the bot", toBot("dance now"), "Unknown command dance. Say help for a list."},
+		{"unknown, called", said("!dance"), "Unknown command dance. Say help for a list."},
 
 		{"switch by anybody", said("switch alpha"), "Sorry, only operators may use switch. An administrator can add your user id, someone, to bot.operators."},
 		{"assign by anybody", toBot("assign a1 none"), "Sorry, only operators may use assign. An administrator can add your user id, someone, to bot.operators."},

@@ -253,6 +253,28 @@ func (p *process) waitState(state domain.BotState, text string) domain.BotStatus
 	return status
 }
 
+// waitNoDetail returns once the bot is connected and has nothing to say about it.
+func (p *process) waitNoDetail() {
+	p.t.Helper()
+	eventually(p.t, func() string {
+		if s := p.current().Status(); s.State != domain.BotConnected || s.Detail != "" {
+			return fmt.Sprintf("status is %+v", s)
+		}
+		return ""
+	})
+}
+
+// waitRooms returns once the bot is in n rooms.
+func (p *process) waitRooms(n int) {
+	p.t.Helper()
+	eventually(p.t, func() string {
+		if s := p.current().Status(); len(s.Rooms) != n {
+			return fmt.Sprintf("status is %+v, want %d rooms", s, n)
+		}
+		return ""
+	})
+}
+
 // eventually waits until check has no complaint any more.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()

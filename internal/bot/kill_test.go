@@ -160,9 +160,18 @@ func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 }
 
 func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
-	t.Parallel()
+	for name, forgetful := range map[string]bool{"a server that keeps transaction ids": false, "a server that forgets them": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killMatrixAtEveryStep(t, forgetful)
+		})
+	}
+}
+
+func killMatrixAtEveryStep(t *testing.T, forgetful bool) {
 	everyStep(t, func(t *testing.T, e *executioner) {
 		h := bottest.NewHomeserver(t)
+		h.Forgetful = forgetful
 		h.HTTP.Config.Handler = e.through(h)
 		p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
 		e.store = p.db

@@ -60,6 +60,9 @@ func (m *matrix) answerInvitations(ctx context.Context) error {
 // answerInvitation joins a room to which an operator invites, or that replaces one of the bot's rooms. It declines any other
 // invitation.
 func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation) error {
+	if m.isMember(room) { // it followed an upgrade there meanwhile
+		return nil
+	}
 	if upgraded := m.predecessor(room); upgraded != "" {
 		_, err := m.follow(ctx, upgraded, room, i.Sender)
 		return err

@@ -17,7 +17,14 @@ import (
 // joined returns a bot that an operator has invited to the room !ops.
 func joined(t *testing.T) (*process, *bottest.Homeserver) {
 	t.Helper()
+	return joinedThrough(t, func(h http.Handler) http.Handler { return h })
+}
+
+// joinedThrough is joined with something between bot and homeserver.
+func joinedThrough(t *testing.T, proxy func(http.Handler) http.Handler) (*process, *bottest.Homeserver) {
+	t.Helper()
 	h := bottest.NewHomeserver(t)
+	h.HTTP.Config.Handler = proxy(h)
 	p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
 	p.gateway.configure(h.Config(), nil)
 	p.start()
@@ -238,7 +245,7 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 	})
 	h.Event("!ops", bottest.Operator, "m.room.message", map[string]any{"msgtype": "m.text", "body": 7})
 	h.Say("!ops", bottest.Operator, "The Yard: dance")
-	if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "I do not know dance") {
+	if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "Unknown command dance") {
 		t.Errorf("posts %+v", got)
 	}
 	if s := p.supervisor.Status(); s.State != domain.BotConnected {

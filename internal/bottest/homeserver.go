@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 
@@ -245,6 +246,15 @@ func (h *Homeserver) IsMember(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.room(id).members[BotUser]
+}
+
+// Joined reports whether the bot has ever joined a room.
+func (h *Homeserver) Joined(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.updates, func(u update) bool {
+		return u.room == id && u.event["type"] == "m.room.member" && u.event["sender"] == BotUser
+	})
 }
 
 // Do calls f while no call is under way.

@@ -34,6 +34,7 @@ type Workspace struct {
 	Limited  int                  // so many of the next calls are refused for being too many
 	Failing  int                  // so many of the next calls fail
 	Patient  bool                 // messages may come faster than one a second
+	ReadOnly string               // channel in which the bot may not post
 
 	t  testing.TB
 	mu sync.Mutex
@@ -118,6 +119,10 @@ func (s *Workspace) conversations(w http.ResponseWriter, form url.Values) {
 
 func (s *Workspace) post(w http.ResponseWriter, form url.Values, fail func(string)) {
 	channel := form.Get("channel")
+	if channel == s.ReadOnly {
+		fail("restricted_action")
+		return
+	}
 	if s.Channels[channel] == "" {
 		fail("not_in_channel")
 		return

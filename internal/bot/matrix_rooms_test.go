@@ -1,0 +1,111 @@
+package bot_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"switchyard/internal/bottest"
+	"switchyard/internal/domain"
+)
+
+func TestMatrixShowsWhereItMayNotPost(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.Mute("!ops", true)
+	p.waitState(domain.BotConnected, "The bot may not post in Operations (since ")
+	p.kill()
+	p.start()
+	p.waitState(domain.BotConnected, "may not post in Operations (since ")
+	h.Mute("!ops", false)
+	p.waitNoDetail()
+	// A refusal shows, too, whatever the power levels say; a message that is accepted ends it.
+	h.Expel("!ops")
+	p.gateway.move("alpha", 1)
+	p.waitState(domain.BotConnected, "may not post in Operations")
+}
+
+func TestTeamShowsWhereItMayNotPost(t *testing.T) {
+	t.Parallel()
+	p, s := team(t)
+	s.Do(func() { s.ReadOnly = "C1" })
+	p.gateway.move("alpha", 1)
+	p.waitState(domain.BotConnected, "The bot may not post in #ops (since ")
+	s.Do(func() { s.ReadOnly = "" })
+	p.gateway.move("alpha", 2)
+	p.waitNoDetail()
+}
+
+func TestMatrixFollowsARoomUpgrade(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.Upgrade("!ops", "!ops2", bottest.Stranger)
+	h.Invite("!ops2", bottest.Stranger) // as clients do for every member
+	eventually(t, func() string {
+		if h.IsMember("!ops2") && !h.IsMember("!ops") {
+			return ""
+		}
+		return "not in the new room"
+	})
+	p.waitRooms(1)
+	p.gateway.move("alpha", 1)
+	if got := roomPosts(t, h, "!ops2", 1); !strings.Contains(got[0].Body, "Story 1") {
+		t.Errorf("posts %+v", got)
+	}
+	h.Say("!ops2", bottest.Operator, "!help")
+	roomPosts(t, h, "!ops2", 2)
+	if rooms := p.supervisor.Status().Rooms; !slices.Equal(rooms, []string{"Operations"}) {
+		t.Errorf("rooms %v", rooms)
+	}
+}
+
+// What was meant for the old room when it was replaced is posted in the new one.
+func TestMatrixLosesNothingInARoomUpgrade(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.Do(func() { h.Limited = 1 }) // the message is on its way, and waits
+	p.gateway.move("alpha", 1)
+	eventually(t, func() string {
+		left := 0
+		if h.Do(func() { left = h.Limited }); left == 0 {
+			return ""
+		}
+		return "not sent"
+	})
+	h.Invite("!ops2", bottest.Operator)
+	h.Upgrade("!ops", "!ops2", bottest.Operator)
+	if got := roomPosts(t, h, "!ops2", 1); !strings.Contains(got[0].Body, "Story 1") {
+		t.Errorf("posts %+v", got)
+	}
+}
+
+// Whoever may close a room must not send the bot to any other.
+func TestMatrixDoesNotFollowToARoomThatIsNoSuccessor(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.Create("!elsewhere", "Elsewhere", bottest.Stranger, false)
+	h.Event("!ops", bottest.Stranger, "m.room.tombstone", map[string]any{"replacement_room": "!elsewhere"})
+	h.Invite("!elsewhere", bottest.Stranger)
+	eventually(t, func() string {
+		if !strings.Contains(p.logs.String(), "does not name the old one") || h.IsMember("!elsewhere") || h.IsMember("!ops") {
+			return "still a member"
+		}
+		return ""
+	})
+}
+
+func TestMatrixDoesNotJoinSpaces(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	h.CreateSpace("!space", "Everything", bottest.Operator)
+	h.Invite("!space", bottest.Operator)
+	h.Create("!two", "Two", bottest.Operator, false)
+	h.Invite("!two", bottest.Operator)
+	p.waitRooms(2)
+	if rooms := p.supervisor.Status().Rooms; !slices.Equal(rooms, []string{"Operations", "Two"}) {
+		t.Errorf("rooms %v", rooms)
+	}
+	if h.Joined("!space") {
+		t.Error("joined a space")
+	}
+}
