@@ -27,6 +27,7 @@ var layers = []string{
 	"internal/upstream",
 	"internal/signin",
 	"internal/store",
+	"internal/gitlog",
 	"internal/board",
 	"internal/feed",
 	"internal/config",
@@ -50,6 +51,7 @@ var mustNotKnow = map[string][]string{
 	"internal/bot":      {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
 	"internal/agentrun": {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},
 	"internal/board":    {"internal/store", "net/http"},
+	"internal/gitlog":   {"internal/store", "net/http"},
 	"internal/feed":     {"internal/board", "internal/store", "net/http"},
 }
 

@@ -1,0 +1,199 @@
+package board
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/internal/domain"
+)
+
+// maxBody is where the body of a story is cut, in bytes.
+const maxBody = 256 << 10
+
+// Details are all that is to be known of a story.
+type Details struct {
+	Story
+	Stage   string
+	Path    string // of its file, relative to the work directory
+	Version string // changes with the file's content and its stage
+
+	FrontMatter    json.RawMessage // an object, empty when there is none
+	FrontMatterErr error           // why it cannot be read
+	Body           string          // the Markdown below it without blank lines at either end, cut at maxBody
+	BodyCut        bool
+	Criteria       *Criteria // nil when it has no task list
+}
+
+// storyFile is a story's file as it was read.
+type storyFile struct {
+	content  []byte // up to maxFile
+	identity identity
+	mode     fs.FileMode
+}
+
+func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
+
+// Read reads a story's file. It returns a NotFound error for an id that is not on the board, and an Unavailable one
+// while the work directory cannot be read.
+func (b *Board) Read(id string) (*Details, error) {
+	details, err := b.read(id)
+	if errors.Is(err, errMoved) {
+		b.mu.Lock()
+		_, _ = b.scan() // if it fails, the view says so
+		b.mu.Unlock()
+		details, err = b.read(id)
+	}
+	if errors.Is(err, errMoved) {
+		return nil, noSuchStory(id)
+	}
+	return details, err
+}
+
+// errMoved says that a file is not where the last scan found it.
+var errMoved = errors.New("the file has moved")
+
+func (b *Board) read(id string) (*Details, error) {
+	story, stage, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	file, err := b.readFile(stage, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errMoved
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newDetails(story, stage, file), nil
+}
+
+func (b *Board) find(id string) (story Story, stage string, err error) {
+	view := b.View()
+	if view.Err != nil {
+		return Story{}, "", Unavailable(view.Err)
+	}
+	story, stage, found := view.Find(id)
+	if !found {
+		return Story{}, "", noSuchStory(id)
+	}
+	return story, stage, nil
+}
+
+func noSuchStory(id string) error {
+	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
+}
+
+// Unavailable is what callers are told while the work directory cannot be read: the reason, but not the path.
+func Unavailable(cause error) error {
+	reason := "not as it should be"
+	var number unix.Errno
+	if errors.As(cause, &number) {
+		reason = number.Error()
+	}
+	return domain.WrapError(domain.Unavailable, cause, "the work directory cannot be read: "+reason)
+}
+
+// readFile reads the file of a story that is in stage.
+func (b *Board) readFile(stage, id string) (*storyFile, error) {
+	dir, err := openStage(filepath.Join(b.dir, stage))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readStory(dir, id)
+}
+
+func readStory(dir *os.File, id string) (*storyFile, error) {
+	fd, err := openFile(dir, id+".md")
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return nil, err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, fs.ErrNotExist
+	}
+	file := &storyFile{identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777)}
+	file.content, err = readInto(nil, fd, int(min(info.Size, maxFile)))
+	return file, err
+}
+
+// newDetails reads a file that has just been read: where it says more than story, which the last scan found, it counts.
+func newDetails(story Story, stage string, file *storyFile) *Details {
+	d := splitDocument(file.content)
+	front, err := parseFrontMatter(d)
+	if file.tooLarge() {
+		front, err = frontMatter{}, errFileTooLong
+	}
+	details := &Details{
+		Story: story, Stage: stage, Path: stage + "/" + story.ID + ".md", Version: file.version(stage),
+		FrontMatter: front.appendJSON(nil), FrontMatterErr: err, Criteria: countCriteria(string(d.body)),
+	}
+	if err == nil && len(bytes.TrimSpace(file.content)) > 0 {
+		details.takeFacts(readFacts(front, d.body), file)
+	}
+	details.Body, details.BodyCut = cutBody(d.body)
+	details.BodyCut = details.BodyCut || file.tooLarge()
+	return details
+}
+
+func (d *Details) takeFacts(f facts, file *storyFile) {
+	d.Name, d.Blocked, d.MergeFailure = f.name, f.blocked, f.mergeFailure
+	if d.Name == "" {
+		d.Name = d.ID
+	}
+	switch {
+	case f.blocked == "":
+		d.BlockedSince = time.Time{}
+	case d.BlockedSince.IsZero():
+		d.BlockedSince = time.Unix(file.identity.modified.Unix())
+	}
+}
+
+// version names the content and the stage. Of a file that is not read whole its identity stands for the content.
+func (f *storyFile) version(stage string) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\x00", stage)
+	if f.tooLarge() {
+		fmt.Fprintf(hash, "%v\x00", f.identity)
+	}
+	hash.Write(f.content)
+	return hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// cutBody returns the lines of body between its first and last that are not blank, at most maxBody bytes of them.
+func cutBody(body []byte) (text string, cut bool) {
+	text = strings.TrimRight(string(body), " \t\r\n")
+	start := 0
+	for {
+		end := strings.IndexByte(text[start:], '\n')
+		if end < 0 || strings.TrimSpace(text[start:start+end]) != "" {
+			break
+		}
+		start += end + 1
+	}
+	text = text[start:]
+	if len(text) <= maxBody {
+		return text, false
+	}
+	end := maxBody
+	for end > maxBody-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], true
+}

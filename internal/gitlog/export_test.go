@@ -1,0 +1,6 @@
+package gitlog
+
+import "time"
+
+// SetRecheck sets how often git is asked though nothing seems to have changed.
+func (l *Log) SetRecheck(d time.Duration) { l.recheck = d }

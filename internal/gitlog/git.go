@@ -1,0 +1,109 @@
+package gitlog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// timeLimit is how long one call of git may take.
+const timeLimit = time.Minute
+
+// hardening keeps git from running what a repository's or a user's configuration names, from asking, and from the
+// network. Whether the repository may be read at all (safe.directory) is left to git and its owner.
+var hardening = []string{
+	"--no-pager", "--no-replace-objects",
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit",
+	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "gc.auto=0",
+}
+
+// repository calls git in a directory.
+type repository struct {
+	git string // the path of the program
+	dir string
+}
+
+// environment is what git needs of ours: without any GIT_ variable, which might point it elsewhere.
+func environment() []string {
+	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"}
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// stream calls git with input, and read with its output. What read leaves is thrown away. A time limit that is exceeded
+// is no error: what was read until then stands.
+func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.git, append(append(hardening[:len(hardening):len(hardening)], "-C", r.dir), args...)...)
+	cmd.Env, cmd.Stdin, cmd.WaitDelay = environment(), input, time.Second
+	var stderr limitedBuffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	readErr := read(bufio.NewReaderSize(out, maxRecord))
+	_, _ = io.Copy(io.Discard, out) // so that git can end; its errors are those of Wait
+	err = cmd.Wait()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil
+	case err != nil:
+		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return readErr
+}
+
+// output calls git and returns what it writes, without white space around it.
+func (r repository) output(ctx context.Context, args ...string) (string, error) {
+	var text string
+	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
+		all, err := io.ReadAll(io.LimitReader(out, maxRecord))
+		text = strings.TrimSpace(string(all))
+		return err
+	}, args...)
+	return text, err
+}
+
+// head returns the hash of the commit that is checked out, "" when there is none yet.
+func (r repository) head(ctx context.Context) (string, error) {
+	hash, err := r.output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return hash, err
+}
+
+// contains reports whether the commit new has old among its ancestors.
+func (r repository) contains(ctx context.Context, new, old string) (bool, error) {
+	_, err := r.output(ctx, "merge-base", "--is-ancestor", old, new)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// limitedBuffer keeps the first kilobyte of what is written to it.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), 1024-min(1024, b.Len()))])
+	return len(p), nil
+}

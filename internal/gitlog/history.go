@@ -1,0 +1,124 @@
+package gitlog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// maxRecord is how much of a commit is read, in bytes; the rest of its message is skipped.
+	maxRecord = 64 << 10
+	// maxCommits is the number of commits, the newest, that one pass reads.
+	maxCommits = 200_000
+	// maxText is where names and subjects are cut, in bytes.
+	maxText = 1000
+)
+
+// Commit is a commit of the history of HEAD. It is shared: nobody may change it.
+type Commit struct {
+	Hash    string
+	Author  string
+	At      time.Time // of the commit, to the second
+	Subject string
+	// What it changes, a merge against its first parent: zero where git cannot say it.
+	Files, Added, Removed int
+}
+
+// recordFormat is how git writes a commit: four lines, then the message.
+const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
+
+// history reads the commits of a range, the newest first, and returns for each id those whose messages have it as a
+// word, at most perStory each.
+func (r repository) history(ctx context.Context, ids *words, revisions ...string) (map[string][]*Commit, error) {
+	found := map[string][]*Commit{}
+	args := append([]string{"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits), recordFormat}, revisions...)
+	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
+		for {
+			record, err := readRecord(out, 0)
+			if err != nil {
+				return err
+			}
+			if record == nil {
+				return nil
+			}
+			commit, message := parseRecord(record)
+			if commit == nil {
+				continue
+			}
+			for _, id := range ids.in(message) {
+				if list := found[id]; len(list) < perStory {
+					found[id] = append(list, commit)
+				}
+			}
+		}
+	}, append(args, "--")...)
+	return found, err
+}
+
+// readRecord reads up to the next delimiter, which is left out; of a record over maxRecord the rest is skipped. It
+// returns nil at the end. The record is valid until the next call.
+func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
+	record, err := out.ReadSlice(delimiter)
+	if errors.Is(err, bufio.ErrBufferFull) {
+		record = bytes.Clone(record)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = out.ReadSlice(delimiter)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		if len(record) == 0 {
+			return nil, nil
+		}
+		return record, nil
+	}
+	return bytes.TrimSuffix(record, []byte{delimiter}), err
+}
+
+// parseRecord reads a commit as recordFormat writes it. It returns nil for what is none. The message shares the memory of
+// the record; the commit does not.
+func parseRecord(record []byte) (commit *Commit, message []byte) {
+	fields := bytes.SplitN(record, []byte("\n"), 5)
+	if len(fields) < 5 {
+		return nil, nil
+	}
+	seconds, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	if err != nil {
+		return nil, nil
+	}
+	return &Commit{Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0), Subject: limit(fields[3])}, fields[4]
+}
+
+// limit makes valid text of at most maxText bytes.
+func limit(text []byte) string {
+	if len(text) > maxText {
+		end := maxText
+		for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
+	return strings.ToValidUTF8(string(text), "\ufffd")
+}
+
+// hashes returns the hashes of the commits of a range.
+func (r repository) hashes(ctx context.Context, revisions ...string) (map[string]bool, error) {
+	found := map[string]bool{}
+	args := append([]string{"rev-list", "--max-count=" + strconv.Itoa(maxCommits)}, revisions...)
+	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
+		for {
+			line, err := readRecord(out, '\n')
+			if line == nil || err != nil {
+				return err
+			}
+			found[string(line)] = true
+		}
+	}, append(args, "--")...)
+	return found, err
+}
