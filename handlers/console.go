@@ -3,7 +3,6 @@ package handlers
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -16,17 +15,15 @@ import (
 // was typed.
 type console struct {
 	errorWriter
-	service   *service.Service
-	access    *access
-	notices   notices
-	snapshots snapshots
-	parts     sharedParts
-	fragments *views.Fragments
-	removals  removals
+	service  *service.Service
+	access   *access
+	notices  notices
+	parts    parts
+	removals removals
 }
 
 func newConsole(s *service.Service, a *access, errors errorWriter) *console {
-	return &console{errorWriter: errors, service: s, access: a, notices: newNotices(), fragments: &views.Fragments{}}
+	return &console{errorWriter: errors, service: s, access: a, notices: newNotices()}
 }
 
 // page adapts h, writing its errors as pages.
@@ -103,7 +100,7 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		f.SignIn = c.service.SignIn.Status()
 	}
 	f.Theme = theme(r)
-	f.Now = time.Now()
+	f.Now = now()
 	return f
 }
 

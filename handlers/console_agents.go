@@ -7,66 +7,29 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
 func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
-	return c.showAgents(w, r, views.AgentsProps{}, 0)
+	return c.showAgents(w, r, view{}, views.Notice{})
 }
 
-// showAgents shows the page, or its table if that was asked for; p says what is to stand there besides the agents.
-func (c *console) showAgents(w http.ResponseWriter, r *http.Request, p views.AgentsProps, status int) error {
+// showAgents shows the page, or its table if that was asked for, with what was just done to it.
+func (c *console) showAgents(w http.ResponseWriter, r *http.Request, v view, said views.Notice) error {
+	p := views.AgentsProps{Agents: c.service.Agents.All(), Projects: c.projectNames(), Said: said, Now: now()}
 	var err error
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil {
 		return err
 	}
-	p.Agents = c.service.Agents.All()
-	p.Projects = c.service.Projects.Registry().Projects
-	p.Now = time.Now()
-	p.Version = c.agentsVersion(p)
-	v := view{
-		frame:   views.Frame{Title: "Agents", Page: views.PageAgents},
-		version: p.Version,
-		page:    views.Agents(p),
-		part:    views.AgentsPart(p),
-		status:  status,
+	if v.pageAround == nil {
+		v.pageAround = func(table templ.Component) templ.Component { return views.Agents(views.NewToken{}, nil, table) }
 	}
-	if p.Join != nil || p.Said.Text != "" {
-		v.version = "" // this is for one reader, once
-	}
+	v.frame = views.Frame{Title: "Agents", Page: views.PageAgents}
+	v.part = views.AgentsPart(p)
 	return c.render(w, r, v)
-}
-
-// agentsVersion is that of the table. An agent with an open heartbeat is seen now, whenever that is.
-func (c *console) agentsVersion(p views.AgentsProps) string {
-	v := c.version()
-	for _, a := range p.Agents {
-		v.text(a.ID, a.Label, a.Version, string(a.State), a.Detail, string(a.Presence))
-		v.text(assignedTo(a.Agent))
-		v.flag(a.Connected)
-		v.number(a.StateSince.UnixMilli())
-		if !a.Connected {
-			v.number(a.LastSeen.UnixMilli())
-		}
-	}
-	v.number(int64(len(p.Agents)))
-	for _, project := range p.Projects {
-		v.text(project.Name)
-	}
-	v.number(int64(len(p.Projects)))
-	for _, t := range p.Tokens {
-		v.text(t.Hash)
-	}
-	return v.String()
-}
-
-// assignedTo is the name of the agent's project, "" for none.
-func assignedTo(a domain.Agent) string {
-	if a.Project == "" {
-		return ""
-	}
-	return a.Project
 }
 
 // addAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
@@ -76,10 +39,10 @@ func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	address := addressOf(r)
-	join := c.joinProps(token)
-	join.Command = "switchyard agent --gateway " + address.String() + " --token " + secret.Reveal()
-	join.Local = isLoopback(address.Hostname())
-	return c.showAgents(w, r, views.AgentsProps{Join: &join}, 0)
+	return c.showJoin(w, r, token, views.NewToken{
+		Command: "switchyard agent --gateway " + address.String() + " --token " + secret.Reveal(),
+		Local:   isLoopback(address.Hostname()),
+	})
 }
 
 // joinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
@@ -88,21 +51,27 @@ func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	join := c.joinProps(token)
-	if !wantsPart(r) {
-		return c.showAgents(w, r, views.AgentsProps{Join: &join}, 0)
+	if wantsPart(r) {
+		return c.render(w, r, view{part: c.joinState(token)})
 	}
-	return c.render(w, r, view{version: join.Version, part: views.JoinState(join)})
+	return c.showJoin(w, r, token, views.NewToken{})
 }
 
-func (c *console) joinProps(token domain.JoinToken) views.JoinProps {
-	p := views.JoinProps{Token: token, Now: time.Now()}
+func (c *console) joinState(token domain.JoinToken) views.Part {
+	p := views.JoinProps{Token: token, Now: time.Now()} // to the second: it says whether the token has expired
 	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
-	v := c.version()
-	v.text(token.Hash, p.Agent.Label)
-	v.flag(!token.UsedAt.IsZero(), !p.Now.Before(token.ExpiresAt))
-	p.Version = v.String()
-	return p
+	return views.JoinState(p)
+}
+
+// showJoin shows the page with the panel of Add agent.
+func (c *console) showJoin(w http.ResponseWriter, r *http.Request, token domain.JoinToken, given views.NewToken) error {
+	state, err := c.parts.get(r.Context(), c.joinState(token), c.service.Projects.Registry().Active)
+	if err != nil {
+		return err
+	}
+	return c.showAgents(w, r, view{once: true, pageAround: func(table templ.Component) templ.Component {
+		return views.Agents(given, state.component(), table)
+	}}, views.Notice{})
 }
 
 func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
@@ -118,7 +87,7 @@ func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
 	id := pathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
 	agent, err := c.service.Agents.Assign(r.Context(), id, fields.Get("project"))
-	was, is := assignedTo(before.Agent), assignedTo(agent)
+	was, is := before.Project, agent.Project
 	said := views.Notice{Text: agent.Label + " is unassigned."}
 	if is != "" {
 		said.Text = agent.Label + " is assigned to " + is + "."
@@ -154,7 +123,7 @@ func (c *console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	case !wantsPart(r):
 		return c.notices.redirect(w, r, views.AgentsURL, done)
 	}
-	return c.showAgents(w, r, views.AgentsProps{Said: done}, statuses[domain.CodeOf(err)])
+	return c.showAgents(w, r, view{once: true, status: statuses[domain.CodeOf(err)]}, done)
 }
 
 // addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have

@@ -64,5 +64,5 @@ func BenchmarkPartChanged(b *testing.B) {
 		s.record("project-007", fmt.Sprintf(`{"type":%q,"timestamp_ms":%d}`, domain.MergeFailure, i+1))
 		b.StartTimer()
 	}
-	benchmarkPath(b, 50, at("/?v=old"), change, "HX-Request", "true")
+	benchmarkPath(b, 200, at("/?v=old"), change, "HX-Request", "true")
 }

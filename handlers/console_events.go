@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
+
+	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -25,9 +26,8 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 			Type:    domain.EventType(query.Get("type")),
 			Text:    query.Get("q"),
 		},
-		Day:       query.Get("day"),
-		Fragments: c.fragments,
-		Now:       time.Now(),
+		Day: query.Get("day"),
+		Now: now(),
 	}
 	for name, id := range map[string]*int64{"before": &p.Before, "from": &p.From} {
 		text := query.Get(name)
@@ -37,9 +37,6 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		*id = n
 	}
-	for _, project := range c.service.Projects.Registry().Projects {
-		p.Names = append(p.Names, project.Name)
-	}
 	if p.Before > 0 {
 		return c.olderEvents(w, r, p)
 	}
@@ -48,20 +45,11 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 
 // newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
 func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
-	last, limit := c.service.Events.LastID(), eventsPage
-	version := func() string {
-		v := c.version()
-		v.number(last, p.From)
-		v.text(p.Now.Format(time.DateOnly)) // a heading says Today
-		return v.String()
-	}
+	limit := eventsPage
 	if !wantsPart(r) {
 		p.From = 0
 	}
 	if p.From > 0 {
-		if unchanged(w, r, version()) {
-			return nil
-		}
 		limit = eventsGrowth
 	}
 	more, err := c.findEvents(r, &p, limit)
@@ -81,12 +69,10 @@ func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	default:
 		p.From = 1
 	}
-	p.Version = version()
 	return c.render(w, r, view{
-		frame:   views.Frame{Title: "Events", Page: views.PageEvents},
-		version: p.Version,
-		page:    views.Events(p),
-		part:    views.EventsPart(p),
+		frame:      views.Frame{Title: "Events", Page: views.PageEvents},
+		part:       views.EventsPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Events(p, c.projectNames(), part) },
 	})
 }
 
@@ -101,8 +87,8 @@ func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Events", Page: views.PageEvents},
-		page:  views.Events(p),
-		part:  views.OlderEvents(p),
+		page:  views.Events(p, c.projectNames(), views.OlderEvents(p)),
+		piece: views.OlderEvents(p),
 	})
 }
 
@@ -114,4 +100,14 @@ func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 	})
 	p.Events = page.Events
 	return page.More, err
+}
+
+// projectNames are the names of the registered projects.
+func (c *console) projectNames() []string {
+	projects := c.service.Projects.Registry().Projects
+	names := make([]string, len(projects))
+	for i, project := range projects {
+		names[i] = project.Name
+	}
+	return names
 }

@@ -42,7 +42,7 @@ func TestEventsAreFiltered(t *testing.T) {
 
 var (
 	eventID = regexp.MustCompile(`id="event-(\d+)"`)
-	older   = regexp.MustCompile(`hx-get="(/events\?before=[^"]*)"`)
+	older   = regexp.MustCompile(`data-hx-get="(/events\?before=[^"]*)"`)
 )
 
 func eventIDs(a answer) (ids []string) {

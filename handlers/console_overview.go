@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -12,39 +11,29 @@ import (
 const latestEvents = 12
 
 func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
-	s, err := c.look(r)
+	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
-	v := c.version()
-	v.number(int64(s.version), c.service.Events.LastID())
-	if unchanged(w, r, v.String()) {
-		return nil
-	}
-	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
+	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
 	if err != nil {
 		return err
 	}
 	p := views.OverviewProps{
-		Version:          v.String(),
-		Fragments:        c.fragments,
-		Active:           s.registry.Active,
-		Pipelines:        s.pipelines,
-		Changes:          s.changes,
-		Attention:        s.attention,
-		AttentionVersion: s.attentionVersion,
-		Events:           page.Events,
-		Finished:         s.finished,
-		Filter:           r.URL.Query().Get("q"),
-		Now:              time.Now(),
+		Active:    s.Registry.Active,
+		Pipelines: s.Pipelines,
+		Attention: s.Alerts,
+		Events:    latest.Events,
+		Finished:  s.Finished,
+		Filter:    r.URL.Query().Get("q"),
+		Now:       now(),
 	}
 	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {
 		p.Show = show
 	}
 	return c.render(w, r, view{
-		frame:   views.Frame{Title: p.Title(), Page: views.PageOverview},
-		version: p.Version,
-		page:    views.Overview(p),
-		part:    views.OverviewPart(p),
+		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
+		part:       views.OverviewPart(p),
+		pageAround: views.Overview,
 	})
 }

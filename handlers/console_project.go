@@ -2,7 +2,8 @@ package handlers
 
 import (
 	"net/http"
-	"time"
+
+	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -15,55 +16,30 @@ func (c *console) project(w http.ResponseWriter, r *http.Request) error {
 // showProject shows the page of a project. Where settings were refused, refused says why, and the page keeps what was sent.
 func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
 	name := pathParam(r, "name")
-	s, err := c.look(r)
+	found, err := c.service.Overview.Project(r.Context(), name)
+	if domain.CodeOf(err) == domain.NotFound {
+		return domain.Errorf(domain.NotFound, "There is no project %q.", name)
+	}
 	if err != nil {
 		return err
-	}
-	i, found := s.registry.Index(name)
-	if !found {
-		return domain.Errorf(domain.NotFound, "There is no project %q here.", name)
 	}
 	p := views.ProjectProps{
-		Fragments: c.fragments,
-		Project:   s.registry.Projects[i],
-		Active:    s.registry.Active == name,
-		Pipeline:  s.pipelines[i],
-		Form:      views.ProjectForm{URL: s.registry.Projects[i].URL, Error: fault},
-		Now:       time.Now(),
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Agents: found.Agents, Charts: found.Charts, Now: now(),
 	}
+	form := views.ProjectForm{URL: p.Project.URL, Error: fault}
 	if refused != nil {
-		p.Form.URL = r.PostForm.Get("url")
+		form.URL = r.PostForm.Get("url")
 	}
-	for _, agent := range c.service.Agents.Alive() {
-		if agent.Project == name {
-			p.Agents = append(p.Agents, agent)
-		}
-	}
-	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
+	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
 	if err != nil {
 		return err
 	}
-	p.Events = page.Events
-	charts, err := c.service.Charts.Draw(r.Context(), s.pipelines[i:i+1])
-	if err != nil {
-		return err
-	}
-	p.Charts = charts[0]
-	v := c.version()
-	v.number(int64(s.changes[i]))
-	v.flag(p.Project.Token != "", p.Active)
-	for _, agent := range p.Agents {
-		v.text(agent.ID, agent.Label, string(agent.State), agent.Detail)
-	}
-	v.events(p.Events)
-	v.charts(p.Charts)
-	p.Version = v.String()
+	p.Events = latest.Events
 	return c.render(w, r, view{
-		frame:   views.Frame{Title: name, Page: views.PageProjects},
-		version: p.Version,
-		page:    views.Project(p),
-		part:    views.ProjectPart(p),
-		status:  statuses[domain.CodeOf(refused)],
+		frame:      views.Frame{Title: name, Page: views.PageProjects},
+		part:       views.ProjectPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, part) },
+		status:     statuses[domain.CodeOf(refused)],
 	})
 }
 

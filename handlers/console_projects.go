@@ -3,7 +3,8 @@ package handlers
 import (
 	"net/http"
 	"strconv"
-	"time"
+
+	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -15,27 +16,23 @@ func (c *console) projects(w http.ResponseWriter, r *http.Request) error {
 
 // showProjects shows the page. Where the form was refused, refused says why, and the page keeps what was sent.
 func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
-	s, err := c.look(r)
+	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
-	stamps, err := c.service.Events.LastStamps(r.Context(), s.registry.Projects)
+	stamps, err := c.service.Events.LastStamps(r.Context(), s.Registry.Projects)
 	if err != nil {
 		return err
 	}
-	v := c.version()
-	v.number(int64(s.version))
-	v.number(stamps...)
-	p := views.ProjectsProps{Version: v.String(), Fragments: c.fragments, Active: s.registry.Active, Form: form, Now: time.Now()}
-	for i, pipeline := range s.pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Change: s.changes[i], LastEventMS: stamps[i]})
+	p := views.ProjectsProps{Active: s.Registry.Active, Now: now()}
+	for i, pipeline := range s.Pipelines {
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, LastEventMS: stamps[i]})
 	}
 	return c.render(w, r, view{
-		frame:   views.Frame{Title: "Projects", Page: views.PageProjects},
-		version: p.Version,
-		page:    views.Projects(p),
-		part:    views.ProjectsPart(p),
-		status:  statuses[domain.CodeOf(refused)],
+		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
+		part:       views.ProjectsPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, part) },
+		status:     statuses[domain.CodeOf(refused)],
 	})
 }
 

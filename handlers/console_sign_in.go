@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 	"unicode"
 
 	"switchyard/internal/domain"
@@ -84,8 +83,8 @@ func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	if !c.service.SignIn.Configured() {
 		return c.signInSetUp(w, r)
 	}
-	v := view{frame: views.Frame{Title: "Paste code"}}
-	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: time.Now()}
+	v := view{frame: views.Frame{Title: "Paste code"}, once: true}
+	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: now()}
 	if problem != "" {
 		v.status = http.StatusBadRequest
 	}

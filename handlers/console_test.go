@@ -46,7 +46,7 @@ func (a answer) wantNoText(t testing.TB, texts ...string) {
 // partAddress returns where the page's part asks for news of itself.
 func (a answer) partAddress(t testing.TB) string {
 	t.Helper()
-	match := regexp.MustCompile(`data-live hx-get="([^"]*)"`).FindStringSubmatch(a.body)
+	match := regexp.MustCompile(`data-live data-hx-get="([^"]*)"`).FindStringSubmatch(a.body)
 	if match == nil {
 		t.Fatalf("%s has no part that refreshes itself", a.Request.URL)
 	}

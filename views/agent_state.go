@@ -27,5 +27,5 @@ func (p JoinProps) waits() bool {
 // inAgents are the attributes of a plain form whose answer is the table alone: what else is on the page stays. A refresh
 // that is under way would show the table as it was before.
 func inAgents(url string) templ.Attributes {
-	return templ.Attributes{"hx-post": url, "hx-target": "#agents", "hx-swap": "morph", "hx-sync": "#agents:replace"}
+	return templ.Attributes{"data-hx-post": url, "data-hx-target": "#agents", "data-hx-swap": "morph", "data-hx-sync": "#agents:replace"}
 }

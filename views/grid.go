@@ -21,7 +21,6 @@ const (
 // grid is the pipeline grid: every project's stages in common columns.
 type grid struct {
 	columns []string // names of stages, in their order
-	layout  string   // the columns as one text
 	compact bool     // there are so many rows that stories that are well are left out
 	rows    []gridRow
 	quiet   []gridRow // folded away: nothing in work, nothing wrong
@@ -36,12 +35,6 @@ type gridRow struct {
 	signal Signal
 	word   string
 	active bool
-	change uint64
-}
-
-// state is what the row's looks depend on.
-func (g grid) state(row gridRow) fragmentState {
-	return fragmentState{change: int64(row.change), columns: g.layout, active: row.active, compact: g.compact}
 }
 
 // gridCell is one stage of one project. Without a stage there is only the track.
@@ -67,14 +60,10 @@ const foldFrom = 12
 
 func newGrid(p OverviewProps) grid {
 	g := grid{columns: columns(p.Pipelines)}
-	g.layout = strings.Join(g.columns, "\n")
 	g.rows = make([]gridRow, 0, len(p.Pipelines))
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	for i, pipeline := range p.Pipelines {
+	for _, pipeline := range p.Pipelines {
 		row := gridRow{ProjectPipeline: pipeline, active: pipeline.Project == p.Active}
-		if p.Changes != nil {
-			row.change = p.Changes[i]
-		}
 		row.signal, row.word = projectState(pipeline)
 		busy, troubled := inWork(pipeline) > 0, row.signal == SignalStop || row.signal == SignalCaution
 		switch {

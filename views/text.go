@@ -23,6 +23,9 @@ func age(d time.Duration) string {
 	}
 }
 
+// ageAt is how old t is at a time that was cut to the minute: in a minute's course no age is said to be less than it is.
+func ageAt(now, t time.Time) string { return age(now.Sub(t) + time.Minute - 1) }
+
 // moment returns the time of a Unix millisecond stamp, one beyond what a date can say being cut to that.
 func moment(ms uint64) time.Time {
 	const last = 253402300799999 // the end of the year 9999

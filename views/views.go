@@ -64,27 +64,14 @@ type Undo struct {
 // LiveEvery is how often a part asks for news of itself.
 const LiveEvery = "2s"
 
-// live are the attributes of a part that refreshes itself from url, which carries the part's version as v. The part needs
-// an id. An answer of 204 leaves it as it is.
-func live(url string) templ.Attributes {
-	return templ.Attributes{
-		"data-live":  true,
-		"hx-get":     url,
-		"hx-trigger": "every " + LiveEvery + ", refresh",
-		"hx-target":  "this",
-		"hx-swap":    "morph",
-		"hx-sync":    "this:drop",
-	}
-}
-
 // enhanced are the attributes of a plain form: with scripts, the page that answers it is morphed into this one, so that
 // focus and scroll stay.
 func enhanced() templ.Attributes {
 	return templ.Attributes{
-		"hx-boost":       "true",
-		"hx-target":      "body",
-		"hx-swap":        "morph:innerHTML",
-		"hx-replace-url": "true",
+		"data-hx-boost":       "true",
+		"data-hx-target":      "body",
+		"data-hx-swap":        "morph:innerHTML",
+		"data-hx-replace-url": "true",
 	}
 }
 

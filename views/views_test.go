@@ -80,6 +80,7 @@ func days(counts ...int) (list []domain.DayCount) {
 
 func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
+	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
@@ -87,32 +88,30 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			SignIn:   domain.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42))},
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
-		"overview": views.OverviewPart(views.OverviewProps{
-			Version: "v1", Active: "alpha", Pipelines: pipelines, Attention: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
-		}),
-		"overview_troubled": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now, Attention: []domain.Alert{
+		"overview": element(views.OverviewPart(views.OverviewProps{
+			Active: "alpha", Pipelines: pipelines, Attention: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
+		})),
+		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Attention: []domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
 			{Kind: domain.AlertSignIn, SinceMS: minutesAgo(9)},
 			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
 			{Kind: domain.AlertFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
-		}}),
-		"charts_empty": views.ProjectPart(views.ProjectProps{
-			Version: "v1", Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
-		}),
-		"overview_busy":  views.OverviewPart(views.OverviewProps{Version: "v1", Pipelines: pipelines, Finished: days(120, 3, 0), Now: now}),
-		"overview_first": views.OverviewPart(views.OverviewProps{Version: "v1", Now: now}),
-		"projects": views.ProjectsPart(views.ProjectsProps{Version: "v1", Active: "alpha", Now: now, Rows: []views.ProjectRow{
+		}})),
+		"charts_empty": element(views.ProjectPart(views.ProjectProps{
+			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
+		})),
+		"overview_busy":  element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Finished: days(120, 3, 0), Now: now})),
+		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
+		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, Rows: []views.ProjectRow{
 			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
-		}}),
-		"project": views.ProjectPart(views.ProjectProps{
-			Version: "v1", Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
+		}})),
+		"project": element(views.ProjectPart(views.ProjectProps{
+			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
 			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
 				{Stage: "2_current", Median: 30 * time.Hour, Stays: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Stays: 1},
 			}},
-		}),
-		"events": views.Events(views.EventsProps{
-			Version: "v1", Filter: views.EventFilter{Text: "a b"}, Names: []string{"alpha"}, Events: events(t), From: 1, Older: 1, Now: now,
-		}),
+		})),
+		"events": views.Events(eventsPage, []string{"alpha"}, element(views.EventsPart(eventsPage))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
@@ -123,6 +122,9 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		})
 	}
 }
+
+// element is a part as its page holds it.
+func element(p views.Part) templ.Component { return p.Element("v1", p.Content) }
 
 // readable breaks the line before each element, so that differences can be seen, and leaves out the hashes of files.
 func readable(html []byte) []byte {

@@ -48,6 +48,7 @@ type Service struct {
 	Pipelines *Pipelines
 	Charts    *Charts
 	Alerts    *Alerts
+	Overview  *Overview
 	Bot       *Bot
 	SignIn    *SignIn
 
@@ -79,6 +80,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		store:     o.Store,
 	}
 	s.Alerts = &Alerts{projects: projects, agents: s.Agents, events: events, bot: s.Bot, signIn: s.SignIn}
+	s.Overview = &Overview{
+		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
+	}
 	return s, nil
 }
 

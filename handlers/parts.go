@@ -1,0 +1,130 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"switchyard/views"
+)
+
+// now is the time as pages show it: to the minute, so that within one what has not changed is rendered alike. Scripts
+// show the seconds.
+func now() time.Time { return time.Now().Truncate(time.Minute) }
+
+// part is a part as it was rendered. Its version is the hash of what it shows.
+type part struct {
+	version string
+	html    document
+}
+
+// parts keeps the last rendering of each part, so that all its readers share it.
+type parts struct {
+	mu     sync.Mutex
+	kept   map[string]*keptPart // by address; of one minute
+	minute time.Time
+	bytes  int
+}
+
+type keptPart struct {
+	props  any
+	active string
+	once   sync.Once
+	part   *part
+	err    error
+}
+
+// maxKeptBytes bounds the HTML that is kept, and so the number of filters whose parts are.
+const maxKeptBytes = 16 << 20
+
+// get returns the part as it is now. It is rendered again unless it is made of the same values as the last time; active is
+// the active project, which the answer names besides.
+func (s *parts) get(ctx context.Context, p views.Part, active string) (*part, error) {
+	kept := s.find(p, active)
+	kept.once.Do(func() {
+		kept.part, kept.err = renderPart(context.WithoutCancel(ctx), p, active)
+		s.count(p, kept)
+	})
+	return kept.part, kept.err
+}
+
+// find returns what is kept of a part, or a new entry for what it has become.
+func (s *parts) find(p views.Part, active string) *keptPart {
+	address := p.ID + " " + p.URL
+	s.mu.Lock()
+	kept := s.kept[address]
+	s.mu.Unlock()
+	if kept != nil && kept.active == active && reflect.DeepEqual(kept.props, p.Props) {
+		return kept
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if minute := now(); s.kept == nil || s.minute != minute || s.bytes > maxKeptBytes {
+		s.kept, s.minute, s.bytes = map[string]*keptPart{}, minute, 0
+	}
+	kept = &keptPart{props: p.Props, active: active}
+	s.kept[address] = kept
+	return kept
+}
+
+// count takes account of a new rendering. One that failed is tried again by the next reader.
+func (s *parts) count(p views.Part, kept *keptPart) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address := p.ID + " " + p.URL
+	switch {
+	case kept.err == nil:
+		s.bytes += len(kept.part.html.plain)
+	case s.kept[address] == kept:
+		delete(s.kept, address)
+	}
+}
+
+func renderPart(ctx context.Context, p views.Part, active string) (*part, error) {
+	content, err := renderHTML(ctx, p.Content)
+	if err != nil {
+		return nil, err
+	}
+	version := hash([]byte(active), []byte(p.URL), []byte(p.Title), content)
+	html, err := renderHTML(ctx, p.Element(version, templ.Raw(string(content))))
+	if err != nil {
+		return nil, err
+	}
+	return &part{version: version, html: document{plain: html}}, nil
+}
+
+// component is the part as its page holds it.
+func (p *part) component() templ.Component { return templ.Raw(string(p.html.plain)) }
+
+// renderHTML renders a component. A panic is an error, for whoever waits for it.
+func renderHTML(ctx context.Context, component templ.Component) (html []byte, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic while rendering: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	buffer := takeBuffer()
+	defer giveBuffer(buffer)
+	if err := component.Render(ctx, buffer); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(buffer.Bytes()), nil
+}
+
+// hash is the same for the same texts, on every gateway.
+func hash(texts ...[]byte) string {
+	h := sha256.New()
+	for _, text := range texts {
+		_, _ = fmt.Fprintf(h, "%d ", len(text)) // so that "a", "bc" is not "ab", "c"
+		_, _ = h.Write(text)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// quietAge is how old a pipeline may be in a snapshot while no event came: any number of readers cost one round of
+	// fetches in this time.
+	quietAge = 2 * time.Second
+	// snapshotAge is for how long readers share a snapshot, and how old a pipeline may be in one after an event.
+	snapshotAge = 500 * time.Millisecond
+)
+
+// Overview joins what is known of all projects, for readers who look at it often.
+type Overview struct {
+	projects  *Projects
+	pipelines *Pipelines
+	alerts    *Alerts
+	charts    *Charts
+	agents    *Agents
+	events    *Events
+
+	mu        sync.Mutex
+	last      *Snapshot // nil before the first
+	takenAt   time.Time
+	lastEvent int64 // when it was taken
+}
+
+// Snapshot is how all projects are. It is shared: nobody may change it.
+type Snapshot struct {
+	Registry  *domain.Registry
+	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
+	Charts    []domain.Charts          // likewise; empty ones while they are not drawn
+	Alerts    []domain.Alert
+	Finished  []domain.DayCount // stories of all projects; none while they are not counted
+}
+
+// ProjectSnapshot is how one project is.
+type ProjectSnapshot struct {
+	Project  domain.Project
+	Active   bool
+	Pipeline domain.ProjectPipeline
+	Charts   domain.Charts
+	Agents   []domain.Agent // alive ones that are assigned to it
+}
+
+// Snapshot returns the newest snapshot, at most snapshotAge old and of the present registry. Readers that come at once
+// wait for the same one.
+func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < snapshotAge {
+		return o.last, nil
+	}
+	ctx = context.WithoutCancel(ctx) // others wait for it, too
+	takenAt, lastEvent, maxAge := time.Now(), o.events.LastID(), quietAge
+	if o.last != nil && o.lastEvent != lastEvent {
+		maxAge = snapshotAge
+	}
+	next, err := o.take(ctx, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	o.last, o.takenAt, o.lastEvent = next, takenAt, lastEvent
+	return next, nil
+}
+
+func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, error) {
+	s := &Snapshot{}
+	var err error
+	s.Registry, s.Pipelines = o.pipelines.All(ctx, maxAge)
+	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
+		return nil, err
+	}
+	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
+		return nil, err
+	}
+	for _, chart := range s.Charts {
+		s.Finished = domain.AddDays(s.Finished, chart.Days)
+	}
+	return s, nil
+}
+
+// Project returns how one project is. It returns NotFound.
+func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
+	s, err := o.Snapshot(ctx)
+	if err != nil {
+		return ProjectSnapshot{}, err
+	}
+	i, found := s.Registry.Index(name)
+	if !found {
+		return ProjectSnapshot{}, projectNotFound(name)
+	}
+	p := ProjectSnapshot{
+		Project: s.Registry.Projects[i], Active: s.Registry.Active == name, Pipeline: s.Pipelines[i], Charts: s.Charts[i],
+	}
+	for _, agent := range o.agents.Alive() {
+		if agent.Project == name {
+			p.Agents = append(p.Agents, agent)
+		}
+	}
+	return p, nil
+}
