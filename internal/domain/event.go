@@ -5,19 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 )
 
 // EventType is the value of an event's "type".
 type EventType string
 
 // StageTransition, MergeFailure and StoryBlocked come from project servers; FeedGap is the gateway's own
-// mark for what a project's buffer dropped between two reads. Any other type is kept as it came.
+// mark for what a project's buffer dropped between two reads, and ForeignFeedGap a record that a project calls so. Any
+// other type is kept as it came.
 const (
 	StageTransition EventType = "stage_transition"
 	MergeFailure    EventType = "merge_failure"
 	StoryBlocked    EventType = "story_blocked"
 	FeedGap         EventType = "feed_gap"
+	ForeignFeedGap  EventType = "foreign_feed_gap"
 )
+
+// MaxClockAhead is how far a stamp may be ahead of the gateway's clock: one that is further moves no reading position.
+const MaxClockAhead = 24 * time.Hour
 
 // Record is one event as a project's feed has it.
 type Record struct {
@@ -72,11 +78,12 @@ func (e Event) AppendJSON(b []byte) []byte {
 // MarshalJSON is AppendJSON for encoders.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// foreignTypes are the CamelCase names that other implementations may send.
+// foreignTypes are the CamelCase names that other implementations may send, and the name that is the gateway's own.
 var foreignTypes = map[string]EventType{
 	"StageTransition": StageTransition,
 	"MergeFailure":    MergeFailure,
 	"StoryBlocked":    StoryBlocked,
+	"feed_gap":        ForeignFeedGap,
 }
 
 // Why a record of a feed is not kept.
@@ -115,6 +122,10 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	if known, ok := foreignTypes[name]; ok {
 		name = string(known)
 		fields["type"] = name
+	}
+	switch EventType(name) {
+	case StageTransition, MergeFailure, StoryBlocked:
+		cutTexts(fields)
 	}
 	return encodeRecord(EventType(name), stamp, fields)
 }

@@ -1,34 +1,15 @@
 package domain
 
-import "encoding/json"
-
 // FeedCursor is the reading position in one feed, kept for a project name and URL even when the project is removed.
 type FeedCursor struct {
 	Project string
 	URL     string
-	// Since is the greatest timestamp_ms read so far.
+	// Since is the greatest timestamp_ms read so far, leaving out those more than MaxClockAhead ahead of the gateway's clock.
 	Since int64
 	// Instance and Sequence are Feed-Instance and Feed-Sequence of the last stored read;
 	// both empty for a server that sends none.
 	Instance string
 	Sequence int64
-}
-
-// FeedAnswer is what a project server answered when it was asked for its feed.
-type FeedAnswer struct {
-	Instance string // Feed-Instance, "" for a server that sends none
-	Sequence int64  // Feed-Sequence, -1 for a server that sends none
-	// Received is the number of records in the answer. Records are those that can be kept, in the order in which they
-	// came, which may be any; Refused are the first of the others.
-	Received int
-	Records  []Record
-	Refused  []RefusedRecord
-}
-
-// RefusedRecord is a record that cannot be kept.
-type RefusedRecord struct {
-	JSON json.RawMessage
-	Why  error
 }
 
 // FeedRead is one answer of a project's feed, with the position that it leads to.
@@ -37,6 +18,8 @@ type FeedRead struct {
 	// Records are in the order in which they enter the merged stream, a feed_gap record first where one is due.
 	Records      []Record
 	ReceivedAtMS int64
+	// AheadMS is the newest stamp in the project's buffer when that is more than MaxClockAhead after ReceivedAtMS, else 0.
+	AheadMS int64
 }
 
 // EventPage is what was found of the events that an EventQuery selects.

@@ -31,10 +31,12 @@ type Pipeline struct {
 
 // PipelineAnswer is a good answer of a project server at /api/pipeline. It is shared: nobody may change it.
 type PipelineAnswer struct {
-	ETag   string // "" when the server sends none
-	Stages []Stage
-	Raw    json.RawMessage // Stages as the project server sent them
-	Body   []byte          // the whole answer, which Raw is a part of
+	ETag       string // "" when the server sends none
+	Digest     uint64 // of the whole answer, to see whether another one differs
+	EventsOnly bool   // the server has a feed, but no pipeline
+	Stages     []Stage
+	Raw        json.RawMessage // Stages as the project server sent them, or when they were cut what is known of them
+	Note       string          // what was cut from Stages, in words; "" for nothing
 }
 
 // ProjectPipeline is the state of one project's pipeline as the gateway knows it.

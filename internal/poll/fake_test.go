@@ -15,6 +15,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
+	"switchyard/internal/upstream"
 )
 
 // memory is a gateway that stores in memory.
@@ -119,14 +120,14 @@ type server struct {
 	size     int // of the buffer
 	news     chan struct{}
 
-	plain       bool                       // knows neither wait nor the headers
-	impatient   bool                       // has the headers, but answers at once whatever wait says
-	deaf        bool                       // ignores since
-	down        error                      // answers nothing else
-	hanging     bool                       // answers nothing at all
-	answer      func(a *domain.FeedAnswer) // changes each answer
-	asked       []ask                      // every request
-	beforeReply func(ctx context.Context)  // called before an answer goes out
+	plain       bool                         // knows neither wait nor the headers
+	impatient   bool                         // has the headers, but answers at once whatever wait says
+	deaf        bool                         // ignores since
+	down        error                        // answers nothing else
+	hanging     bool                         // answers nothing at all
+	answer      func(a *upstream.FeedAnswer) // changes each answer
+	asked       []ask                        // every request
+	beforeReply func(ctx context.Context)    // called before an answer goes out
 }
 
 type ask struct {
@@ -182,7 +183,7 @@ func (s *server) requests() []ask {
 	return slices.Clone(s.asked)
 }
 
-func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (domain.FeedAnswer, error) {
+func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, ask{since, wait, time.Now()})
 	instance := s.instance
@@ -191,7 +192,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (dom
 	for {
 		s.mu.Lock()
 		hanging, news := s.hanging, s.news
-		found := domain.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
+		found := upstream.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
 		for _, r := range s.records {
 			if r.TimestampMS > since || s.deaf {
 				found.Records = append(found.Records, r)
@@ -212,10 +213,10 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (dom
 		s.mu.Unlock()
 		if hanging {
 			<-ctx.Done()
-			return domain.FeedAnswer{}, ctx.Err()
+			return upstream.FeedAnswer{}, ctx.Err()
 		}
 		if down != nil {
-			return domain.FeedAnswer{}, down
+			return upstream.FeedAnswer{}, down
 		}
 		if !hold {
 			if before != nil {
@@ -228,7 +229,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (dom
 		case <-deadline:
 			wait = 0
 		case <-ctx.Done():
-			return domain.FeedAnswer{}, ctx.Err()
+			return upstream.FeedAnswer{}, ctx.Err()
 		}
 	}
 }
@@ -241,10 +242,10 @@ func (n *network) add(url string, s *server) {
 	n.servers.Store(url, s)
 }
 
-func (n *network) Feed(ctx context.Context, p domain.Project, since int64, wait time.Duration) (domain.FeedAnswer, error) {
+func (n *network) Feed(ctx context.Context, p domain.Project, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
 	s, ok := n.servers.Load(p.URL)
 	if !ok {
-		return domain.FeedAnswer{}, errors.New("connection refused")
+		return upstream.FeedAnswer{}, errors.New("connection refused")
 	}
 	return s.(*server).feed(ctx, since, wait)
 }

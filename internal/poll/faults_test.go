@@ -15,6 +15,7 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
+	"switchyard/internal/upstream"
 )
 
 // mortalStore is a real store whose process can die in the middle of an append.
@@ -141,7 +142,7 @@ func (w *world) step(project string) {
 		s.change(func() { s.down = nil })
 	case 8: // the answer is lost on its way
 		s.change(func() {
-			s.answer = func(*domain.FeedAnswer) { s.answer = nil; s.down = errors.New("connection reset") }
+			s.answer = func(*upstream.FeedAnswer) { s.answer = nil; s.down = errors.New("connection reset") }
 		})
 	case 9:
 		w.db.dieNext("before")

@@ -3,19 +3,17 @@ package poll
 import (
 	"context"
 	"errors"
-	"hash/maphash"
-	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
+	"switchyard/internal/upstream"
 )
 
 const (
 	// longPoll is how long a server that can do so is asked to hold its answer.
 	longPoll = 25 * time.Second
-	// minPause is the least time from one read to the next: one feed that never falls silent costs no more than 500 a second.
-	minPause = 2 * time.Millisecond
 	// firstRetry and maxRetry bound the pause after a failed read.
 	firstRetry = 100 * time.Millisecond
 	maxRetry   = 30 * time.Second
@@ -23,8 +21,6 @@ const (
 	steady = time.Second
 	// maxPart is the number of records of one feed that are stored in one transaction.
 	maxPart = 1000
-	// maxRefused is the number of different refused records that are logged for one feed.
-	maxRefused = 100
 )
 
 // errChanged says that the project was removed or changed while its feed was read.
@@ -33,23 +29,28 @@ var errChanged = errors.New("the project has changed")
 // follower reads the feed of one project under one URL.
 type follower struct {
 	Options
-	turns    turns
-	project  domain.Project
-	position *position // nil until it was loaded, or when the store may know better
-	failing  bool
-	retry    supervise.Backoff
-	refused  map[uint64]bool // hashes of the refused records that were logged
+	slots     slots
+	project   domain.Project
+	position  *position // nil until it was loaded, or when the store may know better
+	failing   bool
+	retry     supervise.Backoff
+	refused   refused
+	allowance allowance
+
+	wake    chan struct{} // of capacity 1; ends a pause after a failure
+	mayWake atomic.Bool   // whether the next answer that the server gives to another call ends that pause
 }
 
-func newFollower(o Options, t turns, project domain.Project) *follower {
+func newFollower(o Options, s slots, project domain.Project) *follower {
 	return &follower{
-		Options: o, turns: t, project: project,
+		Options: o, slots: s, project: project,
 		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
-		refused: map[uint64]bool{},
+		refused: refused{},
+		wake:    make(chan struct{}, 1),
 	}
 }
 
-// run follows until ctx ends. After any failure it begins anew, after a pause.
+// run follows until ctx ends. After any failure it begins again, after a pause.
 func (f *follower) run(ctx context.Context) error {
 	f.position = nil
 	for {
@@ -63,9 +64,29 @@ func (f *follower) run(ctx context.Context) error {
 		}
 		if !f.failing && !errors.Is(err, errChanged) {
 			f.failing = true
+			f.mayWake.Store(true)
 			f.Log.WarnContext(ctx, "feed cannot be read", "project", f.project.Name, "error", err)
 		}
-		supervise.Sleep(ctx, f.retry.Next())
+		pause := time.NewTimer(f.retry.Next())
+		select {
+		case <-pause.C:
+		case <-f.wake:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// observe is told how another call of the project's server went. One that succeeds after a failure means that the server is
+// back: its feed is read at once. A server of which only the feed fails is not read faster by that.
+func (f *follower) observe(err error) {
+	if err != nil {
+		f.mayWake.Store(true)
+	} else if f.mayWake.CompareAndSwap(true, false) {
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -76,41 +97,26 @@ func (f *follower) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.position = newPosition(f.project, cursors)
+		f.position = newPosition(f.project, cursors, time.Now())
 	}
-	var wait time.Duration // none at first: whether the server still has the same buffer must be known at once
-	var opened time.Time   // when this server's current buffer was first read
+	pace := pace{interval: f.Interval}
 	for {
 		began, before := time.Now(), f.position.cursor
-		answer, continued, err := f.read(ctx, wait)
+		answer, continued, err := f.read(ctx, pace.wait)
 		if err != nil {
 			return err
 		}
 		if !continued {
-			wait = 0
+			pace.wait = 0
 			continue
 		}
 		f.succeeded(ctx)
-
-		// The next read follows at once only if this one promises something. A server that answers early with nothing,
-		// repeats itself or has a new buffer each time is read at the interval.
-		pause := f.Interval
-		newBuffer := answer.Instance != before.Instance
-		switch {
-		case answer.Instance == "":
-		case newBuffer && began.Sub(opened) > f.Interval,
-			!newBuffer && f.position.cursor.Since > before.Since,
-			!newBuffer && wait == 0:
-			pause = minPause
+		now := time.Now()
+		next := began.Add(pace.pause(answer, before, f.position.cursor, began))
+		if due := now.Add(f.allowance.take(answer, now)); due.After(next) {
+			next = due
 		}
-		if newBuffer {
-			opened = began
-		}
-		if answer.Instance != "" {
-			wait = longPoll
-			pause = min(pause, longPoll)
-		}
-		if !supervise.Sleep(ctx, time.Until(began.Add(pause-rand.N(pause/4+1)))) {
+		if !supervise.Sleep(ctx, time.Until(next)) {
 			return ctx.Err()
 		}
 	}
@@ -118,15 +124,15 @@ func (f *follower) follow(ctx context.Context) error {
 
 // read asks for what follows the position and stores it. It returns false when the server has another buffer now, which the
 // next read takes from its beginning.
-func (f *follower) read(ctx context.Context, wait time.Duration) (answer domain.FeedAnswer, continued bool, err error) {
+func (f *follower) read(ctx context.Context, wait time.Duration) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
-		turn, err := f.turns.take(ctx)
+		slot, err := f.slots.take(ctx)
 		if err != nil {
 			return answer, false, err
 		}
-		defer turn.give()
-		answered = turn.answered
+		defer slot.release()
+		answered = slot.answered
 	}
 	since := f.position.since()
 	answer, err = f.Feeds.Feed(ctx, f.project, since, wait)
@@ -146,15 +152,13 @@ func (f *follower) read(ctx context.Context, wait time.Duration) (answer domain.
 }
 
 // record stores what the answer brings and moves the position.
-func (f *follower) record(ctx context.Context, answer domain.FeedAnswer) error {
+func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error {
 	position := f.position
-	f.logRefused(ctx, answer)
+	f.refused.log(ctx, f.Log, f.project.Name, answer.Refused)
 	if position.repeats(answer) {
 		return nil
 	}
-	read := position.read(answer)
-	read.ReceivedAtMS = time.Now().UnixMilli()
-	for _, part := range split(read, maxPart) {
+	for _, part := range split(position.read(answer, time.Now()), maxPart) {
 		// What was asked of a project that has gone meanwhile is no part of the stream; its position stays where it was.
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
@@ -172,17 +176,5 @@ func (f *follower) succeeded(ctx context.Context) {
 	if f.failing {
 		f.failing = false
 		f.Log.InfoContext(ctx, "feed is read again", "project", f.project.Name)
-	}
-}
-
-// logRefused logs each record that cannot be kept once, however often the server sends it.
-func (f *follower) logRefused(ctx context.Context, answer domain.FeedAnswer) {
-	for _, refused := range answer.Refused {
-		key := maphash.Bytes(seed, refused.JSON)
-		if f.refused[key] || len(f.refused) == maxRefused {
-			continue
-		}
-		f.refused[key] = true
-		f.Log.WarnContext(ctx, "record of a feed skipped", "project", f.project.Name, "error", refused.Why)
 	}
 }

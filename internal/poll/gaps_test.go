@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
 )
 
 func TestGapsAreMarkedByTheRules(t *testing.T) {
@@ -64,10 +65,10 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 		a := newServer("i", 10)
 		following(t, a, func(y *yardOf) {
 			a.change(func() {
-				a.answer = func(a *domain.FeedAnswer) {
+				a.answer = func(a *upstream.FeedAnswer) {
 					if len(a.Records) > 0 {
 						a.Received += 2
-						a.Refused = []domain.RefusedRecord{{JSON: []byte(`1`), Why: domain.ErrNoObject}, {JSON: []byte(`{}`), Why: domain.ErrNoStamp}}
+						a.Refused = []upstream.RefusedRecord{{JSON: []byte(`1`), Why: domain.ErrNoObject}, {JSON: []byte(`{}`), Why: domain.ErrNoStamp}}
 					}
 				}
 				a.sequence += 2
@@ -113,7 +114,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 		following(t, a, func(y *yardOf) {
 			for i, sequence := range []int64{-1, 0, 1, 0} {
 				y.pass(time.Second)
-				a.change(func() { a.answer = func(a *domain.FeedAnswer) { a.Sequence = sequence } })
+				a.change(func() { a.answer = func(a *upstream.FeedAnswer) { a.Sequence = sequence } })
 				a.push(int64(20 + i))
 			}
 			y.want("10 20 21 22 23")

@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
+	"switchyard/internal/upstream"
 )
 
 // Projects is the registry.
@@ -32,7 +33,7 @@ type Events interface {
 type Feeds interface {
 	// Feed asks the project for its records after since. With a wait it lets a server that can do so hold the answer for
 	// that long, until there is one.
-	Feed(ctx context.Context, project domain.Project, since int64, wait time.Duration) (domain.FeedAnswer, error)
+	Feed(ctx context.Context, project domain.Project, since int64, wait time.Duration) (upstream.FeedAnswer, error)
 }
 
 // Options are what a Poller is built from.
@@ -48,64 +49,80 @@ type Options struct {
 // Poller follows the feeds of all projects of the registry.
 type Poller struct {
 	o     Options
-	turns turns
+	slots slots
+
+	mu        sync.Mutex // guards the map; only Run changes it
+	followers map[string]running
 }
 
 // New returns a Poller over what o holds.
-func New(o Options) *Poller { return &Poller{o, make(turns, maxTurns)} }
+func New(o Options) *Poller {
+	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
+}
 
 // running is a follower at work.
 type running struct {
-	project domain.Project
-	cancel  context.CancelFunc
-	done    chan struct{}
+	*follower
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Observe is told how a call of the project's server went that another part of the program made. When one succeeds after
+// failures, the project's feed is read at once instead of after the pause that a failure is followed by.
+func (p *Poller) Observe(project string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.followers[project]; ok {
+		r.observe(err)
+	}
 }
 
 // Run follows the feeds until ctx ends. A change of the registry takes effect at once.
 func (p *Poller) Run(ctx context.Context) error {
-	followers := map[string]running{}
-	var all sync.WaitGroup
-	defer all.Wait()
 	for {
 		changed := p.o.Projects.Changed()
-		wanted := map[string]domain.Project{}
-		for _, project := range p.o.Projects.Registry().Projects {
-			wanted[project.Name] = project
-		}
-		p.stop(followers, wanted)
-		for name, project := range wanted {
-			if _, runs := followers[name]; runs {
-				continue
+		wanted := p.o.Projects.Registry()
+		p.stop(wanted)
+		for _, project := range wanted.Projects {
+			if _, runs := p.followers[project.Name]; !runs {
+				p.start(ctx, project)
 			}
-			follower := newFollower(p.o, p.turns, project)
-			own, cancel := context.WithCancel(ctx)
-			r := running{project, cancel, make(chan struct{})}
-			followers[name] = r
-			all.Go(func() {
-				defer close(r.done)
-				defer cancel()
-				supervise.Run(own, p.o.Log, "feed of "+project.Name, follower.run)
-			})
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			p.stop(&domain.Registry{})
 			return nil
 		}
 	}
 }
 
+// start begins to follow a project.
+func (p *Poller) start(ctx context.Context, project domain.Project) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := running{newFollower(p.o, p.slots, project), cancel, make(chan struct{})}
+	p.mu.Lock()
+	p.followers[project.Name] = r
+	p.mu.Unlock()
+	go func() { // stop waits for it
+		defer close(r.done)
+		supervise.Run(ctx, p.o.Log, "feed of "+project.Name, r.run)
+	}()
+}
+
 // stop ends the followers of projects that are gone or have changed. It returns when none of them can record any more, so
 // that a project has one reader at a time.
-func (p *Poller) stop(followers map[string]running, wanted map[string]domain.Project) {
+func (p *Poller) stop(wanted *domain.Registry) {
 	var ending []running
-	for name, r := range followers {
-		if wanted[name] != r.project {
+	p.mu.Lock()
+	for name, r := range p.followers {
+		if project, ok := wanted.Find(name); !ok || project != r.project {
 			r.cancel()
 			ending = append(ending, r)
-			delete(followers, name)
+			delete(p.followers, name)
 		}
 	}
+	p.mu.Unlock()
 	for _, r := range ending {
 		<-r.done
 	}

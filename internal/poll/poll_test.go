@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
 )
 
 func TestServerWithInstanceIsFollowedByLongPollAndNewsArriveAtOnce(t *testing.T) {
@@ -79,33 +80,33 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 		"answers long-polls at once with nothing": {func(s *server) { s.impatient = true }, 41},
 		"ignores since":                       {func(s *server) { s.deaf = true }, 41},
 		"ignores since, without headers":      {func(s *server) { s.deaf, s.plain = true, true }, 41},
-		"repeats itself with a growing count": {func(s *server) { s.deaf = true; s.answer = func(a *domain.FeedAnswer) { n++; a.Sequence = n } }, 41},
+		"repeats itself with a growing count": {func(s *server) { s.deaf = true; s.answer = func(a *upstream.FeedAnswer) { n++; a.Sequence = n } }, 41},
 		"claims a growing count without records": {func(s *server) {
 			s.impatient = true
-			s.answer = func(a *domain.FeedAnswer) { n++; a.Sequence = 100 + n }
+			s.answer = func(a *upstream.FeedAnswer) { n++; a.Sequence = 100 + n }
 		}, 41},
 		"has a new instance each time": {func(s *server) {
 			s.deaf = true
-			s.answer = func(a *domain.FeedAnswer) { n++; a.Instance = fmt.Sprint(n) }
+			s.answer = func(a *upstream.FeedAnswer) { n++; a.Instance = fmt.Sprint(n) }
 		}, 82},
 		"has two instances in turn, one without header": {func(s *server) {
 			s.deaf = true
-			s.answer = func(a *domain.FeedAnswer) { n++; a.Instance = []string{"", "x"}[n%2] }
+			s.answer = func(a *upstream.FeedAnswer) { n++; a.Instance = []string{"", "x"}[n%2] }
 		}, 82},
 		"sends refused records only": {func(s *server) {
 			s.impatient = true
-			s.answer = func(a *domain.FeedAnswer) { a.Received, a.Records = 5, nil }
+			s.answer = func(a *upstream.FeedAnswer) { a.Received, a.Records = 5, nil }
 		}, 41},
 		"refuses": {func(s *server) { s.down = errors.New("connection refused") }, 15},
 		"fails every other time": {func(s *server) {
-			s.answer = func(*domain.FeedAnswer) {
+			s.answer = func(*upstream.FeedAnswer) {
 				if s.down = nil; len(s.asked)%2 == 0 {
 					s.down = errors.New("connection reset")
 				}
 			}
 		}, 30},
 		"always has something newer": {func(s *server) {
-			s.answer = func(a *domain.FeedAnswer) { n++; a.Records, a.Received = []domain.Record{stamped(1000 + n)}, 1 }
+			s.answer = func(a *upstream.FeedAnswer) { n++; a.Records, a.Received = []domain.Record{stamped(1000 + n)}, 1 }
 		}, 60 * 667},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,8 +5,10 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
 )
 
 // position is how far a project's feed has been read and stored, and the rules by which an answer moves it.
@@ -16,10 +18,13 @@ type position struct {
 	last   uint64              // hash of the records of the answer that was stored last
 }
 
-func newPosition(project domain.Project, known []domain.FeedCursor) *position {
+func newPosition(project domain.Project, known []domain.FeedCursor, now time.Time) *position {
 	p := &position{cursor: domain.FeedCursor{Project: project.Name, URL: project.URL}, known: slices.Clone(known)}
 	if i := p.find(); i >= 0 {
 		p.cursor = known[i]
+	}
+	if p.cursor.Since > now.Add(domain.MaxClockAhead).UnixMilli() {
+		p.cursor.Since = 0 // stored when stamps ahead of the clock still moved positions
 	}
 	return p
 }
@@ -44,40 +49,49 @@ func (p *position) restart() {
 
 // continues reports whether the answer, to a request for what follows since, belongs to the buffer that has been read so
 // far. The answer of another buffer is whole only when it was asked for from the beginning.
-func (p *position) continues(answer domain.FeedAnswer, since int64) bool {
+func (p *position) continues(answer upstream.FeedAnswer, since int64) bool {
 	return answer.Instance == p.cursor.Instance || since == 0
 }
 
 // repeats reports whether the answer brings nothing that was not stored already: no record, or just those of the answer
 // that was stored last, as from a server that ignores since.
-func (p *position) repeats(answer domain.FeedAnswer) bool {
+func (p *position) repeats(answer upstream.FeedAnswer) bool {
 	return answer.Instance == p.cursor.Instance && p.find() >= 0 && (len(answer.Records) == 0 || hash(answer.Records) == p.last)
 }
 
-// read returns what an answer brings: its records in the order of their stamps, behind a mark for those that were dropped
-// before they could be read, and the position that it leads to.
-func (p *position) read(answer domain.FeedAnswer) domain.FeedRead {
-	cursor := p.cursor
-	before, sequence := p.count(answer)
-	cursor.Instance, cursor.Sequence = answer.Instance, sequence
+// read returns what an answer that came at now brings: its records in the order of their stamps, behind a mark for those
+// that were dropped before they could be read, and the position that it leads to.
+func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRead {
+	read := domain.FeedRead{Cursor: p.cursor, ReceivedAtMS: now.UnixMilli()}
+	before, after := p.count(answer)
+	read.Cursor.Instance, read.Cursor.Sequence = answer.Instance, max(after-int64(answer.Left), 0)
 	if len(answer.Records) == 0 {
-		if len(p.known) > 0 {
-			cursor.Sequence = before // what is missing stays due until a record follows it
+		if len(p.known) > 0 && answer.Left == 0 {
+			read.Cursor.Sequence = before // what is missing stays due until a record follows it
 		}
-		return domain.FeedRead{Cursor: cursor}
+		return read
 	}
 	records := slices.Clone(answer.Records)
 	slices.SortStableFunc(records, func(a, b domain.Record) int { return cmp.Compare(a.TimestampMS, b.TimestampMS) })
-	cursor.Since = max(cursor.Since, records[len(records)-1].TimestampMS)
+	// A stamp that is far ahead would hide whatever comes until then, so it moves nothing.
+	limit := now.Add(domain.MaxClockAhead).UnixMilli()
+	for _, r := range records {
+		if r.TimestampMS > limit {
+			read.AheadMS = r.TimestampMS
+		} else {
+			read.Cursor.Since = max(read.Cursor.Since, r.TimestampMS)
+		}
+	}
 	// The first read of a project begins its history: what was before is not missing.
-	if missed := sequence - before - int64(answer.Received); missed > 0 && len(p.known) > 0 {
+	if missed := after - before - int64(answer.Received); missed > 0 && len(p.known) > 0 {
 		records = slices.Insert(records, 0, domain.NewFeedGap(missed, records[0].TimestampMS))
 	}
-	return domain.FeedRead{Cursor: cursor, Records: records}
+	read.Records = records
+	return read
 }
 
 // count returns the sequence of the answer's buffer at its last stored read, under whichever URL, and after the answer.
-func (p *position) count(answer domain.FeedAnswer) (before, after int64) {
+func (p *position) count(answer upstream.FeedAnswer) (before, after int64) {
 	if answer.Instance == "" {
 		return 0, 0
 	}
@@ -100,21 +114,6 @@ func (p *position) moved(cursor domain.FeedCursor) {
 	} else {
 		p.known = append(p.known, cursor)
 	}
-}
-
-// split cuts a read into parts of at most size records, each with the position that it leads to, so that a huge feed does
-// not hold up the others while it is stored.
-func split(read domain.FeedRead, size int) []domain.FeedRead {
-	var parts []domain.FeedRead
-	for len(read.Records) > size {
-		part := read
-		part.Records, read.Records = read.Records[:size], read.Records[size:]
-		// What is left has later stamps, or this one as well.
-		part.Cursor.Since = max(min(part.Records[size-1].TimestampMS, read.Records[0].TimestampMS-1), 0)
-		part.Cursor.Sequence = max(part.Cursor.Sequence-int64(len(read.Records)), 0)
-		parts = append(parts, part)
-	}
-	return append(parts, read)
 }
 
 var seed = maphash.MakeSeed()

@@ -3,6 +3,7 @@ package upstream
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -11,8 +12,8 @@ type addressError struct{ kind string }
 
 func (e addressError) Error() string { return "address not allowed: " + e.kind }
 
-// allowAddress is a net.Dialer's Control: it sees the address after resolution, so that no name, number or redirect
-// leads around it.
+// allowAddress is a net.Dialer's Control: it is given the address after resolution, so that no name, spelling or redirect
+// gets around it.
 func allowAddress(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -24,25 +25,26 @@ func allowAddress(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// metadata are the addresses besides link-local ones where clouds answer with their machines' secrets.
-var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("fd00:ec2::254"):   true, // Amazon
-	netip.MustParseAddr("fd20:ce::254"):    true, // Google
-	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
-	netip.MustParseAddr("168.63.129.16"):   true, // Azure
-	netip.MustParseAddr("192.0.0.192"):     true, // Oracle
+// metadata are the addresses besides link-local ones where clouds hand out their machines' secrets.
+var metadata = []netip.Prefix{
+	netip.MustParsePrefix("fd00:ec2::/32"),      // Amazon
+	netip.MustParsePrefix("fd20:ce::254/128"),   // Google
+	netip.MustParsePrefix("fd00:42::42/128"),    // Scaleway
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle
 }
 
-// thisNetwork is 0.0.0.0/8, which Linux takes for this host in part.
+// thisNetwork is 0.0.0.0/8, part of which Linux treats as this host.
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
-// forbidden says of what kind an address is that is never connected to, "" for any other.
+// forbidden returns the kind of an address that is never connected to, "" for any other.
 func forbidden(a netip.Addr) string {
 	a = embedded(a.WithZone("").Unmap())
 	switch {
 	case a.IsUnspecified() || thisNetwork.Contains(a):
 		return "unspecified"
-	case metadata[a]:
+	case slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) }):
 		return "cloud metadata"
 	case a.IsLinkLocalUnicast():
 		return "link-local"

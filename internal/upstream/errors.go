@@ -3,8 +3,13 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"mime"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/neterr"
@@ -12,18 +17,49 @@ import (
 
 var errTooLarge = domain.Errorf(domain.BadGateway, "answer is too large: over %d MiB", maxAnswer>>20)
 
-// statusError says what a status other than 200 means.
-func statusError(response *http.Response) error {
+// errNotFound is the cause of the error for HTTP status 404.
+var errNotFound = errors.New("not found")
+
+// checkStatus returns an error for a status that is no answer. With all set only redirects and 401 are none.
+func checkStatus(response *http.Response, all bool) error {
 	status := response.StatusCode
 	switch {
+	case status == http.StatusOK:
+		return nil
 	case status >= 300 && status < 400 && status != http.StatusNotModified:
 		return domain.Errorf(domain.BadGateway, "redirects, which is not followed (HTTP status %d)", status)
 	case status == http.StatusUnauthorized:
-		return domain.Errorf(domain.BadGateway, "refuses the token, or wants one (HTTP status 401)")
+		return domain.Errorf(domain.BadGateway, "refuses the token, or needs one (HTTP status 401)")
+	case all:
+		return nil
 	case status == http.StatusNotFound:
-		return domain.Errorf(domain.BadGateway, "is no project server (HTTP status 404)")
+		return domain.WrapError(domain.BadGateway, errNotFound, "is not a project server (HTTP status 404)")
 	}
-	return domain.Errorf(domain.BadGateway, "answers with HTTP status %d", status)
+	message := fmt.Sprintf("answers with HTTP status %d", status)
+	if status == http.StatusServiceUnavailable {
+		if reason := plainReason(response); reason != "" {
+			message += ": " + reason
+		}
+	}
+	return domain.Errorf(domain.BadGateway, "%s", message)
+}
+
+// maxReason is the length of a reason in an answer, in bytes, of which more is not read.
+const maxReason = 300
+
+// plainReason returns the first line of an answer in plain text, by which a project server says what is wrong with it.
+func plainReason(response *http.Response) string {
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "text/plain" {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason)) // what came before an error is good enough
+	line, _, _ := strings.Cut(strings.ToValidUTF8(string(text), ""), "\n")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, line))
 }
 
 // explain gives a failed call a message for people and keeps the cause for the log. A domain error stays as it is.

@@ -1,9 +1,15 @@
 package upstream
 
-import "switchyard/internal/domain"
+import (
+	"net/http"
+
+	"switchyard/internal/domain"
+)
 
 // DecodeFeed lets the fuzz target reach the decoder without a socket.
-var DecodeFeed = decodeFeed
+func DecodeFeed(header http.Header, body []byte) (FeedAnswer, error) {
+	return decodeFeed(header, body, 0)
+}
 
 // ParsePipeline does likewise.
 func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {

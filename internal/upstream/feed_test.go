@@ -19,12 +19,12 @@ import (
 )
 
 // askFeed asks a project server made of handler.
-func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (domain.FeedAnswer, error) {
+func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
 	t.Helper()
 	return askFeedWithin(t, time.Minute, handler, since, wait)
 }
 
-func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc, since int64, wait time.Duration) (domain.FeedAnswer, error) {
+func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -127,18 +127,18 @@ func TestAnswersThatAreNoFeedAreErrorsInWords(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"empty", text(""), "is no event feed"},
-		{"page", text("<!doctype html>"), "is no event feed"},
-		{"object", text(`{"events":[]}`), "is no event feed"},
-		{"null", text(`null`), "is no event feed"},
-		{"string", text(`"[]"`), "is no event feed"},
-		{"cut off", text(`[{"timestamp_ms":1}`), "is no event feed"},
-		{"cut off in a record", text(`[{"timestamp_ms":1`), "is no event feed"},
-		{"no comma", text(`[{"timestamp_ms":1} {"timestamp_ms":2}]`), "is no event feed"},
-		{"trailing data", text(`[]]`), "is no event feed"},
-		{"two arrays", text(`[][]`), "is no event feed"},
-		{"100,000 levels", text(`[` + strings.Repeat(`{"a":`, 100_000)), "is no event feed"},
-		{"100,000 closed levels", text(strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000)), "is no event feed"},
+		{"empty", text(""), "is not an event feed"},
+		{"page", text("<!doctype html>"), "is not an event feed"},
+		{"object", text(`{"events":[]}`), "is not an event feed"},
+		{"null", text(`null`), "is not an event feed"},
+		{"string", text(`"[]"`), "is not an event feed"},
+		{"cut off", text(`[{"timestamp_ms":1}`), "is not an event feed"},
+		{"cut off in a record", text(`[{"timestamp_ms":1`), "is not an event feed"},
+		{"no comma", text(`[{"timestamp_ms":1} {"timestamp_ms":2}]`), "is not an event feed"},
+		{"trailing data", text(`[]]`), "is not an event feed"},
+		{"two arrays", text(`[][]`), "is not an event feed"},
+		{"100,000 levels", text(`[` + strings.Repeat(`{"a":`, 100_000)), "is not an event feed"},
+		{"100,000 closed levels", text(strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000)), "is not an event feed"},
 		{"status 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "HTTP status 500"},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "redirect"},
 		{"hanging", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "timed out"},

@@ -198,7 +198,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
 		}), "redirects"},
 		"wants a token":     {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }), "refuses the token"},
-		"is something else": {serve(t, http.NotFound), "no project server (HTTP status 404)"},
+		"is something else": {serve(t, http.NotFound), "not a project server (HTTP status 404)"},
 		"fails":             {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }), "HTTP status 503"},
 		"304 unasked":       {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }), "HTTP status 304"},
 		"204":               {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), "HTTP status 204"},

@@ -1,0 +1,31 @@
+package domain
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxText is the length, in characters, to which names, ids and reasons of project servers are cut.
+const MaxText = 1000
+
+// CutText returns the first MaxText characters of text, without keeping the memory of a longer one.
+func CutText(text string) string {
+	if len(text) <= MaxText || utf8.RuneCountInString(text) <= MaxText {
+		return text
+	}
+	end := 0
+	for range MaxText {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+	}
+	return strings.Clone(text[:end])
+}
+
+// cutTexts cuts the texts of an event of a known type.
+func cutTexts(fields map[string]any) {
+	for _, key := range []string{"story_id", "story_name", "from_stage", "to_stage", "reason"} {
+		if text, ok := fields[key].(string); ok {
+			fields[key] = CutText(text)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package poll
+
+import "switchyard/internal/domain"
+
+// split cuts a read into parts of at most size records, each with the position that it leads to, so that a huge feed does
+// not hold up the others while it is stored.
+func split(read domain.FeedRead, size int) []domain.FeedRead {
+	var parts []domain.FeedRead
+	for len(read.Records) > size {
+		part := read
+		part.Records, read.Records = read.Records[:size], read.Records[size:]
+		// What is left has later stamps, or this one as well.
+		since := max(min(part.Records[size-1].TimestampMS, read.Records[0].TimestampMS-1), 0)
+		part.Cursor.Since = min(since, read.Cursor.Since)
+		part.Cursor.Sequence = max(part.Cursor.Sequence-int64(len(read.Records)), 0)
+		parts = append(parts, part)
+	}
+	return append(parts, read)
+}

@@ -1,0 +1,61 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+)
+
+// sizes bound the memory that large answers take all together: to read and use more of an answer than the size before, a
+// call waits for one of the slots of the next.
+var sizes = [...]struct{ bytes, slots int }{
+	{256 << 10, 0}, // no waiting: twice what a full feed has
+	{1 << 20, 16},
+	{maxAnswer, 3},
+}
+
+// slots are those of each size; a channel holds a value for each one taken.
+type slots [len(sizes)]chan struct{}
+
+func newSlots() (s slots) {
+	for i, size := range sizes {
+		s[i] = make(chan struct{}, size.slots)
+	}
+	return s
+}
+
+// readBody reads an answer's body with a slot for its size, which the caller releases when it is done with it.
+func (s slots) readBody(ctx context.Context, response *http.Response) (body []byte, release func(), err error) {
+	taken := 0
+	release = func() {
+		for ; taken > 0; taken-- {
+			<-s[taken]
+		}
+	}
+	if response.ContentLength > maxAnswer {
+		return nil, release, errTooLarge
+	}
+	var buffer bytes.Buffer
+	if n := response.ContentLength; n > 0 && n < int64(sizes[0].bytes) {
+		buffer.Grow(int(n) + bytes.MinRead)
+	}
+	for i, size := range sizes {
+		if i > 0 {
+			select {
+			case s[i] <- struct{}{}:
+				taken = i
+				buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
+			case <-ctx.Done():
+				return nil, release, ctx.Err()
+			}
+		}
+		if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(size.bytes-buffer.Len()+1))); err != nil {
+			return nil, release, err
+		}
+		if buffer.Len() <= size.bytes {
+			return buffer.Bytes(), release, nil
+		}
+	}
+	return nil, release, errTooLarge
+}

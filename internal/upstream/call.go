@@ -1,0 +1,96 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// call is one request to a project server.
+type call struct {
+	method string // "" is GET
+	path   string // begins with a slash, its parts escaped
+	query  url.Values
+	etag   string        // sent as If-None-Match unless ""
+	body   []byte        // JSON, nil for none
+	wait   time.Duration // how long the server was asked to hold its answer; added to the client's timeout
+	any    bool          // whether every status but a redirect or 401 is an answer; otherwise only 200 is, and 304 to an ETag
+}
+
+// answer is what a project server answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // at most maxAnswer; valid until read returns
+}
+
+// do makes the call and hands the answer to read, whose error it returns. Every other failure is a BadGateway error with a
+// message for people; the end of ctx is ctx's own error.
+func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
+	defer cancel()
+	err := c.send(bounded, cancel, p, call, read)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return explain(err, bounded.Err() != nil, c.timeout)
+}
+
+func (c *Client) send(ctx context.Context, cancel func(), p domain.Project, call call, read func(answer) error) error {
+	request, err := newRequest(ctx, p, call)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	// Once an answer has begun it is not held any longer, whatever the call may wait.
+	defer time.AfterFunc(c.timeout, cancel).Stop()
+	if response.StatusCode == http.StatusNotModified && call.etag != "" {
+		return read(answer{status: response.StatusCode, header: response.Header})
+	}
+	if err := checkStatus(response, call.any); err != nil {
+		return err
+	}
+	body, release, err := c.slots.readBody(ctx, response)
+	defer release()
+	if err != nil {
+		return err
+	}
+	return read(answer{response.StatusCode, response.Header, body})
+}
+
+func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request, error) {
+	address := p.Endpoint(call.path)
+	if len(call.query) > 0 {
+		address += "?" + call.query.Encode()
+	}
+	var body io.Reader
+	if call.body != nil {
+		body = bytes.NewReader(call.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, cmp.Or(call.method, http.MethodGet), address, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("Accept", "application/json")
+	if call.body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if p.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+p.Token.Reveal())
+	}
+	if call.etag != "" {
+		request.Header.Set("If-None-Match", call.etag)
+	}
+	return request, nil
+}

@@ -1,0 +1,134 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// maxAtOnce is the number of new records that one read takes; what is later is left for the next read.
+	maxAtOnce = 5000
+	// maxRecord is the largest record that is kept, in bytes.
+	maxRecord = 64 << 10
+	// maxRefused is how many refused records of one answer are returned, and maxRefusedJSON how many bytes of each.
+	maxRefused, maxRefusedJSON = 100, 1 << 10
+)
+
+var (
+	errNoFeed       = domain.Errorf(domain.BadGateway, "is not an event feed: the answer is not a JSON array")
+	errManyRecords  = domain.Errorf(domain.BadGateway, "answer is too large: over %d records", maxParts)
+	errLargeRecord  = errors.New("record is over 64 KiB")
+	errNestedRecord = errors.New("record nests over 100 levels")
+)
+
+// decodeFeed reads the answer to a request for what follows since, tolerantly: a record that cannot be kept costs only
+// itself. Time is linear in the answer's length but for sorting, and memory a small multiple of what is kept.
+func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error) {
+	elements, err := splitFeed(body)
+	if err != nil {
+		return FeedAnswer{}, err
+	}
+	feed := feedHeader(header)
+	feed.Received = len(elements)
+	elements = oldest(elements, since)
+	feed.Left = feed.Received - len(elements)
+	for _, element := range elements {
+		record, err := parseRecord(element)
+		if err == nil {
+			feed.Records = append(feed.Records, record)
+		} else if len(feed.Refused) < maxRefused {
+			feed.Refused = append(feed.Refused, RefusedRecord{JSON: bytes.Clone(element[:min(len(element), maxRefusedJSON)]), Why: err})
+		}
+	}
+	return feed, nil
+}
+
+// splitFeed returns the elements of a JSON array, as parts of body.
+func splitFeed(body []byte) ([][]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return nil, errNoFeed
+	}
+	var elements [][]byte
+	var element json.RawMessage // of which each Decode uses the memory again
+	for decoder.More() {
+		if err := decoder.Decode(&element); err != nil {
+			return nil, domain.WrapError(domain.BadGateway, err, "is not an event feed: the answer is not valid JSON")
+		}
+		if len(elements) == maxParts {
+			return nil, errManyRecords
+		}
+		end := int(decoder.InputOffset())
+		elements = append(elements, body[end-len(element):end])
+	}
+	_, err := decoder.Token() // the closing bracket
+	if _, end := decoder.Token(); err != nil || end != io.EOF {
+		return nil, errNoFeed
+	}
+	return elements, nil
+}
+
+// oldest returns all elements, or when more than maxAtOnce of them are new the oldest of these besides the others. It never
+// parts elements of one timestamp, so that the next read can go on after it.
+func oldest(elements [][]byte, since int64) [][]byte {
+	if len(elements) <= maxAtOnce {
+		return elements
+	}
+	type stamped struct {
+		at    int64
+		index int
+	}
+	order := make([]stamped, len(elements))
+	known := 0
+	for i, element := range elements {
+		order[i] = stamped{stampOf(element), i}
+		if order[i].at <= since+1 { // without Feed-Instance a server is asked a millisecond back
+			known++
+		}
+	}
+	slices.SortFunc(order, func(a, b stamped) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	n := min(known+maxAtOnce, len(order))
+	for n < len(order) && order[n].at == order[n-1].at {
+		n++
+	}
+	taken := make([][]byte, n)
+	for i, o := range order[:n] {
+		taken[i] = elements[o.index]
+	}
+	return taken
+}
+
+// stampOf returns the timestamp_ms of a record that can be kept, -1 for any other.
+func stampOf(element []byte) int64 {
+	if len(element) > maxRecord || nestsOver(element, maxDepth) {
+		return -1
+	}
+	var head struct {
+		TimestampMS *int64 `json:"timestamp_ms"`
+	}
+	if json.Unmarshal(element, &head) != nil || head.TimestampMS == nil {
+		return -1
+	}
+	return *head.TimestampMS
+}
+
+func parseRecord(element []byte) (domain.Record, error) {
+	if len(element) > maxRecord {
+		return domain.Record{}, errLargeRecord
+	}
+	if nestsOver(element, maxDepth) {
+		return domain.Record{}, errNestedRecord
+	}
+	record, err := domain.ParseRecord(element)
+	if err == nil && len(record.JSON) > maxRecord { // what is not UTF-8 takes more when it is encoded
+		return domain.Record{}, errLargeRecord
+	}
+	return record, err
+}
