@@ -54,6 +54,13 @@ func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
 		b = strconv.AppendBool(b, p.Stale)
 		b = append(b, `,"fetched_at_ms":`...)
 		b = strconv.AppendInt(b, p.FetchedAtMS, 10)
+		if p.EventsOnly {
+			b = append(b, `,"events_only":true`...)
+		}
+		if p.Note != "" {
+			b = append(b, `,"note":`...)
+			b = appendJSON(b, p.Note)
+		}
 		return append(b, `,"stages":`...)
 	}
 	b = append(b, `,"reachable":false,"error":`...)

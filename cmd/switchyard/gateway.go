@@ -118,7 +118,6 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	}
 	counts := metrics.New()
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	projects.Observe = counts.Call
 	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, Observe: counts.BotMessage})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
@@ -136,6 +135,12 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 	feeds := poll.New(poll.Options{Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Interval: c.PollInterval, Log: log})
+	projects.Observe = func(project, kind string, err error) {
+		counts.Call(project, kind, err)
+		if kind != "feed" {
+			feeds.Observe(project, err)
+		}
+	}
 	s := g.service
 	seen := bot.Gateway{Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents}
 	g.loops = append(

@@ -49,9 +49,11 @@ type ProjectPipeline struct {
 	Stale       bool // older than what was asked for, while a fetch goes on
 	FetchedAtMS int64
 	Stages      []Stage
-	Raw         json.RawMessage // Stages as the project server sent them
-	Error       string          // why it is unreachable, in words
-	LastSeenMS  int64           // time of the last good answer, 0 when there was none
+	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
+	EventsOnly  bool
+	Note        string
+	Error       string // why it is unreachable, in words
+	LastSeenMS  int64  // time of the last good answer, 0 when there was none
 }
 
 // NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.

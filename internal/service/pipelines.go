@@ -213,6 +213,7 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	}
 	if state.answer != nil {
 		shown.Stages, shown.Raw, shown.FetchedAtMS = state.answer.Stages, state.answer.Raw, state.seenMS
+		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
 	}
 	switch {
 	case shown.Reachable:

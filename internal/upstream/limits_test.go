@@ -1,0 +1,208 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
+)
+
+func stagesOf(stages, items int) string {
+	var b strings.Builder
+	b.WriteString(`{"stages":[`)
+	for i := range stages {
+		fmt.Fprintf(&b, `{"name":"%d_stage","extra":1,"items":[`, i)
+		for j := range items {
+			fmt.Fprintf(&b, `{"story_id":"%d_%d"},`, i, j)
+		}
+		b.WriteString(`]},`)
+	}
+	return strings.ReplaceAll(b.String()+`]}`, ",]", "]")
+}
+
+func TestOversizePipelineIsCutAndSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		body                string
+		stages, items, last int
+		note                string
+	}{
+		{stagesOf(50, 400), 50, 20_000, 400, ""},
+		{stagesOf(51, 2), 50, 100, 2, "only the first 50 of 51 stages are shown"},
+		{stagesOf(90_000, 0), 50, 0, 0, "only the first 50 of 90000 stages are shown"},
+		{stagesOf(3, 9000), 3, 20_000, 2000, "only the first 20000 of 27000 stories are shown"},
+		{stagesOf(1, 195_000), 1, 20_000, 20_000, "only the first 20000 of 195000 stories are shown"},
+	} {
+		answer, err := newClient(t).Pipeline(t.Context(), serve(t, body(c.body)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw []struct {
+			Extra int
+			Items []json.RawMessage
+		}
+		if err := json.Unmarshal(answer.Raw, &raw); err != nil {
+			t.Fatal(err)
+		}
+		items, passed := 0, 0
+		for i, stage := range answer.Stages {
+			items += len(stage.Items)
+			passed += len(raw[i].Items)
+		}
+		if len(answer.Stages) != c.stages || items != c.items || len(answer.Stages[c.stages-1].Items) != c.last || answer.Note != c.note {
+			t.Errorf("%d stages, %d items, note %q, want %+v", len(answer.Stages), items, answer.Note, c.note)
+		}
+		if len(raw) != c.stages || passed != c.items || (raw[0].Extra == 1) != (c.note == "") {
+			t.Errorf("%q: passed on are %d stages, %d items, extra %d", c.note, len(raw), passed, raw[0].Extra)
+		}
+	}
+}
+
+func TestLongNamesAndReasonsAreCut(t *testing.T) {
+	long, cut := strings.Repeat("é", 400_000), strings.Repeat("é", 1000)
+	text := func(s string) string {
+		return fmt.Sprintf(`{"stages":[{"name":%q,"items":[{"story_id":%[1]q,"story_name":%[1]q,"blocked":%[1]q,"merge_failure":%[1]q,"since_ms":1}]}]}`, s)
+	}
+	answer, err := newClient(t).Pipeline(t.Context(), serve(t, body(text(long))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := answer.Stages[0]
+	item := stage.Items[0]
+	for _, got := range []string{stage.Name, item.StoryID, item.StoryName, *item.Blocked, *item.MergeFailure} {
+		if got != cut {
+			t.Errorf("%d characters are kept", utf8.RuneCountInString(got))
+		}
+	}
+	if len(answer.Raw) > 11_000 || !strings.Contains(string(answer.Raw), `"story_id":"`+cut+`"`) {
+		t.Errorf("%d bytes are passed on", len(answer.Raw))
+	}
+	if answer, err = newClient(t).Pipeline(t.Context(), serve(t, body(text(cut))), nil); err != nil || `{"stages":`+string(answer.Raw)+`}` != text(cut) {
+		t.Errorf("what fits does not pass as it came: %v", err)
+	}
+}
+
+func TestUnknownFieldsCannotMakeAPipelineHuge(t *testing.T) {
+	huge := `{"stages":[{"name":"1_a","padding":"` + strings.Repeat("x", 7<<20) + `","items":[{"story_id":"1"}]}]}`
+	answer, err := newClient(t).Pipeline(t.Context(), serve(t, body(huge)), nil)
+	if err != nil || len(answer.Raw) > 200 || answer.Stages[0].Items[0].StoryID != "1" {
+		t.Errorf("%d bytes are passed on, %v", len(answer.Raw), err)
+	}
+}
+
+func TestRecordsThatAreTooLargeOrDeepCostOnlyThemselves(t *testing.T) {
+	nested := func(levels int) string { // the record itself is one
+		return `{"timestamp_ms":2,"deep":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	padded := func(size int) string {
+		head := `{"timestamp_ms":3,"pad":"`
+		return head + strings.Repeat("x", size-len(head)-2) + `"}`
+	}
+	answer, err := askFeed(t, body(`[`+strings.Join([]string{
+		nested(100), nested(101), nested(900), padded(64 << 10), padded(64<<10 + 1), padded(900_000), `{"timestamp_ms":4}`,
+		`{"timestamp_ms":5,"not_utf_8":"` + strings.Repeat("\xff", 60<<10) + `"}`,
+	}, ",")+`]`), 0, 0)
+	if err != nil || len(answer.Records) != 3 || answer.Received != 8 || len(answer.Refused) != 5 {
+		t.Fatalf("%d records, %d refused of %d, %v", len(answer.Records), len(answer.Refused), answer.Received, err)
+	}
+	for i, want := range []string{"over 100 levels", "over 100 levels", "over 64 KiB", "over 64 KiB", "over 64 KiB"} {
+		if refused := answer.Refused[i]; !strings.Contains(refused.Why.Error(), want) || len(refused.JSON) > 1024 {
+			t.Errorf("refused: %v, %d bytes kept", refused.Why, len(refused.JSON))
+		}
+	}
+}
+
+func TestTheGatewaysOwnMarkCannotBeForged(t *testing.T) {
+	answer, err := askFeed(t, body(`[{"type":"feed_gap","missed":1000000,"timestamp_ms":1},{"kind":"feed_gap","timestamp_ms":2}]`), 0, 0)
+	if err != nil || len(answer.Records) != 2 {
+		t.Fatal(answer, err)
+	}
+	for _, r := range answer.Records {
+		if r.Type != "foreign_feed_gap" || !strings.Contains(string(r.JSON), `"type":"foreign_feed_gap"`) {
+			t.Errorf("%s is kept as %s", r.JSON, r.Type)
+		}
+	}
+}
+
+func TestLongTextsOfEventsAreCut(t *testing.T) {
+	long := strings.Repeat("é", 1500)
+	answer, err := askFeed(t, body(fmt.Sprintf(`[{"type":"StoryBlocked","story_id":%q,"story_name":%[1]q,"reason":%[1]q,"other":%[1]q,"timestamp_ms":1},{"type":"x","reason":%[1]q,"timestamp_ms":2}]`, long)), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := answer.Records[0].Details()
+	for _, text := range []string{d.StoryID, d.StoryName, d.Reason} {
+		if text != long[:2000] {
+			t.Errorf("%d characters are kept", utf8.RuneCountInString(text))
+		}
+	}
+	if !strings.Contains(string(answer.Records[0].JSON), `"other":"`+long+`"`) || answer.Records[1].Details().Reason != long {
+		t.Error("what is unknown is not kept as it is")
+	}
+}
+
+// feedOf returns n records, the last one first, two to each timestamp but the first, which is 10.
+func feedOf(n int) string {
+	var b strings.Builder
+	for i := n - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, `,{"n":%d,"timestamp_ms":%d}`, i, 10+(i+1)/2)
+	}
+	return "[" + b.String()[1:] + "]"
+}
+
+func TestHugeFeedIsTakenFromItsOldestRecords(t *testing.T) {
+	for _, c := range []struct{ records, taken int }{{5000, 5000}, {5001, 5001}, {5002, 5001}, {60_000, 5001}} {
+		answer, err := askFeed(t, body(feedOf(c.records)), 0, 0)
+		if err != nil || len(answer.Records) != c.taken || answer.Left != c.records-c.taken || answer.Received != c.records {
+			t.Errorf("of %d: took %d, left %d of %d, %v", c.records, len(answer.Records), answer.Left, answer.Received, err)
+			continue
+		}
+		newest := int64(0)
+		for _, r := range answer.Records {
+			newest = max(newest, r.TimestampMS)
+		}
+		if want := int64(10 + c.taken/2); newest != want {
+			t.Errorf("of %d: the newest taken is %d, want %d", c.records, newest, want)
+		}
+	}
+	// What was read before does not keep a server that ignores since from being read on.
+	answer, err := askFeed(t, body(feedOf(60_000)), 10+20_000, 0)
+	if last := answer.Records[len(answer.Records)-1]; err != nil || last.TimestampMS < 10+20_000+2400 {
+		t.Errorf("%v, up to %d", err, last.TimestampMS)
+	}
+}
+
+// TestFeedOfTinyPartsTakesLittleMemory decodes what once took 785 MiB.
+func TestFeedOfTinyPartsTakesLittleMemory(t *testing.T) {
+	for name, text := range map[string]string{
+		"no stamps":     `[` + strings.Repeat(`{"a":{}},`, 190_000) + `{}]`,
+		"too many":      `[` + strings.Repeat(`{"a":{}},`, 900_000) + `{}]`,
+		"in one record": `[{"timestamp_ms":1,"a":[` + strings.Repeat(`{"a":{}},`, 900_000) + `{}]}]`,
+		"stamped":       `[` + strings.Repeat(`{"timestamp_ms":1},`, 190_000) + `{"timestamp_ms":1}]`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		answer, err := upstream.DecodeFeed(http.Header{}, []byte(text))
+		took := time.Since(began)
+		runtime.ReadMemStats(&after)
+		if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 450 || took > 5*time.Second {
+			t.Errorf("%s: %d MiB allocated in %v", name, grown, took)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if held := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20; held > 60 {
+			t.Errorf("%s: %d MiB held", name, held)
+		}
+		if (name == "too many") != (err != nil) || err != nil && !strings.Contains(domain.MessageOf(err), "too large") {
+			t.Errorf("%s: %v", name, err)
+		}
+		runtime.KeepAlive(answer)
+	}
+}
