@@ -113,9 +113,9 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 	waittest.Until(t, "all moves posted", func() bool { return len(posts()) >= 11 })
 	y.work.move(10, "1_backlog", "2_current")
 	waittest.Until(t, "the last move posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "10_story") })
-	want := []string{"alpha 0_story Story number 0 Backlog → Current"}
+	want := []string{"alpha · 0_story · Story number 0 · Backlog → Current"}
 	for i := 1; i <= 10; i++ {
-		want = append(want, fmt.Sprintf("alpha %d_story Story number %d Backlog → Current", i, i))
+		want = append(want, fmt.Sprintf("alpha · %d_story · Story number %d · Backlog → Current", i, i))
 	}
 	if got := slices.Delete(posts(), 1, 2); !slices.Equal(got, want) {
 		t.Errorf("posted %q\nwant   %q", got, want)
@@ -162,7 +162,7 @@ func TestTheBotFromTheBrowserToASlackChannel(t *testing.T) {
 	waittest.Until(t, "all moves posted", func() bool { return strings.Contains(strings.Join(posts(), "\n"), "`6_story`") })
 	var want []string
 	for i := 1; i <= 6; i++ {
-		want = append(want, fmt.Sprintf("*alpha* `%d_story` Story number %d Backlog → Current", i, i))
+		want = append(want, fmt.Sprintf("*alpha* · `%d_story` · Story number %d · Backlog → Current", i, i))
 	}
 	got := posts()[1:]
 	if !slices.Equal(slices.Compact(slices.Clone(got)), want) { // each kill may repeat the message that was under way

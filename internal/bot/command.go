@@ -19,14 +19,14 @@ type commands struct {
 // command is one thing that the bot understands.
 type command struct {
 	name, arguments, help string
-	changes               bool // needs an operator
+	changes               bool // only operators may use it
 	run                   func(c *commands, ctx context.Context, words []word) Message
 }
 
 // list is a function because help refers to it.
 func list() []command {
 	return []command{
-		{"help", "", "what I understand", false, (*commands).help},
+		{"help", "", "this list", false, (*commands).help},
 		{"status", "", "what needs attention", false, (*commands).status},
 		{"projects", "", "every project and its stages", false, (*commands).projects},
 		{"agents", "", "the agents that are alive", false, (*commands).agents},
@@ -41,10 +41,7 @@ func isCommand(word string) bool {
 	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
 }
 
-// maxLines is the number of entries that an answer lists at most.
-const maxLines = 25
-
-// answer parses and runs a command. What is none gets an answer only where the bot was addressed.
+// answer parses and runs a command. Any other text is answered only if it was said to the bot.
 func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	text, called := strings.CutPrefix(strings.TrimSpace(q.Text), "!")
 	addressed := q.Addressed || called
@@ -73,10 +70,10 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 }
 
 func (c *commands) help(context.Context, []word) Message {
-	m := Message{{Plain("I post what happens in the projects, and I understand:")}}
+	m := Message{{Plain("I post what happens in the projects, and understand:")}}
 	for _, command := range list() {
 		usage := strings.TrimSpace(command.name + " " + command.arguments)
-		line := Line{Code(usage), Plain(" " + command.help)}
+		line := Line{Code(usage), Plain(" – " + command.help)}
 		if command.changes {
 			line = append(line, Plain(" (operators)"))
 		}
@@ -86,13 +83,13 @@ func (c *commands) help(context.Context, []word) Message {
 }
 
 func usage(text string) Message {
-	return Message{{Plain("It goes like this: "), Code(text)}}
+	return Message{{Plain("Usage: "), Code(text)}}
 }
 
-// failed says why a change was refused; what is not for people goes to the log.
+// failed says why a command failed. The cause of an internal error goes to the log only.
 func (c *commands) failed(ctx context.Context, err error) Message {
 	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
-	return Message{{Plain("That did not work: " + short(domain.MessageOf(err), maxReason))}}
+	return Message{{Plain("Failed: " + short(domain.MessageOf(err), maxReason))}}
 }

@@ -25,10 +25,10 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 	}
 	switch len(agents) {
 	case 0:
-		return Message{{Plain("There is no agent "), Code(short(words[0].text, maxName)), Plain(". "), Code("agents"), Plain(" lists them.")}}
+		return Message{{Plain("Unknown agent "), Code(short(words[0].text, maxName)), Plain(". Say "), Code("agents"), Plain(" for a list.")}}
 	case 1:
 	default:
-		m := Message{{Plain("Several agents are called so; name one by its id:")}}
+		m := Message{{Plain("Several agents have this label; use one of their ids:")}}
 		for _, a := range agents {
 			m = append(m, Line{Code(a.ID)})
 		}

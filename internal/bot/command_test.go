@@ -18,18 +18,18 @@ func TestCommands(t *testing.T) {
 		ask  bot.Question
 		want string // "" is no answer
 	}{
-		{"help", said("help"), "I post what happens in the projects, and I understand:\nhelp what I understand\nstatus what needs attention\n" +
-			"projects every project and its stages\nagents the agents that are alive\nevents the latest events\n" +
-			"switch NAME make a project the active one (operators)\nassign AGENT NAME|none send an agent to a project, or to none (operators)"},
-		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and I understand:"},
+		{"help", said("help"), "I post what happens in the projects, and understand:\nhelp – this list\nstatus – what needs attention\n" +
+			"projects – every project and its stages\nagents – the agents that are alive\nevents – the latest events\n" +
+			"switch NAME – make a project the active one (operators)\nassign AGENT NAME|none – send an agent to a project, or to none (operators)"},
+		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and understand:"},
 		{"silence", said(""), ""},
 		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +
-			"■ project beta two is unreachable: connection refused\n■ alpha blocked 12_pay Pay: waiting: <API> key\n" +
-			"▲ agent builder 4 is lost, assigned to alpha\n▲ alpha stuck in QA 9_search\n" +
+			"■ project beta two is unreachable: connection refused\n■ alpha · blocked · 12_pay · Pay: waiting: <API> key\n" +
+			"▲ agent builder 4 is lost, assigned to alpha\n▲ alpha · stuck in QA · 9_search\n" +
 			"▲ events of alpha are missing: 3 were dropped before they could be read"},
 		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 1, Done 0\n■ beta two: unreachable, connection refused"},
-		{"agents", said("agents"), "3 agents\nbuilder 1 a1 idle, unassigned\ntwin a2 running, unassigned\ntwin a3 running, unassigned"},
-		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 alpha s1 Story 1 Current → QA"},
+		{"agents", said("agents"), "3 agents\nbuilder 1 · a1 · idle · unassigned\ntwin · a2 · running · unassigned\ntwin · a3 · running · unassigned"},
+		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 · alpha · s1 · Story 1 · Current → QA"},
 
 		{"people talking", said("events of last week were great"), ""},
 		{"people talking about switching", said("switch"), ""},
@@ -42,18 +42,18 @@ func TestCommands(t *testing.T) {
 		{"switch", operator("switch beta two"), "The active project is now beta two."},
 		{"switch, quoted", operator("!switch 'beta two'"), "The active project is now beta two."},
 		{"switch, in typographic quotes", operator("switch “beta two”"), "The active project is now beta two."},
-		{"switch to nothing", operator("!switch"), "It goes like this: switch NAME"},
-		{"switch to nobody", operator("switch gamma"), "That did not work: project 'gamma' does not exist"},
+		{"switch to nothing", operator("!switch"), "Usage: switch NAME"},
+		{"switch to nobody", operator("switch gamma"), "Failed: project 'gamma' does not exist"},
 
 		{"assign by id", operator("assign a2 alpha"), "twin is now assigned to alpha."},
 		{"assign by a label with a space", operator("assign builder 1 beta two"), "builder 1 is now assigned to beta two."},
 		{"assign, quoted", operator(`assign "builder 1" "alpha"`), "builder 1 is now assigned to alpha."},
 		{"unassign", operator("assign a1 NONE"), "builder 1 is now assigned to no project."},
-		{"a project called none", operator(`assign a1 "none"`), "That did not work: project 'none' does not exist"},
-		{"two of that label", operator("assign twin alpha"), "Several agents are called so; name one by its id:\na2\na3"},
-		{"no such agent", operator("assign ghost alpha"), "There is no agent ghost. agents lists them."},
-		{"assign to nothing", operator("assign builder 1"), "It goes like this: assign AGENT NAME|none"},
-		{"assign nothing", operator("!assign"), "It goes like this: assign AGENT NAME|none"},
+		{"a project called none", operator(`assign a1 "none"`), "Failed: project 'none' does not exist"},
+		{"two of that label", operator("assign twin alpha"), "Several agents have this label; use one of their ids:\na2\na3"},
+		{"no such agent", operator("assign ghost alpha"), "Unknown agent ghost. Say agents for a list."},
+		{"assign to nothing", operator("assign builder 1"), "Usage: assign AGENT NAME|none"},
+		{"assign nothing", operator("!assign"), "Usage: assign AGENT NAME|none"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestMessagesEscapeWhatOthersWrote(t *testing.T) {
 		chat := &fakeChat{}
 		run(t, g, func() bot.Transport { return chat })
 		got, _ := chat.answer(t.Context(), bot.Question{Text: "events"})
-		if want := "Latest events (UTC)\n1 Jan 00:00 ■ alpha blocked 1 ■ beta evil: a b"; got.PlainText() != want {
+		if want := "Latest events (UTC)\n1 Jan 00:00 · ■ alpha · blocked · 1 ■ beta · evil: a b"; got.PlainText() != want {
 			t.Errorf("%q\nwant %q", got.PlainText(), want)
 		}
 	})

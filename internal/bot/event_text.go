@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"slices"
 	"strconv"
 
 	"switchyard/internal/domain"
@@ -12,32 +13,47 @@ const (
 	maxReason = 160
 )
 
+// separator stands between the columns of a line, which are told apart without bold and monospaced text, too.
+var separator = Plain(" · ")
+
+// columns joins columns to a line.
+func columns(columns ...Line) Line {
+	var line Line
+	for i, column := range columns {
+		if i > 0 {
+			line = append(line, separator)
+		}
+		line = append(line, column...)
+	}
+	return line
+}
+
 // describe says what happened, in one line.
 func describe(e domain.Event) Line {
 	d := e.Details()
-	project := Bold(short(e.Project, maxName))
+	project := Line{Bold(short(e.Project, maxName))}
 	switch e.Type {
 	case domain.StageTransition:
-		return append(Line{project, Plain(" ")}, append(story(d),
-			Plain(" "+stageTitle(d.FromStage)+" → "+stageTitle(d.ToStage)))...)
+		return columns(project, story(d), Line{Plain(stageTitle(d.FromStage) + " → " + stageTitle(d.ToStage))})
 	case domain.StoryBlocked:
-		return append(Line{Plain("■ "), project, Plain(" "), Bold("blocked"), Plain(" ")}, append(story(d), reason(d)...)...)
+		return slices.Concat(Line{Plain("■ ")}, columns(project, Line{Bold("blocked")}, story(d)), reason(d))
 	case domain.MergeFailure:
-		return append(Line{Plain("▲ "), project, Plain(" "), Bold("merge failed"), Plain(" ")}, append(story(d), reason(d)...)...)
+		return slices.Concat(Line{Plain("▲ ")}, columns(project, Line{Bold("merge failed")}, story(d)), reason(d))
 	case domain.FeedGap:
-		return Line{project, Plain(" " + plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")}
+		return columns(project, Line{Plain(plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")})
 	}
-	return append(Line{project, Plain(" " + short(string(e.Type), maxName) + " ")}, story(d)...)
+	return columns(project, Line{Plain(short(string(e.Type), maxName))}, story(d))
 }
 
 func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
 
+// story names a story by its id, and by its name where it has one.
 func story(d domain.EventDetails) Line {
 	id, name := short(d.StoryID, maxName), short(d.StoryName, maxName)
 	if name == "" || name == id {
 		return Line{Code(id)}
 	}
-	return Line{Code(id), Plain(" " + name)}
+	return columns(Line{Code(id)}, Line{Plain(name)})
 }
 
 func reason(d domain.EventDetails) Line {

@@ -197,7 +197,7 @@ func killMatrixAtEveryStep(t *testing.T, forgetful bool) {
 		})
 		want := []string{
 			"The active project is now alpha.",
-			"alpha s0 Story 0 Current → QA", "alpha s1 Story 1 Current → QA", "alpha s2 Story 2 Current → QA",
+			"alpha · s0 · Story 0 · Current → QA", "alpha · s1 · Story 1 · Current → QA", "alpha · s2 · Story 2 · Current → QA",
 		}
 		if !slices.Equal(bodies, want) {
 			t.Errorf("killed at step %d (after: %v): posts %q", e.at, e.after, bodies)
@@ -232,7 +232,7 @@ func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 		var want []string
 		for n := range 3 {
 			for _, channel := range []string{"C1", "C2"} {
-				want = append(want, fmt.Sprintf("%s *alpha* `s%d` Story %d Current → QA", channel, n, n))
+				want = append(want, fmt.Sprintf("%s *alpha* · `s%d` · Story %d · Current → QA", channel, n, n))
 			}
 		}
 		if once := slices.Compact(slices.Clone(texts)); !slices.Equal(once, want) || len(texts) > len(want)+1 {

@@ -64,14 +64,14 @@ func TestMatrixWholeCycle(t *testing.T) {
 	got.Key = ""
 	want := bottest.Post{
 		Sender: bottest.BotUser, Kind: "m.text",
-		Body: "alpha 14_login <b>Log in</b> Current → QA",
-		HTML: "<strong>alpha</strong> <code>14_login</code> &lt;b&gt;Log in&lt;/b&gt; Current → QA",
+		Body: "alpha · 14_login · <b>Log in</b> · Current → QA",
+		HTML: "<strong>alpha</strong> · <code>14_login</code> · &lt;b&gt;Log in&lt;/b&gt; · Current → QA",
 	}
 	if got != want {
 		t.Errorf("posted %+v\n want %+v", got, want)
 	}
 	h.Say("!ops", bottest.Stranger, "!status")
-	if got := roomPosts(t, h, "!ops", 2)[1]; got.Kind != "m.notice" || !strings.Contains(got.Body, "■ alpha blocked 12_pay Pay: waiting: <API> key") {
+	if got := roomPosts(t, h, "!ops", 2)[1]; got.Kind != "m.notice" || !strings.Contains(got.Body, "■ alpha · blocked · 12_pay · Pay: waiting: <API> key") {
 		t.Errorf("status: %+v", got)
 	}
 	if err := p.supervisor.SendTest(t.Context()); err != nil {
@@ -96,7 +96,7 @@ func TestMatrixKeepsItsDeviceAndPositionOverRestarts(t *testing.T) {
 	p.start()
 	got := roomPosts(t, h, "!ops", 2)
 	slices.SortFunc(got, func(a, b bottest.Post) int { return strings.Compare(a.Kind, b.Kind) })
-	if !strings.Contains(got[0].Body, "what I understand") || !strings.Contains(got[1].Body, "Story 1") {
+	if !strings.Contains(got[0].Body, "this list") || !strings.Contains(got[1].Body, "Story 1") {
 		t.Errorf("posts %+v", got)
 	}
 	p.kill()
@@ -234,7 +234,7 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 		return "not joined"
 	})
 	h.Say("!new", bottest.Operator, "!help")
-	if got := roomPosts(t, h, "!new", 1); !strings.Contains(got[0].Body, "what I understand") {
+	if got := roomPosts(t, h, "!new", 1); !strings.Contains(got[0].Body, "this list") {
 		t.Errorf("posts %+v", got)
 	}
 	h.Say("!ops", bottest.Operator, "good morning")

@@ -256,12 +256,12 @@ func TestBurstsBecomeDigests(t *testing.T) {
 		happen func(*fakeGateway)
 		want   []string // how each message begins
 	}{
-		{"one", stories(1, "alpha"), []string{"alpha s0"}},
-		{"five", stories(5, "alpha"), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3", "alpha s4"}},
+		{"one", stories(1, "alpha"), []string{"alpha · s0"}},
+		{"five", stories(5, "alpha"), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3", "alpha · s4"}},
 		{"six", stories(6, "alpha", "beta"), []string{"6 events in 2 projects\nalpha: 3 → QA\nbeta: 3 → QA"}},
 		{"ten thousand", stories(10_000, "alpha"), []string{"10000 events in 1 project\nalpha: 10000 → QA"}},
-		{"seldom", every(3*time.Second, 4), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3"}},
-		{"a trickle of nine", every(1100*time.Millisecond, 9), []string{"alpha s0", "alpha s1", "alpha s2", "alpha s3", "alpha s4", "alpha s5", "alpha s6", "alpha s7", "alpha s8"}},
+		{"seldom", every(3*time.Second, 4), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3"}},
+		{"a trickle of nine", every(1100*time.Millisecond, 9), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3", "alpha · s4", "alpha · s5", "alpha · s6", "alpha · s7", "alpha · s8"}},
 		{"a minute of ten a second", every(99*time.Millisecond, 600), []string{
 			"102 events", "102 events", "102 events", "102 events", "102 events", "90 events",
 		}},
@@ -301,7 +301,7 @@ func TestDigestShowsTroubles(t *testing.T) {
 		g.happen("alpha", domain.FeedGap, `"missed":12`)
 		g.happen("alpha", "new_kind", `"story_id":"1"`)
 		time.Sleep(2 * time.Second)
-		want := "104 events in 2 projects\n■ alpha blocked 1_pay Pay: API key\n▲ beta merge failed 7_login: conflict in go.mod\n" +
+		want := "104 events in 2 projects\n■ alpha · blocked · 1_pay · Pay: API key\n▲ beta · merge failed · 7_login: conflict in go.mod\n" +
 			"alpha: 100 → QA, 1 blocked, 1 other, 12 dropped unread\nbeta: 1 merge failed"
 		if got := chat.texts(); len(got) != 1 || got[0] != want {
 			t.Errorf("posted %q\nwant %q", got, want)

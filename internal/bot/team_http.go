@@ -95,7 +95,7 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		s.options.Log.WarnContext(r.Context(), "bot: command failed", "error", err)
-		reply = Message{{Plain("That did not work: " + domain.MessageOf(err))}}
+		reply = Message{{Plain("Failed: " + domain.MessageOf(err))}}
 	}
 	encoded, err := json.Marshal(map[string]string{"response_type": "in_channel", "text": reply.Mrkdwn()})
 	if err != nil { // strings always encode

@@ -71,7 +71,7 @@ func TestTeamWholeCycle(t *testing.T) {
 	s.Do(func() { s.Channels["C2"] = "dev" }) // invited meanwhile
 	p.gateway.happen("alpha", domain.StoryBlocked, `"story_id":"12_pay","story_name":"<!channel> *Pay* a_b _x_","reason":"R&D"`)
 	got := teamPosts(t, s, 2)
-	want := "■ *alpha* *blocked* `12_pay` &lt;!channel&gt; ∗Pay∗ a_b ˍxˍ: R&amp;D"
+	want := "■ *alpha* · *blocked* · `12_pay` · &lt;!channel&gt; ∗Pay∗ a_b ˍxˍ: R&amp;D"
 	if got[0] != (bottest.ChannelPost{Channel: "C1", Text: want}) || got[1] != (bottest.ChannelPost{Channel: "C2", Text: want}) {
 		t.Errorf("posted %+v\nwant %s", got, want)
 	}
@@ -115,7 +115,7 @@ func TestTeamAnswersWhatWasSaidBeforeItConnected(t *testing.T) {
 			t.Errorf("event = %d %s", w.Code, w.Body)
 		}
 	})
-	if got := teamPosts(t, s, 1); !strings.Contains(got[0].Text, "what I understand") || strings.Contains(got[0].Text, "UBOT") {
+	if got := teamPosts(t, s, 1); !strings.Contains(got[0].Text, "this list") || strings.Contains(got[0].Text, "UBOT") {
 		t.Errorf("posts %+v", got)
 	}
 }

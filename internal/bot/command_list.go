@@ -1,0 +1,83 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// maxLines is the number of entries that an answer lists at most.
+const maxLines = 25
+
+// appendLines appends a line for each of the first maxLines items, and one that counts the others.
+func appendLines[T any](m Message, items []T, line func(T) Line) Message {
+	for _, item := range items[:min(len(items), maxLines)] {
+		m = append(m, line(item))
+	}
+	if hidden := len(items) - maxLines; hidden > 0 {
+		m = append(m, Line{Plain(fmt.Sprintf("and %d more", hidden))})
+	}
+	return m
+}
+
+// projects lists every project with the number of stories in each stage.
+func (c *commands) projects(ctx context.Context, _ []word) Message {
+	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	if len(pipelines) == 0 {
+		return Message{{Plain("No project is registered.")}}
+	}
+	m := Message{{Bold(plural(int64(len(pipelines)), "project", "projects"))}}
+	return appendLines(m, pipelines, func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
+}
+
+func projectLine(p domain.ProjectPipeline, active bool) Line {
+	sign, text := "● ", "no stages"
+	if !p.Reachable {
+		sign, text = "■ ", "unreachable, "+short(p.Error, maxReason)
+	} else if len(p.Stages) > 0 {
+		var stages []string
+		for _, stage := range p.Stages {
+			stages = append(stages, fmt.Sprintf("%s %d", stageTitle(stage.Name), len(stage.Items)))
+		}
+		text = strings.Join(stages, ", ")
+	}
+	line := Line{Plain(sign), Bold(short(p.Project, maxName))}
+	if active {
+		line = append(line, Plain(" (active)"))
+	}
+	return append(line, Plain(": "+text))
+}
+
+// agents lists the agents that are alive.
+func (c *commands) agents(context.Context, []word) Message {
+	agents := c.gateway.Agents.Alive()
+	if len(agents) == 0 {
+		return Message{{Plain("No agent is alive.")}}
+	}
+	return appendLines(Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}, agents, func(a domain.Agent) Line {
+		assigned := Line{Plain("unassigned")}
+		if a.Project != "" {
+			assigned = Line{Plain("assigned to "), Bold(short(a.Project, maxName))}
+		}
+		return columns(Line{Bold(short(a.Label, maxName))}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
+	})
+}
+
+// events lists the latest events, the newest last.
+func (c *commands) events(ctx context.Context, _ []word) Message {
+	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	if len(page.Events) == 0 {
+		return Message{{Plain("No events yet.")}}
+	}
+	slices.Reverse(page.Events)
+	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, func(e domain.Event) Line {
+		return columns(Line{Plain(time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04"))}, describe(e))
+	})
+}

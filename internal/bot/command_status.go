@@ -1,0 +1,58 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// pipelineAge is how old the pipelines in an answer may be.
+const pipelineAge = 2 * time.Second
+
+// status counts projects and agents, and lists what needs attention.
+func (c *commands) status(ctx context.Context, _ []word) Message {
+	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	alerts, err := c.gateway.Alerts.List(ctx, pipelines)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	reachable := 0
+	for _, p := range pipelines {
+		if p.Reachable {
+			reachable++
+		}
+	}
+	active := Line{Plain("No project is active.")}
+	if registry.Active != "" {
+		active = Line{Plain("Active project: "), Bold(short(registry.Active, maxName))}
+	}
+	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
+		plural(int64(len(pipelines)), "project", "projects"), reachable,
+		plural(int64(len(c.gateway.Agents.Alive())), "agent", "agents")))}}
+	if len(alerts) == 0 {
+		return append(m, Line{Plain("● Nothing needs attention.")})
+	}
+	return appendLines(m, alerts, alertLine)
+}
+
+func alertLine(a domain.Alert) Line {
+	sign := Line{Plain("▲ ")}
+	if a.Kind.Stops() {
+		sign = Line{Plain("■ ")}
+	}
+	if a.Story == nil {
+		return append(sign, Plain(short(a.Text(), 2*maxName+maxReason)))
+	}
+	trouble := "stuck in " + stageTitle(a.Stage)
+	switch a.Kind {
+	case domain.AlertBlocked:
+		trouble = "blocked"
+	case domain.AlertMerge:
+		trouble = "merge failed"
+	}
+	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
+	return slices.Concat(sign, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, story(d)), reason(d))
+}
