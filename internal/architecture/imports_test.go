@@ -33,6 +33,7 @@ var layers = []string{
 	"internal/config",
 	"internal/files",
 	"internal/metrics",
+	"internal/markdown",
 	"internal/neterr",
 	"internal/domain",
 }

@@ -1,0 +1,164 @@
+// Package markdown renders the text of stories for pages. The text may come from anybody: raw HTML shows as text, nothing is
+// loaded from elsewhere, and links lead only to the web or to a mail address.
+//
+// It knows nothing of Switchyard.
+package markdown
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// What the parser takes more than linear time for is bounded; text beyond these bounds is shown as it is.
+const (
+	// maxDepth is how deep quotes and lists may be nested.
+	maxDepth = 100
+	// maxDelimiters is how many characters of emphasis and links may stand between two blank lines. Without it, 256 KiB of
+	// "_a*" took four minutes (TestHostileTextIsRenderedSoon).
+	maxDelimiters = 1000
+)
+
+// topHeading is the level that a heading of level 1 gets: the first is the page's own.
+const topHeading = 2
+
+var converter = goldmark.New(
+	goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))), // pages allow no style attributes
+	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(transformer{}, 1000))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
+)
+
+// HTML renders Markdown (CommonMark with GitHub's tables, strikethrough, task lists and bare links).
+func HTML(source string) string {
+	if tooComplex(source) {
+		return "<pre tabindex=\"0\">" + string(util.EscapeHTML([]byte(source))) + "</pre>\n"
+	}
+	var b bytes.Buffer
+	if err := converter.Convert([]byte(source), &b); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.String()
+}
+
+// tooComplex reports whether the text may nest quotes and lists too deep, or has too many delimiters in one paragraph. It may
+// say so of some code blocks as well.
+func tooComplex(source string) bool {
+	delimiters := 0
+	for line := range strings.Lines(source) {
+		rest := strings.TrimLeft(line, " \t>-+*0123456789.)")
+		start := line[:len(line)-len(rest)]
+		markers := count(start, ">-+*.)")
+		indents := (count(start, " ") + 4*count(start, "\t")) / 2
+		if markers+indents > maxDepth && !isRule(line) {
+			return true
+		}
+		if strings.TrimSpace(line) == "" {
+			delimiters = 0
+		}
+		if delimiters += count(line, "*_~[]"); delimiters > maxDelimiters {
+			return true
+		}
+	}
+	return false
+}
+
+// isRule reports whether the line is a rule or an underline of any length.
+func isRule(line string) bool {
+	return strings.Trim(line, "-* \t\r\n") == "" && !strings.Contains(line, " ")
+}
+
+// count returns how many bytes of text are one of set.
+func count(text, set string) (n int) {
+	for i := range len(text) {
+		if strings.IndexByte(set, text[i]) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// transformer lowers headings, turns pictures into links and takes links apart that lead anywhere else than the web or mail.
+type transformer struct{}
+
+func (transformer) Transform(document *ast.Document, reader text.Reader, _ parser.Context) {
+	var links []ast.Node
+	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			switch n := n.(type) {
+			case *ast.Heading:
+				n.Level = min(n.Level+topHeading-1, 6)
+			case *ast.Link, *ast.Image:
+				links = append(links, n)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, n := range slices.Backward(links) { // the inner ones first
+		switch n := n.(type) {
+		case *ast.Image:
+			link := ast.NewLink()
+			link.Destination, link.Title = n.Destination, n.Title
+			if !n.HasChildren() {
+				n.AppendChild(n, ast.NewString([]byte("picture")))
+			}
+			replace(n, link)
+		case *ast.Link:
+			if !leadsOut(n.Destination) {
+				replace(n, nil)
+			}
+		}
+	}
+	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, ok := n.(*ast.Link); ok && entering {
+			link.SetAttributeString("rel", []byte(rel))
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// replace puts next, with the children of n, where n is; without next, the children alone. A link within a link, or one that
+// leads nowhere, is its text.
+func replace(n ast.Node, next *ast.Link) {
+	parent := n.Parent()
+	if next != nil && leadsOut(next.Destination) && !withinLink(parent) {
+		parent.InsertBefore(parent, n, next)
+		for child := n.FirstChild(); child != nil; child = n.FirstChild() {
+			next.AppendChild(next, child)
+		}
+	} else {
+		for child := n.FirstChild(); child != nil; child = n.FirstChild() {
+			parent.InsertBefore(parent, n, child)
+		}
+	}
+	parent.RemoveChild(parent, n)
+}
+
+func withinLink(n ast.Node) bool {
+	for ; n != nil; n = n.Parent() {
+		if n.Kind() == ast.KindLink {
+			return true
+		}
+	}
+	return false
+}
+
+// rel keeps pages that a story links to from knowing or moving the console, and search engines from believing it.
+const rel = "noopener nofollow"
+
+func leadsOut(address []byte) bool {
+	u, err := url.Parse(string(address))
+	if err != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" || u.Scheme == "mailto"
+}

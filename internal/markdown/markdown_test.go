@@ -1,0 +1,74 @@
+package markdown_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/markdown"
+)
+
+func TestHTML(t *testing.T) {
+	for source, want := range map[string]string{
+		"# Title\n\ntext":                    "<h2>Title</h2>\n<p>text</p>\n",
+		"###### Deep":                        "<h6>Deep</h6>\n",
+		"- [x] a\n- [ ] b":                   "<ul>\n<li><input type=\"checkbox\" disabled checked aria-label=\"done\"> a</li>\n<li><input type=\"checkbox\" disabled aria-label=\"open\"> b</li>\n</ul>\n",
+		"[x](https://h/?a=1&b=2)":            `<p><a href="https://h/?a=1&amp;b=2" rel="noopener nofollow">x</a></p>` + "\n",
+		"https://h.example/a_b_c":            `<p><a href="https://h.example/a_b_c" rel="noopener nofollow">https://h.example/a_b_c</a></p>` + "\n",
+		"<a@b.example>":                      `<p><a href="mailto:a@b.example" rel="noopener nofollow">a@b.example</a></p>` + "\n",
+		"![alt *text*](https://h/p)":         `<p><a href="https://h/p" rel="noopener nofollow">alt <em>text</em></a></p>` + "\n",
+		"![](https://h/p)":                   `<p><a href="https://h/p" rel="noopener nofollow">picture</a></p>` + "\n",
+		"[![alt](https://h/p)](https://h/q)": `<p><a href="https://h/q" rel="noopener nofollow">alt</a></p>` + "\n",
+		"[x](javascript:alert(1))":           "<p>x</p>\n",
+		"[*x*](/restore-project)":            "<p><em>x</em></p>\n",
+		"<javascript:alert(1)>":              "<p>javascript:alert(1)</p>\n",
+		"[x](data:text/html,x)":              "<p>x</p>\n",
+		"a <b onclick=x>c</b>":               "<p>a &lt;b onclick=x&gt;c&lt;/b&gt;</p>\n",
+		"<script>alert(1)</script>":          "<pre tabindex=\"0\">&lt;script&gt;alert(1)&lt;/script&gt;</pre>\n",
+		"```go\na < b\n```":                  "<pre tabindex=\"0\"><code>a &lt; b\n</code></pre>\n",
+		"|a|b|\n|-|-|\n|1|2|":                "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table>\n",
+		"":                                   "",
+	} {
+		if got := markdown.HTML(source); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", source, got, want)
+		}
+	}
+}
+
+// tags are the elements that a story may show.
+var tags = regexp.MustCompile(`</?(h[2-6]|p|a|ul|ol|li|pre|code|em|strong|del|blockquote|hr|br|table|thead|tbody|tr|th|td|input)[ />]`)
+
+func FuzzHTMLHasKnownElementsOnly(f *testing.F) {
+	f.Add("<img src=x onerror=alert(1)>")
+	f.Add("[a](https://h \"t\" onclick=x)")
+	f.Add("<https://h/\"onclick=x>")
+	f.Add("~~~\" onclick=x\n~~~")
+	f.Add("[a]: javascript:x\n\n[a] ![a]")
+	f.Add("|a|\n|:-:|\n|<td style=x>|")
+	f.Fuzz(func(t *testing.T, source string) {
+		html := markdown.HTML(source)
+		if rest := strings.ReplaceAll(tags.ReplaceAllString(html, ""), "->", ""); strings.Contains(rest, "<") {
+			t.Errorf("%q has another element: %s", source, html)
+		}
+		for _, attribute := range regexp.MustCompile(`<[^>]*?\s(on\w+|src|style)=`).FindAllString(html, -1) {
+			t.Errorf("%q: %s", source, attribute)
+		}
+	})
+}
+
+// TestHostileTextIsRenderedSoon: a project server sends at most four times as much of a story.
+func TestHostileTextIsRenderedSoon(t *testing.T) {
+	for _, piece := range []string{
+		">", "> ", "- ", "1. ", "* a\n  ", "[", "![", "[a](", "](", "*a ", "_a*", "`", "`a", "<", "<a ", "&amp;", "|", "|a|\n|-|\n", "\\", "~", "~~a", "- [ ] ",
+		"[a]: b\n", "[a] ", "http://", "www.a.b/(", "a@b.", "<!--", "# ", "\t", "  ", "\x00", "***", "a\n===\n", "[^1]", "<![CDATA[", "<?", "*_", "**a*",
+		"[a]: b\n\n", "[a](\n\n", strings.Repeat("_a*", 450) + "\n\n", strings.Repeat("[a](", 900) + "\n\n", strings.Repeat("> ", 90) + "a\n",
+	} {
+		source := strings.Repeat(piece, (64<<10)/len(piece))
+		began := time.Now()
+		html := markdown.HTML(source)
+		if took := time.Since(began); took > 5*time.Second || len(html) > 32<<20 {
+			t.Errorf("%.20q: %v, %d bytes", piece, took, len(html))
+		}
+	}
+}
