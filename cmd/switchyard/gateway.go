@@ -64,6 +64,7 @@ type gateway struct {
 	handler   handlers.Gateway
 	loops     []loop
 	closers   []func() error // in the order of opening
+	served    []string       // lines that say where the project servers of this process are
 }
 
 // loop is what a gateway does besides answering.
@@ -170,8 +171,11 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	for _, l := range g.loops {
 		loops.Go(l.name, l.run)
 	}
+	for _, line := range g.served {
+		fmt.Fprintln(out, line)
+	}
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
-	notifyReady()
+	notify(ready)
 	keepHeapFloor(gatewayHeapFloor)
 	err := serve(ctx, g.log, g.listeners, g.handler.Handler())
 	cancel()

@@ -30,6 +30,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
+		notify(stopping)
 		cancel()
 		<-signals // the second one does not wait for the drain
 		os.Exit(exitFailure)
@@ -93,7 +94,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), backupCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), backupCommand(), healthCommand(),
 		versionCommand(), completionCommand(),
 	)
 	return root

@@ -5,9 +5,15 @@ import (
 	"os"
 )
 
-// notifyReady tells a service manager that asked for it (systemd's Type=notify, sd_notify(3)) that we serve.
-// Without one, and when it does not listen, nothing happens.
-func notifyReady() {
+// What a service manager is told (sd_notify(3)).
+const (
+	ready    = "READY=1\n"
+	stopping = "STOPPING=1\n"
+)
+
+// notify sends message to a service manager that asked for it (systemd's Type=notify). Without one, and when it does not
+// listen, nothing happens.
+func notify(message string) {
 	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" {
 		return
@@ -17,5 +23,5 @@ func notifyReady() {
 		return
 	}
 	defer conn.Close()
-	_, _ = conn.Write([]byte("READY=1\n"))
+	_, _ = conn.Write([]byte(message))
 }

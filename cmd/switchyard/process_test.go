@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	*exec.Cmd
 	url    string // where it said that it serves
+	said   string // on stdout until then
 	stderr syncBuffer
 	ended  chan struct{} // closed when it has ended
 }
@@ -107,6 +108,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	lines := bufio.NewScanner(stdout)
 	served := false
 	for !served && lines.Scan() {
+		p.said += lines.Text() + "\n"
 		p.url, served = strings.CutPrefix(lines.Text(), "Switchyard serves ")
 	}
 	go io.Copy(io.Discard, stdout)

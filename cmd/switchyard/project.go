@@ -33,6 +33,9 @@ func projectCommand() *cobra.Command {
 			for _, warning := range c.Warnings {
 				log.Warn(warning)
 			}
+			if c.Work, err = board.Locate(c.Work); err != nil {
+				return fmt.Errorf("--work: %w", err)
+			}
 			listeners, err := listen(log, c.Listen)
 			if err != nil {
 				return err
@@ -42,6 +45,7 @@ func projectCommand() *cobra.Command {
 				return fmt.Errorf("--work: %w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
+			notify(ready)
 			return p.run(cmd.Context(), listeners)
 		},
 	}
@@ -49,15 +53,18 @@ func projectCommand() *cobra.Command {
 	return cmd
 }
 
-// projectServer is a project server that has looked at its work directory, and does not serve yet.
+// projectServer is a project server that has read its work directory, and does not serve yet.
 type projectServer struct {
 	log     *slog.Logger
 	board   *board.Board
 	handler http.Handler
 }
 
-// openProject looks at the work directory of c, where it makes the default stages if there are none.
+// openProject reads the work directory of c for the first time. It makes the directory and the default stages where there are none.
 func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
+	if err := os.MkdirAll(c.Work, 0o777); err != nil {
+		return nil, err
+	}
 	log = log.With("project", c.Name)
 	ring := feed.New(time.Now)
 	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record})

@@ -74,6 +74,25 @@ func TestAProjectServerFromMoveToEvent(t *testing.T) {
 	}
 }
 
+func TestAProjectServerFindsTheWorkOfARepository(t *testing.T) {
+	dir := t.TempDir()
+	stages(t, filepath.Join(dir, "alpha", ".huskies", "work"), "1_story_login")
+	p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/alpha", "--listen", "127.0.0.1:0"))
+	if status, text := p.do(t, "GET", "/api/pipeline", ""); status != http.StatusOK || !strings.Contains(text, `"1_story_login"`) {
+		t.Errorf("pipeline: %d %s", status, text)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "alpha", ".huskies")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "alpha", "README.md"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, says := refused(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/alpha", "--listen", "127.0.0.1:0"))
+	if entries, _ := os.ReadDir(filepath.Join(dir, "alpha")); status != 1 || !strings.Contains(says, "--work: "+dir+"/alpha has other files") || len(entries) != 1 {
+		t.Errorf("%d, %s; it has %v", status, says, entries)
+	}
+}
+
 func TestSignalsEndAProjectServerCleanly(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		dir := t.TempDir()
@@ -144,9 +163,9 @@ func TestMistakesInTheCallOfAProjectServer(t *testing.T) {
 		{"--name alpha --work DIR extra", 2, `"extra"`},
 		{"--name alpha --work DIR --nosuch", 2, "--nosuch"},
 		{"--name alpha --work DIR --listen 0.0.0.0:0", 2, "--allow-unauthenticated"},
-		{"--name alpha --work DIR/nosuch --listen 127.0.0.1:0", 1, "nosuch"},
+		{"--name alpha --work DIR/file/nosuch --listen 127.0.0.1:0", 1, "nosuch"},
 		{"--name alpha --work DIR/file --listen 127.0.0.1:0", 1, "file"},
-		{"--name alpha --work DIR --listen " + taken.Addr().String(), 1, "address already in use"},
+		{"--name alpha --work DIR/work --listen " + taken.Addr().String(), 1, "address already in use"},
 	} {
 		status, says := refused(t, switchyard(t, dir, append([]string{"project"}, strings.Fields(c.args)...)...))
 		if status != c.status || !strings.Contains(says, c.says) {

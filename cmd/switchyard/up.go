@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,8 +25,9 @@ func upCommand() *cobra.Command {
 		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
-			"under the directory's name (for …/.huskies/work and …/work that of the repository above). Without DIR and with no project\n" +
-			"registered, a sample board is served. With --agent a build agent runs along, which runs CMD where it is assigned. Callers of\n" +
+			"under the directory's name (for …/.huskies/work and …/work that of the repository above). A repository may be named itself.\n" +
+			"Stage directories are made in a DIR that is empty or does not exist. Without DIR and with no project registered, a sample\n" +
+			"board is served. With --agent a build agent runs along, which runs CMD where it is assigned. Callers of\n" +
 			"the project servers, of which the gateway is one, need the token in SWITCHYARD_PROJECT_TOKEN, if that is set.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
@@ -107,50 +107,6 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	return err
 }
 
-// workBoard is a work directory that is served as a project.
-type workBoard struct{ name, dir string }
-
-// boardsOf names the work directories as the registry will. It returns a usage error when two have one name, or one has
-// a name that no project can have.
-func boardsOf(dirs []string) ([]workBoard, error) {
-	var boards []workBoard
-	taken := map[string]string{}
-	for _, dir := range dirs {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := os.ReadDir(dir); err != nil {
-			return nil, err
-		}
-		name := strings.TrimSpace(boardName(dir))
-		if err := domain.CheckProjectName(name); err != nil {
-			return nil, usagef("%s: as a project's %s", dir, domain.MessageOf(err))
-		}
-		if other, ok := taken[name]; ok {
-			return nil, usagef("%s and %s would both be the project %q", other, dir, name)
-		}
-		taken[name] = dir
-		boards = append(boards, workBoard{name, dir})
-	}
-	return boards, nil
-}
-
-// boardName is the name of the directory, or for …/work and …/.huskies/work of the repository above it.
-func boardName(dir string) string {
-	above := filepath.Dir(dir)
-	if filepath.Base(dir) != "work" {
-		return filepath.Base(dir)
-	}
-	if filepath.Base(above) == ".huskies" {
-		above = filepath.Dir(above)
-	}
-	if above == filepath.Dir(above) { // the root has no name
-		return filepath.Base(dir)
-	}
-	return filepath.Base(above)
-}
-
 // addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active
 // project where none is. The sample board is among them while it is registered, and also where nothing is, if there are no
 // others; out says where it is.
@@ -171,9 +127,11 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)
 	}
 	for _, b := range boards {
-		if err := g.addBoard(ctx, b, token); err != nil {
+		address, err := g.addBoard(ctx, b, token)
+		if err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
+		g.served = append(g.served, fmt.Sprintf("Project %s is served at %s from %s", b.name, address, b.dir))
 	}
 	if len(boards) > 0 && g.service.Projects.Registry().Active == "" {
 		return g.service.Projects.Switch(ctx, boards[0].name)
@@ -181,20 +139,21 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 	return nil
 }
 
-func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) error {
+func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) (address string, err error) {
 	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token}, g.log)
 	if err != nil {
-		return err
+		return "", err
 	}
-	const address = "127.0.0.1:0"
-	listeners, err := listen(g.log, address)
+	const anyPort = "127.0.0.1:0"
+	listeners, err := listen(g.log, anyPort)
 	if err != nil {
-		return err
+		return "", err
 	}
 	g.closers = append(g.closers, func() error { closeAll(listeners); return nil })
-	if _, err := g.service.Projects.Ensure(ctx, b.name, baseURL(address, listeners), &token); err != nil {
-		return err
+	address = baseURL(anyPort, listeners)
+	if _, err := g.service.Projects.Ensure(ctx, b.name, address, &token); err != nil {
+		return "", err
 	}
 	g.loops = append(g.loops, loop{"project server of " + b.name, func(ctx context.Context) error { return server.run(ctx, listeners) }})
-	return nil
+	return address, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -164,6 +165,10 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 		os.MkdirAll(filepath.Join(dir, sub), 0o755)
 	}
 	os.WriteFile(filepath.Join(dir, "file"), nil, 0o644)
+	for _, path := range []string{"repository/README.md", "full/work/notes.md"} {
+		os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755)
+		os.WriteFile(filepath.Join(dir, path), nil, 0o644)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
@@ -172,7 +177,8 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 		{"DIR/a/alpha DIR/b/alpha/work", 2, `"alpha"`},
 		{"DIR/c DIR/c", 2, `"c"`},
 		{"DIR/\x7f", 2, "must not contain control characters"},
-		{"DIR/nosuch", 1, dir + "/nosuch"},
+		{"DIR/repository", 1, dir + "/repository has other files, but neither stage directories such as 1_backlog nor .huskies/work or work"},
+		{"DIR/full", 1, dir + "/full/work has other files, but no stage directories"},
 		{"DIR/file", 1, dir + "/file"},
 		{"--poll-interval=x", 2, "--poll-interval: "},
 	} {
@@ -187,6 +193,36 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
 		t.Error("a refused start made the data directory")
+	}
+	for _, refused := range []string{"repository", "full/work"} {
+		if entries, err := os.ReadDir(filepath.Join(dir, refused)); err != nil || len(entries) != 1 {
+			t.Errorf("%s was littered: %v, %v", refused, entries, err)
+		}
+	}
+}
+
+// TestUpFindsTheWorkOfARepository: the directory of the repository stands for the one of its work.
+func TestUpFindsTheWorkOfARepository(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stages(t, filepath.Join(dir, "alpha", ".huskies", "work"), "1_story_login")
+	os.MkdirAll(filepath.Join(dir, "alpha", "work", "drafts"), 0o755) // the other one is preferred
+	stages(t, filepath.Join(dir, "beta", "work"), "2_story_pay")
+	os.WriteFile(filepath.Join(dir, "beta", "README.md"), nil, 0o644)
+	os.Mkdir(filepath.Join(dir, "empty"), 0o755)
+	cmd := switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data", "DIR/alpha", "DIR/beta", "DIR/empty", "DIR/new/gamma")
+	p := start(t, cmd)
+	_, urls := p.registry(t)
+	for name, work := range map[string]string{"alpha": "alpha/.huskies/work", "beta": "beta/work", "empty": "empty", "gamma": "new/gamma"} {
+		if line := fmt.Sprintf("Project %s is served at %s from %s\n", name, urls[name], filepath.Join(dir, work)); urls[name] == "" || !strings.Contains(p.said, line) {
+			t.Errorf("%q is not in %q", line, p.said)
+		}
+	}
+	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
+	for path, want := range map[string]int{"alpha": 2, "beta": 2, "empty": 6, "new/gamma": 6} {
+		if entries, err := os.ReadDir(filepath.Join(dir, path)); err != nil || len(entries) != want {
+			t.Errorf("%s has %v, %v", path, entries, err)
+		}
 	}
 }
 

@@ -22,13 +22,8 @@ var defaultStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_don
 // makeStages makes the default stages below dir unless it has a stage already.
 func makeStages(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(entries, isStage) {
 		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() && stageName.MatchString(entry.Name()) {
-			return nil
-		}
 	}
 	for _, name := range defaultStages {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {

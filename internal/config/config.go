@@ -159,10 +159,7 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 
 // AddDataFlags adds those of the gateway's flags that say where its data is.
 func AddDataFlags(flags *pflag.FlagSet) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	AddFlags(all)
-	flags.AddFlag(all.Lookup("config"))
-	flags.AddFlag(all.Lookup("data"))
+	addSome(flags, "config", "data")
 }
 
 // LoadData returns the gateway's data directory, as Load would. AddDataFlags was applied to flags.
@@ -207,4 +204,25 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 		}
 	}
 	return last, nil
+}
+
+// AddListenFlags adds those of the gateway's flags that say where it serves.
+func AddListenFlags(flags *pflag.FlagSet) {
+	addSome(flags, "config", "listen")
+}
+
+// LoadListen returns the gateway's address, as Load would. AddListenFlags was applied to flags.
+func LoadListen(flags *pflag.FlagSet, getenv func(string) string) (address string, err error) {
+	c := &Config{}
+	_, err = c.read(c.settings(), flags, getenv, "gateway.listen")
+	return c.Listen, err
+}
+
+// addSome adds the gateway's flags of the given names.
+func addSome(flags *pflag.FlagSet, names ...string) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(all)
+	for _, name := range names {
+		flags.AddFlag(all.Lookup(name))
+	}
 }

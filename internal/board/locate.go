@@ -1,0 +1,46 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// workDirs are where a repository has its work directory, the preferred one first.
+var workDirs = []string{filepath.Join(".huskies", "work"), "work"}
+
+// Locate returns the work directory that dir stands for: dir itself where it has stages, else the one below it that a
+// repository has. A directory without stages is one only where it is empty or does not exist, so that stages are never made
+// among somebody's files: any other is an error that says what was looked for.
+func Locate(dir string) (string, error) {
+	fits, err := fitsWork(dir)
+	if fits || err != nil {
+		return dir, err
+	}
+	for _, name := range workDirs {
+		below := filepath.Join(dir, name)
+		if info, err := os.Stat(below); err != nil || !info.IsDir() {
+			continue
+		}
+		fits, err := fitsWork(below)
+		if !fits && err == nil {
+			err = fmt.Errorf("%s has other files, but no stage directories such as %s", below, defaultStages[0])
+		}
+		return below, err
+	}
+	return "", fmt.Errorf("%s has other files, but neither stage directories such as %s nor %s or %s with such", dir, defaultStages[0], workDirs[0], workDirs[1])
+}
+
+// fitsWork reports whether dir has stages, or nothing at all.
+func fitsWork(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return len(entries) == 0 || slices.ContainsFunc(entries, isStage), err
+}
+
+func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName.MatchString(entry.Name()) }
