@@ -22,7 +22,7 @@ import (
 type failedBot struct{ fakeBot }
 
 func (*failedBot) Status() domain.BotStatus {
-	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", SinceMS: 7}
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", Since: time.UnixMilli(7)}
 }
 
 func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {

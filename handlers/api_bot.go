@@ -75,7 +75,14 @@ func (b body) botConfig() (domain.BotConfig, error) {
 }
 
 func (g *gateway) botStatus(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, g.Service.Bot.Status())
+	status := g.Service.Bot.Status()
+	writeJSON(w, http.StatusOK, struct {
+		Transport domain.BotTransport `json:"transport"`
+		State     domain.BotState     `json:"state"`
+		Detail    string              `json:"detail"`
+		SinceMS   int64               `json:"since_ms"`
+		Rooms     []string            `json:"rooms"`
+	}{status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms})
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"switchyard/handlers"
-	"switchyard/internal/config"
+	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
@@ -39,7 +39,7 @@ func (b *fakeBot) Restart(ctx context.Context) error {
 }
 
 func (b *fakeBot) Status() domain.BotStatus {
-	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", SinceMS: 1, Rooms: []string{}}
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}
 }
 
 func (b *fakeBot) SendTest(context.Context) error { return b.test }
@@ -55,7 +55,7 @@ func botGateway(t *testing.T, bot *fakeBot) (http.Handler, string) {
 	t.Cleanup(func() { db.Close() })
 	path := filepath.Join(dir, "bot.toml")
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s, err := service.New(t.Context(), service.Options{Store: db, Log: log, BotFile: config.BotFile{Path: path}, Bot: bot})
+	s, err := service.New(t.Context(), service.Options{Store: db, Log: log, BotFile: botfile.File{Path: path}, Bot: bot})
 	if err != nil {
 		t.Fatal(err)
 	}

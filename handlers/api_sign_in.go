@@ -6,9 +6,17 @@ import (
 	"switchyard/views"
 )
 
+// signInStatusJSON is what the API says of the stored credentials.
+type signInStatusJSON struct {
+	Authenticated   bool   `json:"authenticated"`
+	Expired         bool   `json:"expired"`
+	ExpiresAt       uint64 `json:"expires_at"` // Unix milliseconds
+	HasRefreshToken bool   `json:"has_refresh_token"`
+}
+
 // signInStatus reports whether there are credentials, and whether they still hold.
 func (g *gateway) signInStatus(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, http.StatusOK, g.Service.SignIn.Status())
+	writeJSON(w, http.StatusOK, signInStatusJSON(g.Service.SignIn.Status()))
 	return nil
 }
 
@@ -18,7 +26,7 @@ func (g *gateway) signOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, status)
+	writeJSON(w, http.StatusOK, signInStatusJSON(status))
 	return nil
 }
 

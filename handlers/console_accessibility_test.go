@@ -12,7 +12,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/browsertest"
-	"switchyard/internal/config"
+	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -33,7 +33,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]domain.Stage{}}}
 	s.Service, err = service.New(t.Context(), service.Options{
 		Store: db, Log: log, Projects: s.boards, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
-		BotFile: config.BotFile{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,

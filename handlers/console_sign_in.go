@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/signin"
 	"switchyard/views"
 )
 
@@ -57,7 +58,7 @@ func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
 
 // callback is where the provider sends the browser back to.
 func (c *console) callback(w http.ResponseWriter, r *http.Request) error {
-	return c.signInResult(w, r, domain.NewSignInCallback(r.URL.RawQuery))
+	return c.signInResult(w, r, signin.ParseCallback(r.URL.RawQuery))
 }
 
 // signInByHand is the page for browsers that cannot reach the callback.
@@ -71,7 +72,7 @@ func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	callback, err := domain.ParsePastedCallback(form.Get("callback"))
+	callback, err := signin.ParsePastedCallback(form.Get("callback"))
 	if err != nil {
 		return c.showSignInByHand(w, r, domain.MessageOf(err))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"switchyard/handlers"
-	"switchyard/internal/config"
+	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
@@ -40,7 +40,7 @@ func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gat
 	svc, err := service.New(t.Context(), service.Options{
 		Store: db, Log: log, Projects: client,
 		AgentTimeout: time.Minute, JoinTokenTTL: time.Hour,
-		BotFile: config.BotFile{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,

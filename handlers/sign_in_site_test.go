@@ -142,11 +142,16 @@ func (s *signInSite) approved(t testing.TB) string {
 func (s *signInSite) status(t testing.TB) domain.SignInStatus {
 	t.Helper()
 	a := s.get(t, "/oauth/status")
-	var status domain.SignInStatus
+	var status struct {
+		Authenticated   bool   `json:"authenticated"`
+		Expired         bool   `json:"expired"`
+		ExpiresAt       uint64 `json:"expires_at"`
+		HasRefreshToken bool   `json:"has_refresh_token"`
+	}
 	if err := json.Unmarshal([]byte(a.body), &status); err != nil || a.StatusCode != http.StatusOK {
 		t.Fatalf("/oauth/status = %d %s", a.StatusCode, a.body)
 	}
-	return status
+	return domain.SignInStatus(status)
 }
 
 var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)

@@ -324,7 +324,7 @@ func botState(p BotProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = since(stamp(p.Status.SinceMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = since(p.Status.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/bot"
+	"switchyard/internal/botfile"
 	"switchyard/internal/config"
 	"switchyard/internal/metrics"
 	"switchyard/internal/poll"
@@ -110,7 +111,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 
-	botFile := config.BotFile{Path: c.BotConfig}
+	botFile := botfile.File{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
 	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
 		if err != nil {

@@ -31,6 +31,7 @@ var layers = []string{
 	"internal/board",
 	"internal/feed",
 	"internal/config",
+	"internal/botfile",
 	"internal/files",
 	"internal/metrics",
 	"internal/markdown",
@@ -46,7 +47,7 @@ var testSupport = []string{"internal/architecture", "internal/bench", "internal/
 var mustNotKnow = map[string][]string{
 	"views":             {"internal/service", "net/http", "database/sql", "os"},
 	"handlers":          {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
-	"internal/service":  {"internal/store", "internal/upstream", "internal/signin", "internal/config", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
+	"internal/service":  {"internal/store", "internal/upstream", "internal/signin", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
 	"internal/store":    {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
 	"internal/poll":     {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
 	"internal/bot":      {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},

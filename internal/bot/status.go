@@ -15,7 +15,7 @@ func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.B
 	defer s.mu.Unlock()
 	s.running = b
 	s.status = domain.BotStatus{
-		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, SinceMS: time.Now().UnixMilli(),
+		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, Since: time.Now(),
 	}
 }
 
@@ -27,7 +27,7 @@ func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 		return
 	}
 	if s.status.State != state {
-		s.status.SinceMS = time.Now().UnixMilli()
+		s.status.Since = time.Now()
 		s.options.Log.Info("bot", "transport", s.status.Transport, "state", state)
 	}
 	s.status.State, s.status.Detail = state, detail

@@ -37,7 +37,7 @@ func New(o Options) *Supervisor {
 	}
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.build = s.newTransport
-	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, SinceMS: time.Now().UnixMilli()}
+	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Since: time.Now()}
 	return s
 }
 

@@ -1,5 +1,7 @@
 package domain
 
+import "time"
+
 // BotTransport names a chat network.
 type BotTransport string
 
@@ -38,9 +40,9 @@ const (
 
 // BotStatus is the bot's live state. Detail is for people: what is missing, why it failed and what to do.
 type BotStatus struct {
-	Transport BotTransport `json:"transport"`
-	State     BotState     `json:"state"`
-	Detail    string       `json:"detail"`
-	SinceMS   int64        `json:"since_ms"`
-	Rooms     []string     `json:"rooms"`
+	Transport BotTransport
+	State     BotState
+	Detail    string
+	Since     time.Time
+	Rooms     []string
 }

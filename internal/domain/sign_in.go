@@ -1,16 +1,11 @@
 package domain
 
-import (
-	"net/url"
-	"strings"
-)
-
 // SignInStatus is the state of the stored credentials.
 type SignInStatus struct {
-	Authenticated   bool   `json:"authenticated"`
-	Expired         bool   `json:"expired"`
-	ExpiresAt       uint64 `json:"expires_at"` // Unix milliseconds
-	HasRefreshToken bool   `json:"has_refresh_token"`
+	Authenticated   bool
+	Expired         bool
+	ExpiresAt       uint64 // Unix milliseconds
+	HasRefreshToken bool
 }
 
 // Credentials are what a sign-in yields and the credentials file keeps.
@@ -25,54 +20,6 @@ type Credentials struct {
 // one that is present but empty is not missing.
 type SignInCallback struct {
 	Code, State, Error, ErrorDescription *string
-}
-
-// NewSignInCallback reads the parameters of a callback's query. Of a repeated one the first counts. What is badly escaped
-// stands as it is: url.ParseQuery would leave such a parameter out, and take a refusal for none.
-func NewSignInCallback(query string) SignInCallback {
-	var c SignInCallback
-	parameters := map[string]**string{
-		"code": &c.Code, "state": &c.State, "error": &c.Error, "error_description": &c.ErrorDescription,
-	}
-	for pair := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		if to := parameters[unescaped(name)]; to != nil && *to == nil {
-			value = unescaped(value)
-			*to = &value
-		}
-	}
-	return c
-}
-
-func unescaped(text string) string {
-	if plain, err := url.QueryUnescape(text); err == nil {
-		return plain
-	}
-	return text
-}
-
-// ParsePastedCallback reads what a person copied by hand: the whole callback address, its query alone, or
-// "code#state" as some providers show it. It returns an Invalid error for anything else.
-func ParsePastedCallback(text string) (SignInCallback, error) {
-	text = strings.TrimSpace(text)
-	address, _, _ := strings.Cut(text, "#")
-	_, query, isAddress := strings.Cut(address, "?")
-	if !isAddress {
-		query = address
-	}
-	if c := NewSignInCallback(query); c.Error != nil || c.Code != nil && c.State != nil {
-		return c, nil
-	}
-	if code, state, found := strings.Cut(text, "#"); found && !isAddress && isToken(code) && isToken(state) {
-		return SignInCallback{Code: &code, State: &state}, nil
-	}
-	return SignInCallback{}, Errorf(Invalid, "This is neither a callback address nor a code with its state. "+
-		"Copy the whole address that the browser ended at, or all of the code.")
-}
-
-// isToken reports whether text can be a code or a state: something that is neither an address nor prose.
-func isToken(text string) bool {
-	return text != "" && !strings.Contains(text, "://") && !strings.ContainsAny(text, "# \t\r\n")
 }
 
 // SignInOutcome is how a callback ended.

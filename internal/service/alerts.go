@@ -36,7 +36,7 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		}
 	}
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
-		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, SinceMS: bot.SinceMS})
+		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, SinceMS: bot.Since.UnixMilli()})
 	}
 	if signIn := s.signIn.Status(); signIn.Expired {
 		found = append(found, domain.Alert{Kind: domain.AlertSignIn, SinceMS: int64(signIn.ExpiresAt)}) // it is past, so it fits

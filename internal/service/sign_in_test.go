@@ -42,7 +42,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	result := s.SignIn.Finish(left, domain.NewSignInCallback(callback.RawQuery))
+	result := s.SignIn.Finish(left, signin.ParseCallback(callback.RawQuery))
 	if result.Outcome != domain.SignInDone || !s.SignIn.Status().Authenticated {
 		t.Errorf("result = %+v, want the code to be used as long as it can be", result)
 	}
@@ -64,7 +64,7 @@ func TestADenialHasTheTextAndTheCode(t *testing.T) {
 		"error=&error_description=d": "d",
 		"error=":                     "Unknown error",
 	} {
-		result := s.SignIn.Finish(t.Context(), domain.NewSignInCallback(query))
+		result := s.SignIn.Finish(t.Context(), signin.ParseCallback(query))
 		if result.Outcome != domain.SignInDenied || result.Detail != want {
 			t.Errorf("%s: %+v, want %q", query, result, want)
 		}

@@ -1,4 +1,4 @@
-package config_test
+package botfile_test
 
 import (
 	"encoding/json"
@@ -8,20 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"switchyard/internal/config"
+	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
 )
 
 func ptr[T any](v T) *T { return &v }
 
-func TestBotFileWithoutAFile(t *testing.T) {
-	got, err := config.BotFile{Path: filepath.Join(t.TempDir(), "none", "bot.toml")}.Load()
+func TestWithoutAFile(t *testing.T) {
+	got, err := botfile.File{Path: filepath.Join(t.TempDir(), "none", "bot.toml")}.Load()
 	if want := (domain.BotConfig{Transport: domain.BotMatrix}); err != nil || got != want {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
 	}
 }
 
-func TestBotFileKeepsEveryValue(t *testing.T) {
+func TestFileKeepsEveryValue(t *testing.T) {
 	everything := ""
 	for r := range rune(0x300) {
 		everything += string(r)
@@ -33,7 +33,7 @@ func TestBotFileKeepsEveryValue(t *testing.T) {
 		{Transport: domain.BotMatrix, Homeserver: ptr(everything), Password: ptr(domain.Secret(everything))},
 		{Transport: domain.BotTeam, Username: ptr("a"), TeamBotToken: ptr(domain.Secret("xoxb-1")), TeamSigningSecret: ptr(domain.Secret("s"))},
 	} {
-		file := config.BotFile{Path: filepath.Join(t.TempDir(), "a", "bot.toml")}
+		file := botfile.File{Path: filepath.Join(t.TempDir(), "a", "bot.toml")}
 		if err := file.Save(want); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestBotFileKeepsEveryValue(t *testing.T) {
 	}
 }
 
-func TestBotFileEditedByHand(t *testing.T) {
+func TestFileEditedByHand(t *testing.T) {
 	for _, c := range []struct{ content, want, message string }{
 		{"", `{"Transport":"matrix"}`, ""},
 		{"transport = \"team\"\nteam_bot_token = ''\nnote = 1", `{"Transport":"team","TeamBotToken":""}`, ""},
@@ -57,7 +57,7 @@ func TestBotFileEditedByHand(t *testing.T) {
 		{"transport = \"matrix\"\npassword = 12345", "", "line 2"},
 		{"[password]\nhunter2 = 1", "", "not a bot configuration in TOML"},
 	} {
-		file := config.BotFile{Path: filepath.Join(t.TempDir(), "bot.toml")}
+		file := botfile.File{Path: filepath.Join(t.TempDir(), "bot.toml")}
 		if err := os.WriteFile(file.Path, []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -78,9 +78,9 @@ func TestBotFileEditedByHand(t *testing.T) {
 	}
 }
 
-func TestBotFileIsTidied(t *testing.T) {
+func TestFileIsTidied(t *testing.T) {
 	dir := t.TempDir()
-	file := config.BotFile{Path: filepath.Join(dir, "bot.toml")}
+	file := botfile.File{Path: filepath.Join(dir, "bot.toml")}
 	os.WriteFile(file.Path, nil, 0o644)
 	os.Chmod(file.Path, 0o644)
 	os.WriteFile(filepath.Join(dir, ".bot.toml.1.tmp"), nil, 0o600)
@@ -104,7 +104,7 @@ func FuzzBotFile(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	file := config.BotFile{Path: filepath.Join(f.TempDir(), "bot.toml")}
+	file := botfile.File{Path: filepath.Join(f.TempDir(), "bot.toml")}
 	f.Fuzz(func(t *testing.T, text string) {
 		if err := os.WriteFile(file.Path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,5 @@
-package config
+// Package botfile keeps the chat bot's configuration in a TOML file that people may edit by hand.
+package botfile
 
 import (
 	"bytes"
@@ -12,11 +13,11 @@ import (
 	"switchyard/internal/files"
 )
 
-// BotFile is the chat bot's configuration file. People may edit it by hand; nothing of it is kept in memory.
-type BotFile struct{ Path string }
+// File is the chat bot's configuration file. Nothing of it is kept in memory.
+type File struct{ Path string }
 
-// botTOML is the file's content. A key that is absent is unset, an empty string is kept.
-type botTOML struct {
+// content is the file's content. A key that is absent is unset, an empty string is kept.
+type content struct {
 	Transport         *string `toml:"transport"`
 	Homeserver        *string `toml:"homeserver"`
 	Username          *string `toml:"username"`
@@ -25,11 +26,11 @@ type botTOML struct {
 	TeamSigningSecret *string `toml:"team_signing_secret"`
 }
 
-const botHeader = "# The chat bot's configuration. Edits by hand are read at the next look or restart of the bot.\n\n"
+const header = "# The chat bot's configuration. Edits by hand are read when the page is opened next, or when the bot restarts.\n\n"
 
 // Load reads the file. Without a file the transport is matrix and all else unset. The error for a file that cannot be
 // read or parsed names it and says why, without any secret.
-func (f BotFile) Load() (domain.BotConfig, error) {
+func (f File) Load() (domain.BotConfig, error) {
 	data, err := files.Read(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return domain.BotConfig{Transport: domain.BotMatrix}, nil
@@ -37,29 +38,29 @@ func (f BotFile) Load() (domain.BotConfig, error) {
 	if err != nil {
 		return domain.BotConfig{}, err
 	}
-	var content botTOML
-	if err := toml.Unmarshal(data, &content); err != nil {
-		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s is not a bot configuration in TOML%s", f.Path, place(err))
+	var stored content
+	if err := toml.Unmarshal(data, &stored); err != nil {
+		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s is not a bot configuration in TOML%s", f.Path, position(err))
 	}
 	transport := domain.BotMatrix
-	if content.Transport != nil {
-		transport = domain.BotTransport(*content.Transport)
+	if stored.Transport != nil {
+		transport = domain.BotTransport(*stored.Transport)
 	}
 	if err := domain.CheckTransport(transport); err != nil {
 		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s: %s", f.Path, domain.MessageOf(err))
 	}
 	return domain.BotConfig{
 		Transport:         transport,
-		Homeserver:        content.Homeserver,
-		Username:          content.Username,
-		Password:          (*domain.Secret)(content.Password),
-		TeamBotToken:      (*domain.Secret)(content.TeamBotToken),
-		TeamSigningSecret: (*domain.Secret)(content.TeamSigningSecret),
+		Homeserver:        stored.Homeserver,
+		Username:          stored.Username,
+		Password:          (*domain.Secret)(stored.Password),
+		TeamBotToken:      (*domain.Secret)(stored.TeamBotToken),
+		TeamSigningSecret: (*domain.Secret)(stored.TeamSigningSecret),
 	}, nil
 }
 
-// place says where an error is, but not what stands there: it may be a password.
-func place(err error) string {
+// position says where an error is, but not what is there: it may be a password.
+func position(err error) string {
 	var at *toml.DecodeError
 	if !errors.As(err, &at) {
 		return ""
@@ -69,8 +70,8 @@ func place(err error) string {
 }
 
 // Save replaces the file's content; see files.WriteAtomic.
-func (f BotFile) Save(c domain.BotConfig) error {
-	content := botTOML{
+func (f File) Save(c domain.BotConfig) error {
+	stored := content{
 		Transport:         (*string)(&c.Transport),
 		Homeserver:        c.Homeserver,
 		Username:          c.Username,
@@ -78,8 +79,8 @@ func (f BotFile) Save(c domain.BotConfig) error {
 		TeamBotToken:      (*string)(c.TeamBotToken),
 		TeamSigningSecret: (*string)(c.TeamSigningSecret),
 	}
-	out := bytes.NewBufferString(botHeader)
-	if err := toml.NewEncoder(out).Encode(content); err != nil {
+	out := bytes.NewBufferString(header)
+	if err := toml.NewEncoder(out).Encode(stored); err != nil {
 		return err
 	}
 	unlock, err := files.Lock(f.Path)
@@ -91,6 +92,6 @@ func (f BotFile) Save(c domain.BotConfig) error {
 }
 
 // Tidy repairs the file's mode and removes what killed writers left beside it.
-func (f BotFile) Tidy() error {
+func (f File) Tidy() error {
 	return errors.Join(files.SweepOrphans(f.Path), files.Restrict(f.Path))
 }

@@ -1,10 +1,11 @@
-package domain_test
+package signin_test
 
 import (
 	"net/url"
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/signin"
 )
 
 func value(p *string) string {
@@ -25,7 +26,7 @@ func TestPastedCallbacksAreRead(t *testing.T) {
 		"http://localhost:3000/callback?code=c&state=s&code=other": {"c", "s"},
 		"http://localhost:3000/callback?code=50%;c&state=s":        {"50%;c", "s"},
 	} {
-		got, err := domain.ParsePastedCallback(text)
+		got, err := signin.ParsePastedCallback(text)
 		if err != nil || value(got.Code) != want[0] || value(got.State) != want[1] || got.Error != nil {
 			t.Errorf("%q: code %s, state %s, %v; want %q", text, value(got.Code), value(got.State), err, want)
 		}
@@ -37,7 +38,7 @@ func FuzzParsePastedCallback(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := domain.ParsePastedCallback(text)
+		got, err := signin.ParsePastedCallback(text)
 		switch {
 		case err != nil && domain.CodeOf(err) != domain.Invalid:
 			t.Errorf("%q: %v", text, err)
@@ -45,7 +46,7 @@ func FuzzParsePastedCallback(f *testing.F) {
 			t.Errorf("%q is taken for a callback without code or state", text)
 		}
 		code, state := "c"+url.QueryEscape(text), "s"+url.QueryEscape(text)
-		again, err := domain.ParsePastedCallback(code + "#" + state)
+		again, err := signin.ParsePastedCallback(code + "#" + state)
 		if err != nil || *again.Code != code || *again.State != state {
 			t.Errorf("%s#%s: %v", code, state, err)
 		}

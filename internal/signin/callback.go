@@ -1,0 +1,56 @@
+package signin
+
+import (
+	"net/url"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// ParseCallback reads the parameters of a callback's query. Of a repeated one the first counts. What is badly escaped
+// is kept as it is: url.ParseQuery would drop such a parameter, and miss a refusal.
+func ParseCallback(query string) domain.SignInCallback {
+	var c domain.SignInCallback
+	parameters := map[string]**string{
+		"code": &c.Code, "state": &c.State, "error": &c.Error, "error_description": &c.ErrorDescription,
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if to := parameters[unescaped(name)]; to != nil && *to == nil {
+			value = unescaped(value)
+			*to = &value
+		}
+	}
+	return c
+}
+
+func unescaped(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// ParsePastedCallback reads what a person copied by hand: the whole callback address, its query alone, or
+// "code#state" as some providers show it. It returns an Invalid error for anything else.
+func ParsePastedCallback(text string) (domain.SignInCallback, error) {
+	text = strings.TrimSpace(text)
+	address, _, _ := strings.Cut(text, "#")
+	_, query, isAddress := strings.Cut(address, "?")
+	if !isAddress {
+		query = address
+	}
+	if c := ParseCallback(query); c.Error != nil || c.Code != nil && c.State != nil {
+		return c, nil
+	}
+	if code, state, found := strings.Cut(text, "#"); found && !isAddress && isToken(code) && isToken(state) {
+		return domain.SignInCallback{Code: &code, State: &state}, nil
+	}
+	return domain.SignInCallback{}, domain.Errorf(domain.Invalid, "This is neither a callback address nor a code with its state. "+
+		"Copy the whole address that the browser ended at, or all of the code.")
+}
+
+// isToken reports whether text can be a code or a state: something that is neither an address nor prose.
+func isToken(text string) bool {
+	return text != "" && !strings.Contains(text, "://") && !strings.ContainsAny(text, "# \t\r\n")
+}
