@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"switchyard/handlers"
-	"switchyard/internal/browsertest"
 	"switchyard/internal/botfile"
+	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
