@@ -258,6 +258,8 @@ type yardOf struct {
 	log   *logBuffer
 	start func() // starts the poller (again)
 	stop  func() // ends it
+
+	poller *poll.Poller
 }
 
 type logBuffer struct {
@@ -289,9 +291,10 @@ func following(t *testing.T, a *server, test func(y *yardOf)) {
 		y.start = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
+			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
+			y.poller = p
 			go func() {
 				defer close(done)
-				p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
 				if err := p.Run(ctx); err != nil {
 					t.Error(err)
 				}
