@@ -7,8 +7,8 @@ import (
 	"switchyard/views"
 )
 
-// attentionJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
-type attentionJSON struct {
+// alertJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
+type alertJSON struct {
 	Kind      domain.AlertKind `json:"kind"`
 	Project   *string          `json:"project"`
 	Agent     *string          `json:"agent"`
@@ -26,18 +26,18 @@ func (g *gateway) attention(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items := make([]attentionJSON, len(list))
+	items := make([]alertJSON, len(list))
 	for i, a := range list {
-		items[i] = attentionJSON{
+		items[i] = alertJSON{
 			Kind: a.Kind, Project: unlessZero(a.Project), Agent: unlessZero(a.Agent), Stage: unlessZero(a.Stage),
-			Text: a.Text(), SinceMS: unlessZero(a.SinceMS), Link: views.AttentionURL(a),
+			Text: a.Text(), SinceMS: unlessZero(a.SinceMS), Link: views.AlertURL(a),
 		}
 		if a.Story != nil {
 			items[i].StoryID, items[i].StoryName = &a.Story.StoryID, &a.Story.StoryName
 		}
 	}
 	writeJSON(w, http.StatusOK, struct {
-		Items []attentionJSON `json:"items"`
+		Items []alertJSON `json:"items"`
 	}{items})
 	return nil
 }

@@ -22,7 +22,7 @@ func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
 		Pipelines: s.Pipelines,
-		Attention: s.Alerts,
+		Alerts:    s.Alerts,
 		Events:    latest.Events,
 		Finished:  s.Finished,
 		Filter:    r.URL.Query().Get("q"),

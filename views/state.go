@@ -92,36 +92,22 @@ func eventState(e domain.Event) (Signal, string) {
 	return SignalNone, string(e.Type)
 }
 
-// attentionSignal is stop for what stands still, caution for the rest.
-func attentionSignal(kind domain.AlertKind) Signal {
+// alertSignal is stop for what stands still, caution for the rest.
+func alertSignal(kind domain.AlertKind) Signal {
 	if kind.Stops() {
 		return SignalStop
 	}
 	return SignalCaution
 }
 
-func attentionWord(kind domain.AlertKind) string {
-	switch kind {
-	case domain.AlertUnreachable:
-		return "Unreachable"
-	case domain.AlertBlocked:
-		return "Blocked"
-	case domain.AlertMerge:
-		return "Merge failed"
-	case domain.AlertBot:
-		return "Bot failed"
-	case domain.AlertAgentLost:
-		return "Agent lost"
-	case domain.AlertFeedGap:
-		return "Events lost"
-	case domain.AlertSignIn:
-		return "Sign-in expired"
-	}
-	return "Stuck"
+// alertWord is the kind as a label.
+func alertWord(kind domain.AlertKind) string {
+	word := kind.Word()
+	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// attentionSubject is what leads to where something is mended that is no story, "" where the project does.
-func attentionSubject(a domain.Alert) string {
+// alertSubject is what leads to where something is mended that is no story, "" where the project does.
+func alertSubject(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:
 		return "Bot configuration"
@@ -135,8 +121,8 @@ func attentionSubject(a domain.Alert) string {
 	return ""
 }
 
-// shownAttention is how many of n lines of attention are shown at once; to fold only one or two saves nothing.
-func shownAttention(n int) int {
+// shownAlerts is how many of n alerts are shown at once; to fold only one or two saves nothing.
+func shownAlerts(n int) int {
 	const most, fold = 8, 6
 	if n <= most {
 		return n

@@ -32,8 +32,8 @@ func StoryURL(project, storyID string) string {
 	return ProjectURL(project) + "#" + elementID("story", storyID)
 }
 
-// AttentionURL is the place where something is mended that needs somebody.
-func AttentionURL(a domain.Alert) string {
+// AlertURL is the place where something is mended that needs somebody.
+func AlertURL(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:
 		return BotConfigURL

@@ -89,9 +89,9 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
-			Active: "alpha", Pipelines: pipelines, Attention: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
+			Active: "alpha", Pipelines: pipelines, Alerts: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
 		})),
-		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Attention: []domain.Alert{
+		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: []domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
 			{Kind: domain.AlertSignIn, SinceMS: minutesAgo(9)},
 			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},

@@ -46,12 +46,9 @@ func alertLine(a domain.Alert) Line {
 	if a.Story == nil {
 		return append(sign, Plain(short(a.Text(), 2*maxName+maxReason)))
 	}
-	trouble := "stuck in " + stageTitle(a.Stage)
-	switch a.Kind {
-	case domain.AlertBlocked:
-		trouble = "blocked"
-	case domain.AlertMerge:
-		trouble = "merge failed"
+	trouble := a.Kind.Word()
+	if a.Kind == domain.AlertStuck {
+		trouble += " in " + stageTitle(a.Stage)
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
 	return slices.Concat(sign, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, story(d)), reason(d))

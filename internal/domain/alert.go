@@ -80,16 +80,36 @@ func SortAlerts(list []Alert) {
 	})
 }
 
-var alertOrder = []AlertKind{
-	AlertUnreachable, AlertBlocked, AlertMerge, AlertBot, AlertSignIn, AlertAgentLost, AlertStuck, AlertFeedGap,
+// alertKinds are the kinds in the order of their weight, in words, and whether something stands still.
+var alertKinds = []struct {
+	kind  AlertKind
+	word  string
+	stops bool
+}{
+	{AlertUnreachable, "unreachable", true},
+	{AlertBlocked, "blocked", true},
+	{AlertMerge, "merge failed", false},
+	{AlertBot, "bot failed", true},
+	{AlertSignIn, "sign-in expired", false},
+	{AlertAgentLost, "agent lost", false},
+	{AlertStuck, "stuck", false},
+	{AlertFeedGap, "events lost", false},
 }
 
 // Stops reports whether something stands still; other kinds ask for caution.
-func (k AlertKind) Stops() bool {
-	return k == AlertUnreachable || k == AlertBlocked || k == AlertBot
-}
+func (k AlertKind) Stops() bool { return alertKinds[k.rank()].stops }
 
-func (k AlertKind) rank() int { return slices.Index(alertOrder, k) }
+// Word is the kind in a word or two.
+func (k AlertKind) Word() string { return alertKinds[k.rank()].word }
+
+func (k AlertKind) rank() int {
+	for rank := range alertKinds {
+		if alertKinds[rank].kind == k {
+			return rank
+		}
+	}
+	panic("unknown kind of alert: " + string(k))
+}
 
 // Text says what is wrong, in words and in one line.
 func (a Alert) Text() string {
