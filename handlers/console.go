@@ -53,7 +53,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if status == http.StatusInternalServerError {
-		message = "Something went wrong here. The log says more under request " + requestID(r.Context()) + "."
+		message = "Something went wrong. The log has the details under request " + requestID(r.Context()) + "."
 	}
 	title := errorTitle(status)
 	err = c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(title, message), status: status})

@@ -77,7 +77,7 @@ func TestOlderEventsFollowWithoutLossOrRepetition(t *testing.T) {
 			t.Fatalf("event %s at place %d", id, i)
 		}
 	}
-	s.get("/events?before=51").wantText(t, "<html", "Back to the newest", `id="event-50"`)
+	s.get("/events?before=51").wantText(t, "<html", "Show the newest", `id="event-50"`)
 }
 
 func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
@@ -103,7 +103,7 @@ func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
 	}
 	part.wantNoText(t, "left out")
 	move(500)
-	part = s.get(page.partAddress(t), "HX-Request", "true").wantText(t, "left out here")
+	part = s.get(page.partAddress(t), "HX-Request", "true").wantText(t, "Too many new events to show.")
 	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
 		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
 	}

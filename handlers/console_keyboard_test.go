@@ -110,7 +110,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.WaitText("paused")
 	press(tab, tab.Find("combobox", "Project"), "b") // applies at once
 	tab.Wait(`location.search.includes('project=beta')`)
-	tab.WaitText("No event is like that.")
+	tab.WaitText("No matching events.")
 
 	tab.Keys(kb.Escape + "?")
 	tab.Wait(`document.querySelector('#keys:popover-open')`)

@@ -71,7 +71,7 @@ func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	removed, ok := c.removals.take(fields.Get("removal"))
 	if !ok {
-		return domain.Errorf(domain.NotFound, "This removal cannot be taken back any more. Add the project anew.")
+		return domain.Errorf(domain.NotFound, "This can no longer be undone. Add the project again.")
 	}
 	agents, err := c.service.Projects.Restore(r.Context(), removed)
 	if err != nil {

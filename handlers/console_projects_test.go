@@ -124,7 +124,7 @@ func TestChangingAProject(t *testing.T) {
 		return project.Token.Reveal()
 	}
 	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4001", "token", "secret-1")).
-		wantText(t, "The settings are saved.", `value="http://127.0.0.1:4001"`, "One is set and is not shown.")
+		wantText(t, "The settings are saved.", `value="http://127.0.0.1:4001"`, "One is stored and never shown.")
 	if token() != "secret-1" {
 		t.Errorf("token %q", token())
 	}

@@ -138,15 +138,15 @@ var signInPages = map[domain.SignInOutcome]struct {
 	}},
 	domain.SignInNoCode: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Missing Code", Message: "No authorization code received.",
-		Next: "The address has no code in it. Sign in again, or copy the whole address.",
+		Next: "The address has no code in it. Sign in again, or copy the complete address.",
 	}},
 	domain.SignInNoState: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Missing State", Message: "No state parameter received, possible CSRF attack.",
-		Next: "If you have not just signed in here, leave it at that. Otherwise sign in again.",
+		Next: "If you did not just sign in here, close this page. Otherwise sign in again.",
 	}},
 	domain.SignInUnknownState: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Invalid State", Message: "Unknown or expired state, log in again.",
-		Next: "Each sign-in works once, and a restart of the gateway forgets those under way.",
+		Next: "Each sign-in works once, and restarting the gateway cancels those in progress.",
 	}},
 	domain.SignInUnreachable: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Exchange Failed", Message: "Failed to contact the provider.",
@@ -154,7 +154,7 @@ var signInPages = map[domain.SignInOutcome]struct {
 	}},
 	domain.SignInRefused: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Exchange Failed", Message: "The provider returned an HTTP error, try again.",
-		Next: "If it stays so, check the client and the token address in the settings.",
+		Next: "If this keeps happening, check the client and the token address in the settings.",
 	}},
 	domain.SignInUnreadable: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Parse Failed", Message: "Unexpected response received from the provider.",
@@ -162,11 +162,11 @@ var signInPages = map[domain.SignInOutcome]struct {
 	}},
 	domain.SignInNotSaved: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Credential Write Failed", Message: "Tokens received but could not be saved.",
-		Next: "Nothing was overwritten. Put that right, then try again.",
+		Next: "Nothing was overwritten. Fix the problem, then try again.",
 	}},
 	domain.SignInDone: {http.StatusOK, views.SignInResultProps{
 		Title: "Authenticated!", Message: "Login successful, the tab can be closed.",
-		Next: "The console shows until when the sign-in is valid.",
+		Next: "The console shows how long the sign-in is valid.",
 	}},
 }
 

@@ -51,11 +51,11 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><noscript><p class=\"notice mt-3 border-l-caution\">This page works with JavaScript only; the file bot.toml can be edited by hand.</p></noscript><div class=\"mt-4 grid items-start gap-4 lg:grid-cols-2\"><form id=\"bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><noscript><p class=\"notice mt-3 border-l-caution\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"mt-4 grid items-start gap-4 lg:grid-cols-2\"><form id=\"bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = botField("homeserver", "Homeserver URL", "url", "Like https://matrix.example.org. A server's name alone does as well.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = botField("homeserver", "Homeserver URL", "url", "For example https://matrix.example.org. The server's name alone is enough.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -79,7 +79,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"field-hint\">Saving restarts the bot. The configuration is kept in clear in a file that only its owner can read.</p></form><div class=\"flex flex-col gap-4\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"field-hint\">Saving restarts the bot. The configuration is stored unencrypted in a file that only its owner can read.</p></form><div class=\"flex flex-col gap-4\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -87,7 +87,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel flex flex-col gap-3 p-4\"><h2>Test</h2><p>Every room that the bot is a member of gets a message.</p><div class=\"flex flex-wrap items-center gap-3\"><button type=\"button\" id=\"bot-test\" class=\"btn needs-script\">Send a test message</button> <span id=\"bot-tested\" role=\"status\"></span></div></div></div></div><p class=\"mt-4\"><a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel flex flex-col gap-3 p-4\"><h2>Test</h2><p>Sends a message to every room that the bot is in.</p><div class=\"flex flex-wrap items-center gap-3\"><button type=\"button\" id=\"bot-test\" class=\"btn needs-script\">Send a test message</button> <span id=\"bot-tested\" role=\"status\"></span></div></div></div></div><p class=\"mt-4\"><a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

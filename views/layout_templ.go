@@ -123,7 +123,7 @@ func Layout(f Frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint fixed inset-x-4 bottom-4 z-40 mx-auto max-w-3xl\" hidden><span class=\"signal signal-stop whitespace-normal\">The gateway does not answer. This page shows what was last known and goes on by itself when the gateway is back.</span></div><main id=\"main\" tabindex=\"-1\" class=\"mx-auto w-full max-w-[1800px] flex-1 px-4 py-4 outline-none\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint fixed inset-x-4 bottom-4 z-40 mx-auto max-w-3xl\" hidden><span class=\"signal signal-stop whitespace-normal\">The gateway does not answer. This page shows what was last known and resumes by itself when the gateway is back.</span></div><main id=\"main\" tabindex=\"-1\" class=\"mx-auto w-full max-w-[1800px] flex-1 px-4 py-4 outline-none\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -832,7 +832,7 @@ func keys() templ.Component {
 			templ_7745c5c3_Var37 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<div id=\"keys\" popover aria-labelledby=\"keys-title\"><h2 id=\"keys-title\" class=\"mb-3\">Keys</h2><dl class=\"grid grid-cols-[auto_1fr] gap-x-4 gap-y-1\"><dt><kbd>/</kbd></dt><dd>to the filter</dd><dt><kbd>g</kbd> <kbd>o</kbd></dt><dd>Overview</dd><dt><kbd>g</kbd> <kbd>p</kbd></dt><dd>Projects</dd><dt><kbd>g</kbd> <kbd>a</kbd></dt><dd>Agents</dd><dt><kbd>g</kbd> <kbd>e</kbd></dt><dd>Events</dd><dt><kbd>g</kbd> <kbd>b</kbd></dt><dd>Bot</dd><dt><kbd>?</kbd></dt><dd>this list</dd></dl><label class=\"needs-script mt-3 flex items-center gap-2\"><input type=\"checkbox\" data-keys checked> Use these keys</label></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<div id=\"keys\" popover aria-labelledby=\"keys-title\"><h2 id=\"keys-title\" class=\"mb-3\">Keys</h2><dl class=\"grid grid-cols-[auto_1fr] gap-x-4 gap-y-1\"><dt><kbd>/</kbd></dt><dd>Filter</dd><dt><kbd>g</kbd> <kbd>o</kbd></dt><dd>Overview</dd><dt><kbd>g</kbd> <kbd>p</kbd></dt><dd>Projects</dd><dt><kbd>g</kbd> <kbd>a</kbd></dt><dd>Agents</dd><dt><kbd>g</kbd> <kbd>e</kbd></dt><dd>Events</dd><dt><kbd>g</kbd> <kbd>b</kbd></dt><dd>Bot</dd><dt><kbd>?</kbd></dt><dd>Show this list</dd></dl><label class=\"needs-script mt-3 flex items-center gap-2\"><input type=\"checkbox\" data-keys checked> Use these keys</label></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -36,7 +36,7 @@ func Login(p LoginProps) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"panel mx-auto mt-12 max-w-md p-6\"><h1>Log in</h1><p class=\"mt-2 text-muted\">This gateway asks for its admin token. Whoever started the gateway has it.</p><form method=\"post\" action=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"panel mx-auto mt-12 max-w-md p-6\"><h1>Log in</h1><p class=\"mt-2 text-muted\">Enter the gateway’s admin token. Whoever started the gateway has it.</p><form method=\"post\" action=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -648,7 +648,7 @@ func removeProject(project, label string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "?</h2><p class=\"my-3\">The gateway forgets its address and unassigns its agents. Its past events stay, and the project server itself is not touched.</p><form method=\"post\" action=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "?</h2><p class=\"my-3\">The gateway forgets its address and unassigns its agents. Past events are kept, and the project server itself is not touched.</p><form method=\"post\" action=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -807,7 +807,7 @@ func addProject(f ProjectForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<span id=\"token-hint\" class=\"field-hint\">Only where the project server asks for one.</span></div><div class=\"w-full\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 59, "<span id=\"token-hint\" class=\"field-hint\">Only if the project server requires one.</span></div><div class=\"w-full\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -845,7 +845,7 @@ func firstProject() templ.Component {
 			templ_7745c5c3_Var38 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<div class=\"empty max-w-3xl\"><p class=\"mb-3 text-ink\">No project yet. A project server watches a directory of stage folders, such as <code>.huskies/work</code>, and tells the gateway what moves. Start one beside your work items:</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "<div class=\"empty max-w-3xl\"><p class=\"mb-3 text-ink\">No project yet. A project server watches a directory of stage folders, such as <code>.huskies/work</code>, and reports every move to the gateway. Start one next to your work items:</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -853,7 +853,7 @@ func firstProject() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<p class=\"mt-3\">It listens on <code>http://127.0.0.1:3001</code> unless told otherwise with <code>--listen</code>. Then <a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<p class=\"mt-3\">It listens on <code>http://127.0.0.1:3001</code> by default; <code>--listen</code> changes that. Then <a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

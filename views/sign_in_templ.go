@@ -244,15 +244,15 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.SignIn.Expired {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "The new sign-in takes the place of the one that is stored, which has expired.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "The new sign-in replaces the stored one, which has expired.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
 				var templ_7745c5c3_Var13 string
-				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("The new sign-in takes the place of the one that is stored. That is valid for another ")
+				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("The new sign-in replaces the stored one, which is valid for another ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 61, Col: 94}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 61, Col: 77}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {
@@ -289,7 +289,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow it, and copy what comes then</h2><p class=\"mt-2\">The browser ends at an address that begins with <code class=\"break-all\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow access and copy where you end up</h2><p class=\"mt-2\">The browser ends at an address that begins with <code class=\"break-all\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -302,7 +302,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "</code> and may say that it cannot be reached: copy the whole address. Where the provider shows a code instead, copy the code.</p></li><li class=\"panel p-4\"><h2>3. Paste it here</h2><form method=\"post\" action=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "</code> and may report that it cannot be reached: copy the complete address. If the provider shows a code instead, copy the code.</p></li><li class=\"panel p-4\"><h2>3. Paste it here</h2><form method=\"post\" action=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -401,7 +401,7 @@ func SignInSetUp(redirectURI string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</div></li><li class=\"panel p-4\"><h2>3. Start the gateway again</h2><p class=\"mt-2\"><a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</div></li><li class=\"panel p-4\"><h2>3. Restart the gateway</h2><p class=\"mt-2\"><a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
