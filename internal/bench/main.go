@@ -54,10 +54,8 @@ func run(binary, write, only string) error {
 		{"net/http", measureBare},
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
-		{"agents", measureAgents},
 		{"footprint", measureFootprint},
 		{"packages", measurePackages},
-		{"scale", measureScale},
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "| what | measured | goal | |\n|---|---|---|---|\n")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,25 +14,19 @@ const (
 	roundTime = 700 * time.Millisecond
 )
 
-// compared is a path of ours against the same bytes from nginx, asked with the same header.
+// compared is a path of ours against the same bytes from nginx.
 type compared struct {
-	what   string
-	path   string
-	header string
-	status int
-	goal   float64 // 0 for none
+	what string
+	path string
+	goal float64 // 0 for none
 }
 
-// compare measures ours against nginx pair by pair. Without nginx only the CPU time per request is told.
-func compare(ours, nginx *process, c compared, nginxPath, nginxHeader string) (row, error) {
-	nginxStatus := c.status
-	if c.status == http.StatusNoContent {
-		nginxStatus = http.StatusNotModified
-	}
+// compare measures ours against nginx pair by pair. Without nginx only the CPU time per request is measured.
+func compare(ours, nginx *process, c compared, nginxPath string) (row, error) {
 	var ratios, cpu []float64
 	for range rounds {
 		used := cpuTime(ours.pid())
-		rate, err := load(ours.address, c.path, c.header, c.status, roundTime)
+		rate, err := load(ours.address, c.path, roundTime)
 		if err != nil {
 			return row{}, err
 		}
@@ -41,7 +34,7 @@ func compare(ours, nginx *process, c compared, nginxPath, nginxHeader string) (r
 		if nginx == nil {
 			continue
 		}
-		theirs, err := load(nginx.address, nginxPath, nginxHeader, nginxStatus, roundTime)
+		theirs, err := load(nginx.address, nginxPath, roundTime)
 		if err != nil {
 			return row{}, fmt.Errorf("nginx: %w", err)
 		}
@@ -83,28 +76,15 @@ func serveSame(ours *process, cases []compared) ([]row, error) {
 	}
 	var table []row
 	for i, c := range cases {
-		name, header := fmt.Sprintf("/%d.json", i), ""
-		if c.status == http.StatusOK {
-			body, _, err := get(ours.url() + c.path)
-			if err != nil {
-				return nil, err
-			}
-			if err := os.WriteFile(directory+name, body, 0o644); err != nil {
-				return nil, err
-			}
-		} else { // unchanged: nginx answers 304 to its own tag
-			if err := os.WriteFile(directory+name, []byte("part"), 0o644); err != nil {
-				return nil, err
-			}
-			if nginx != nil {
-				_, headers, err := get(nginx.url() + name)
-				if err != nil {
-					return nil, err
-				}
-				header = "If-None-Match: " + headers.Get("ETag") + "\r\n"
-			}
+		name := fmt.Sprintf("/%d.json", i)
+		body, _, err := get(ours.url() + c.path)
+		if err != nil {
+			return nil, err
 		}
-		r, err := compare(ours, nginx, c, name, header)
+		if err := os.WriteFile(directory+name, body, 0o644); err != nil {
+			return nil, err
+		}
+		r, err := compare(ours, nginx, c, name)
 		if err != nil {
 			return nil, err
 		}
