@@ -18,14 +18,17 @@ type Options struct {
 	Log *slog.Logger
 	// Record takes what happened, in one call for each scan that found something. View shows it already then.
 	Record func(...feed.Notification)
+	// AllowWrites lets Change and Create write.
+	AllowWrites bool
 }
 
 // Board is a work directory under watch.
 type Board struct {
-	dir    string
-	log    *slog.Logger
-	record func(...feed.Notification)
-	view   atomic.Pointer[View]
+	dir         string
+	log         *slog.Logger
+	record      func(...feed.Notification)
+	allowWrites bool
+	view        atomic.Pointer[View]
 
 	mu      sync.Mutex // guards what is below
 	scanner scanner
@@ -43,13 +46,19 @@ func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {
 		return nil, err
 	}
-	b := &Board{dir: o.Dir, log: o.Log, record: o.Record, faults: map[string]bool{}, openWatcher: openWatcher}
+	b := &Board{dir: o.Dir, log: o.Log, record: o.Record, allowWrites: o.AllowWrites, faults: map[string]bool{}, openWatcher: openWatcher}
 	b.scanner = scanner{dir: o.Dir, stages: map[string]*stage{}, watch: b.watch}
+	if o.AllowWrites {
+		b.report("remove temporary files", sweepTemp(o.Dir))
+	}
 	if _, err := b.scan(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
+
+// Writable reports whether stories can be changed here.
+func (b *Board) Writable() bool { return b.allowWrites }
 
 // View returns the board as the last scan found it.
 func (b *Board) View() *View { return b.view.Load() }

@@ -3,9 +3,12 @@ package board
 import (
 	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"switchyard/internal/domain"
 )
 
 const (
@@ -89,4 +92,17 @@ func limit(s string) string {
 		return s
 	}
 	return string([]rune(s)[:maxText-1]) + "…"
+}
+
+// checkText returns an Invalid error unless text is one that a story can have: not blank, not too long, printable.
+func checkText(field, text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return domain.Errorf(domain.Invalid, "%s: must not be blank", field)
+	case utf8.RuneCountInString(text) > maxText:
+		return domain.Errorf(domain.Invalid, "%s: must be at most %d characters", field, maxText)
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }):
+		return domain.Errorf(domain.Invalid, "%s: must not contain control characters", field)
+	}
+	return nil
 }

@@ -41,6 +41,8 @@ type storyFile struct {
 	content  []byte // up to maxFile
 	identity identity
 	mode     fs.FileMode
+	owner    int
+	group    int
 }
 
 func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
@@ -128,7 +130,7 @@ func readStory(dir *os.File, id string) (*storyFile, error) {
 	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, fs.ErrNotExist
 	}
-	file := &storyFile{identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777)}
+	file := &storyFile{identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid), group: int(info.Gid)}
 	file.content, err = readInto(nil, fd, int(min(info.Size, maxFile)))
 	return file, err
 }

@@ -1,0 +1,129 @@
+package board
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"switchyard/internal/domain"
+)
+
+// Change is what is to become of a story. Nil fields stay as they are.
+type Change struct {
+	// Version is the one that the change was made for.
+	Version string
+	// Stage is where the story moves.
+	Stage *string
+	// Blocked is the reason why the story is blocked, "" for no longer blocked.
+	Blocked *string
+	// ClearMergeFailure takes the merge failure off.
+	ClearMergeFailure bool
+}
+
+// Change changes a story's file: in its front matter only the keys that it must, the file as a whole or not at all. What
+// it changes is recorded like a change made by hand, before it returns. It returns a Forbidden error unless Options allow
+// writes, NotFound for an id that is not on the board, Invalid for a stage or reason that is none, Conflict when the
+// version is not the file's, when the stage has a file of that name, or when the front matter can only be changed by hand.
+func (b *Board) Change(id string, c Change) (*Details, error) {
+	if err := b.checkWritable(); err != nil {
+		return nil, err
+	}
+	if c.Blocked != nil && *c.Blocked != "" {
+		if err := checkText("blocked", *c.Blocked); err != nil {
+			return nil, err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.change(id, c)
+	if errors.Is(err, errMoved) {
+		if _, err := b.scan(); err != nil {
+			return nil, Unavailable(err)
+		}
+		err = b.change(id, c)
+	}
+	if errors.Is(err, errMoved) {
+		return nil, noSuchStory(id)
+	}
+	if err != nil {
+		return nil, writeError(err)
+	}
+	_, _ = b.scan() // if it fails, the view says so
+	details, err := b.read(id)
+	if errors.Is(err, errMoved) {
+		return nil, noSuchStory(id)
+	}
+	return details, err
+}
+
+// change writes the change. It returns errMoved when the file is not where the last scan found it.
+func (b *Board) change(id string, c Change) error {
+	_, stage, err := b.find(id)
+	if err != nil {
+		return err
+	}
+	dir, err := openStage(filepath.Join(b.dir, stage))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	target := dir
+	if c.Stage != nil && *c.Stage != stage {
+		if target, err = b.openTarget(*c.Stage); err != nil {
+			return err
+		}
+		defer target.Close()
+	}
+	file, err := readStory(dir, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	if file.version(stage) != c.Version {
+		return errChanged
+	}
+	content, err := c.apply(file)
+	if err != nil {
+		return err
+	}
+	return put(dir, target, id+".md", file, content)
+}
+
+var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile")
+
+// openTarget opens the stage that a story moves to.
+func (b *Board) openTarget(stage string) (*os.File, error) {
+	if stageName.MatchString(stage) {
+		dir, err := openStage(filepath.Join(b.dir, stage))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+			return dir, err
+		}
+	}
+	return nil, domain.Errorf(domain.Invalid, "stage: there is no stage %q", limit(stage))
+}
+
+func (b *Board) checkWritable() error {
+	if !b.allowWrites {
+		return domain.Errorf(domain.Forbidden, "this project server does not allow writes")
+	}
+	return nil
+}
+
+// writeError words an error of the file system; others have their words already.
+func writeError(err error) error {
+	switch number := unix.Errno(0); {
+	case errors.Is(err, fs.ErrExist):
+		return domain.Errorf(domain.Conflict, "the stage has a story of that name already")
+	case errors.As(err, &number):
+		return domain.WrapError(domain.Internal, err, "the story could not be written: "+number.Error())
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package board
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// tempPrefix and tempSuffix are of the names of temporary files. A dot in front keeps them off the board.
+const (
+	tempPrefix = ".switchyard-"
+	tempSuffix = ".tmp"
+)
+
+// writeTemp writes content to a new file in dir, on the disk when it returns, and returns its name. like, if it is given,
+// is the file that it is to take the place of: its mode and, where possible, its owner are kept.
+func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err error) {
+	name = tempPrefix + rand.Text() + tempSuffix
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
+	if err != nil {
+		return "", err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if like != nil {
+		_ = file.Chown(like.owner, like.group) // only root may, and need not
+		err = file.Chmod(like.mode)
+	}
+	if err == nil {
+		_, err = file.Write(content)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, removeAt(dir, name))
+	}
+	return name, nil
+}
+
+func removeAt(dir *os.File, name string) error { return unix.Unlinkat(int(dir.Fd()), name, 0) }
+
+// renameNew renames a file so that nothing is overwritten: it returns an error that is fs.ErrExist when something has
+// the new name. Where the file system cannot do it in one step, the file has both names for a moment.
+func renameNew(from *os.File, name string, to *os.File, newName string) error {
+	err := unix.Renameat2(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_NOREPLACE)
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	if err := unix.Linkat(int(from.Fd()), name, int(to.Fd()), newName, 0); err != nil {
+		return err
+	}
+	return removeAt(from, name)
+}
+
+func rename(from *os.File, name string, to *os.File, newName string) error {
+	return unix.Renameat(int(from.Fd()), name, int(to.Fd()), newName)
+}
+
+// sweepTemp removes the temporary files that a killed process has left in the stages of dir.
+func sweepTemp(dir string) error {
+	stages, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, stage := range stages {
+		if !stage.IsDir() || !stageName.MatchString(stage.Name()) {
+			continue
+		}
+		entries, readErr := os.ReadDir(filepath.Join(dir, stage.Name()))
+		err = errors.Join(err, readErr)
+		for _, entry := range entries {
+			if name := entry.Name(); strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) && entry.Type().IsRegular() {
+				if removeErr := os.Remove(filepath.Join(dir, stage.Name(), name)); !errors.Is(removeErr, fs.ErrNotExist) {
+					err = errors.Join(err, removeErr)
+				}
+			}
+		}
+	}
+	return err
+}
