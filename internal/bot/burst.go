@@ -8,11 +8,11 @@ import (
 )
 
 // How events become messages: up to burstEvents within burstWindow are posted one by one, more become one digest.
-// Events are posted when none has followed for settle, in order to see whether they are a burst.
+// Events wait until none has followed for quietTime, to see whether they are a burst.
 const (
 	burstEvents = 5
 	burstWindow = 10 * time.Second
-	settle      = time.Second
+	quietTime   = time.Second
 )
 
 // wait returns when it is time to post: with all events that are due, or with the first of them and true when they
@@ -32,7 +32,7 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 		var again <-chan time.Time
 		if !first.IsZero() {
 			due := first.Add(burstWindow)
-			if quiet := last.Add(settle); now.Before(quiet) && now.Before(due) {
+			if quiet := last.Add(quietTime); now.Before(quiet) && now.Before(due) {
 				again = time.After(min(quiet.Sub(now), due.Sub(now)))
 			} else {
 				page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})

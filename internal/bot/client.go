@@ -2,16 +2,13 @@ package bot
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"syscall"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
 	"switchyard/internal/supervise"
 )
 
@@ -52,7 +49,7 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// limited cuts answers off after maxAnswer bytes.
+// limited fails to read answers of more than maxAnswer bytes.
 type limited struct{ http.RoundTripper }
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -63,24 +60,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// unreachable says why there was no answer, without the address, which the error of net/http holds in full.
+// unreachable explains why there was no answer.
 func unreachable(err error, host string) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	var lookup *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	reason := err.Error()
-	switch {
-	case errors.As(err, &lookup) && lookup.IsNotFound:
-		reason = "there is no such host"
-	case errors.As(err, &certificate):
-		reason = "its certificate is not valid, " + certificate.Err.Error()
-	case errors.Is(err, syscall.ECONNREFUSED):
-		reason = "connection refused"
-	case errors.Is(err, context.DeadlineExceeded):
-		reason = "it takes too long"
-	}
-	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("No answer from %s: %s. Check the address; the bot keeps trying.", host, reason))
+	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf(
+		"No answer from %s: %s. Check the address; the bot keeps trying.", host, neterr.Describe(err, 0)))
 }

@@ -17,23 +17,22 @@ const (
 	maxDigestTroubles = 15 // over all projects
 )
 
-// digest gathers any number of events in bounded memory and says them in one message, grouped by project.
+// digest sums up any number of events, in bounded memory, in one message.
 type digest struct {
 	events   int64
 	troubles int64
-	shown    int // troubles that have their own line
+	shown    []Line // the first troubles, in the order of the stream
 	projects map[string]*projectDigest
 }
 
 type projectDigest struct {
-	name     string
-	events   int64
-	moves    map[string]int64 // by the title of the stage that was moved to
-	other    int64
-	missed   int64
-	blocked  int64
-	failed   int64
-	troubles []Line
+	name    string
+	events  int64
+	moves   map[string]int64 // by the title of the stage that was moved to
+	other   int64
+	missed  int64
+	blocked int64
+	failed  int64
 }
 
 func (g *digest) add(e domain.Event) {
@@ -49,7 +48,7 @@ func (g *digest) add(e domain.Event) {
 	p.events++
 	switch e.Type {
 	case domain.StageTransition:
-		// Stages are few; a server that makes up names does not get more memory for it.
+		// Stages are few; a server that invents names gets no more memory for it.
 		title := stageTitle(e.Details().ToStage)
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
 			p.moves[title]++
@@ -58,10 +57,10 @@ func (g *digest) add(e domain.Event) {
 		}
 	case domain.StoryBlocked:
 		p.blocked++
-		g.addTrouble(p, e)
+		g.addTrouble(e)
 	case domain.MergeFailure:
 		p.failed++
-		g.addTrouble(p, e)
+		g.addTrouble(e)
 	case domain.FeedGap:
 		p.missed += e.Details().Missed
 	default:
@@ -69,24 +68,21 @@ func (g *digest) add(e domain.Event) {
 	}
 }
 
-func (g *digest) addTrouble(p *projectDigest, e domain.Event) {
+func (g *digest) addTrouble(e domain.Event) {
 	g.troubles++
-	if g.shown < maxDigestTroubles {
-		g.shown++
-		p.troubles = append(p.troubles, describe(e))
+	if len(g.shown) < maxDigestTroubles {
+		g.shown = append(g.shown, describe(e))
 	}
 }
 
-// message says it: what needs somebody first, then each project in one line.
+// message lists what needs attention first, then each project in one line.
 func (g *digest) message() Message {
 	projects := slices.SortedFunc(maps.Values(g.projects), func(a, b *projectDigest) int {
 		return cmp.Or(cmp.Compare(b.blocked+b.failed, a.blocked+a.failed), cmp.Compare(a.name, b.name))
 	})
 	m := Message{{Bold(plural(g.events, "event", "events")), Plain(" in " + plural(int64(len(projects)), "project", "projects"))}}
-	for _, p := range projects {
-		m = append(m, p.troubles...)
-	}
-	if hidden := g.troubles - int64(g.shown); hidden > 0 {
+	m = append(m, g.shown...)
+	if hidden := g.troubles - int64(len(g.shown)); hidden > 0 {
 		m = append(m, Line{Plain("■ ▲ and "), Bold(strconv.FormatInt(hidden, 10)), Plain(" more blocked stories or failed merges")})
 	}
 	for i, p := range projects {

@@ -51,6 +51,7 @@ func (g *fakeGateway) happen(project string, kind domain.EventType, fields strin
 	if err != nil {
 		panic(raw)
 	}
+	record.Type = kind // a feed's own feed_gap would be a foreign one
 	g.events = append(g.events, domain.Event{ID: id, Project: project, Record: record})
 	close(g.changed)
 	g.changed = make(chan struct{})

@@ -299,7 +299,7 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		{"nothing filled in", func(c *domain.BotConfig) { *c = domain.BotConfig{Transport: domain.BotMatrix, Username: ptr("")} }, domain.BotOff, "fill in Homeserver URL, Bot username, Password"},
 		{"wrong password", func(c *domain.BotConfig) { c.Password = ptr(domain.Secret("canary-wrong")) }, domain.BotFailed, "Check Bot username and Password"},
 		{"no address", func(c *domain.BotConfig) { c.Homeserver = ptr("ftp://x") }, domain.BotFailed, "must be like https://"},
-		{"unknown homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, domain.BotFailed, "there is no such host"},
+		{"unknown homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, domain.BotFailed, "no such host"},
 		{"refusing homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, domain.BotFailed, "refused"},
 		{"another server", func(c *domain.BotConfig) { c.Homeserver = &html.URL }, domain.BotFailed, "is no Matrix homeserver"},
 		{"broken homeserver", func(c *domain.BotConfig) { c.Homeserver = &broken.URL }, domain.BotFailed, "status 502"},

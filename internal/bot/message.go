@@ -87,7 +87,7 @@ func (m Message) HTML() string {
 }
 
 // Mrkdwn renders m in Slack's markup. It has escapes for &, < and > only, which is what mentions and links are made
-// of; the characters that make bold, italic, struck and code text are replaced by their like.
+// of; the characters that make bold, italic, struck and code text are replaced by look-alikes.
 func (m Message) Mrkdwn() string {
 	return m.render("\n", func(s Span) string {
 		text := mrkdwnEscapes.Replace(s.text)
@@ -108,7 +108,7 @@ var (
 	mrkdwnSigns   = strings.NewReplacer("*", "∗", "~", "∼", "`", "ˋ")
 )
 
-// literal replaces what Slack would take for formatting. An underscore formats only at the edge of a word.
+// literal replaces what Slack would read as formatting. An underscore formats only at the edge of a word.
 func literal(text string) string {
 	runes := []rune(mrkdwnSigns.Replace(text))
 	inWord := func(i int) bool {

@@ -19,7 +19,7 @@ func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.B
 	}
 }
 
-// report notes the state of b, unless another has taken its place.
+// report notes the state of b, unless another bot runs by now.
 func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

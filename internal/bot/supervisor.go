@@ -42,7 +42,7 @@ func New(o Options) *Supervisor {
 }
 
 // Run keeps the bot running until ctx ends. The old bot has ended before a new one starts, which reads the
-// configuration anew.
+// configuration again.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for {

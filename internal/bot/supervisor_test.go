@@ -301,7 +301,7 @@ func TestDigestShowsTroubles(t *testing.T) {
 		g.happen("alpha", domain.FeedGap, `"missed":12`)
 		g.happen("alpha", "new_kind", `"story_id":"1"`)
 		time.Sleep(2 * time.Second)
-		want := "104 events in 2 projects\n■ alpha · blocked · 1_pay · Pay: API key\n▲ beta · merge failed · 7_login: conflict in go.mod\n" +
+		want := "104 events in 2 projects\n▲ beta · merge failed · 7_login: conflict in go.mod\n■ alpha · blocked · 1_pay · Pay: API key\n" +
 			"alpha: 100 → QA, 1 blocked, 1 other, 12 dropped unread\nbeta: 1 merge failed"
 		if got := chat.texts(); len(got) != 1 || got[0] != want {
 			t.Errorf("posted %q\nwant %q", got, want)

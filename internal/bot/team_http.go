@@ -3,12 +3,9 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/slack-go/slack"
 
 	"switchyard/internal/domain"
 )
@@ -20,10 +17,10 @@ const (
 	commandLimit = 2500 * time.Millisecond
 )
 
-// TeamEvents is Slack's Events API: it answers the check of the address, and takes each mention of the bot once.
+// TeamEvents receives Slack's events: it answers the check of the address, and accepts each mention of the bot once.
 func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
-	_, t, body := s.signed(w, r)
-	if t == nil {
+	_, t, body := s.teamRequest(w, r)
+	if t == nil || !t.signed(w, r, body) {
 		return
 	}
 	var call struct {
@@ -40,7 +37,7 @@ func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
 		} `json:"event"`
 	}
 	if err := json.Unmarshal(body, &call); err != nil {
-		plainText(w, http.StatusBadRequest, "the body must be an event of Slack's")
+		plainText(w, http.StatusBadRequest, "the body must be a Slack event")
 		return
 	}
 	e := call.Event
@@ -49,33 +46,40 @@ func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusOK, call.Challenge)
 		return
 	case call.Type != "event_callback" || e.Type != "app_mention" || e.BotID != "" || e.User == "":
-		w.WriteHeader(http.StatusOK) // nothing for us, and nothing to send again
+		w.WriteHeader(http.StatusOK) // none for the bot; Slack need not send it again
 		return
 	}
 	question := Question{Sender: e.User, Text: e.Text, Addressed: true}
 	if err := t.take(r.Context(), call.EventID, mention{question, e.Channel, e.Thread}); err != nil {
-		s.options.Log.ErrorContext(r.Context(), "bot: event not taken", "error", err)
-		plainText(w, http.StatusServiceUnavailable, "not now")
+		s.options.Log.ErrorContext(r.Context(), "bot: event not accepted", "error", err)
+		plainText(w, http.StatusServiceUnavailable, "try again later")
 		return
 	}
 	w.WriteHeader(http.StatusOK)
 }
 
-// TeamCommands is Slack's slash command.
+// TeamCommands answers Slack's slash command.
 func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
-	b, t, body := s.signed(w, r)
+	b, t, body := s.teamRequest(w, r)
 	if t == nil {
 		return
 	}
 	form, err := url.ParseQuery(string(body))
+	if err == nil && form.Get("ssl_check") == "1" { // Slack checks the certificate, without a signature; it wants nothing else
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	if !t.signed(w, r, body) {
+		return
+	}
 	if err != nil || form.Get("user_id") == "" {
-		plainText(w, http.StatusBadRequest, "the body must be a slash command of Slack's")
+		plainText(w, http.StatusBadRequest, "the body must be a Slack slash command")
 		return
 	}
 	// A slash command has no id, but every one of them another signature.
 	first, err := t.seen.first(r.Context(), "command "+r.Header.Get("X-Slack-Signature"))
 	if err != nil {
-		s.options.Log.ErrorContext(r.Context(), "bot: command not taken", "error", err)
+		s.options.Log.ErrorContext(r.Context(), "bot: command not accepted", "error", err)
 		plainText(w, http.StatusInternalServerError, "the store failed")
 		return
 	}
@@ -104,41 +108,4 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(encoded) // Slack may be gone
-}
-
-// signed returns the running bot with its transport, and the request's body, when Slack signed it with the secret
-// within the last five minutes; otherwise it has answered.
-func (s *Supervisor) signed(w http.ResponseWriter, r *http.Request) (*bot, *team, []byte) {
-	b, _ := s.current()
-	if b == nil {
-		plainText(w, http.StatusNotFound, "no bot for this chat is set up")
-		return nil, nil, nil
-	}
-	t, ok := b.chat.(*team)
-	if !ok {
-		plainText(w, http.StatusNotFound, "no bot for this chat is set up")
-		return nil, nil, nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTeamBody))
-	if err != nil {
-		plainText(w, http.StatusRequestEntityTooLarge, "the body is too large or cut off")
-		return nil, nil, nil
-	}
-	verifier, err := slack.NewSecretsVerifier(r.Header, t.secret.Reveal())
-	if err == nil {
-		_, _ = verifier.Write(body) // a hash takes everything
-		err = verifier.Ensure()
-	}
-	if err != nil {
-		plainText(w, http.StatusUnauthorized, "the signature is not valid")
-		return nil, nil, nil
-	}
-	return b, t, body
-}
-
-func plainText(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // Slack may be gone
 }

@@ -262,3 +262,34 @@ func TestTeamSaysWhatToDo(t *testing.T) {
 		t.Errorf("the log holds a secret:\n%s", p.logs)
 	}
 }
+
+// Slack checks the certificate of the address from time to time, without a signature.
+func TestTeamAnswersTheCheckOfItsCertificate(t *testing.T) {
+	t.Parallel()
+	p, _ := team(t)
+	body := "ssl_check=1&token=x&user_id=" + bottest.TeamOperator + "&text=switch+alpha"
+	if w := call(p, "/bot/team/commands", body, http.Header{}); w.Code != 200 || w.Body.Len() != 0 {
+		t.Errorf("ssl_check = %d %s", w.Code, w.Body)
+	}
+	if got := p.gateway.Registry().Active; got != "" {
+		t.Errorf("it obeyed: active is %q", got)
+	}
+}
+
+func TestTeamPausesWhenSlackNamesNoPause(t *testing.T) {
+	t.Parallel()
+	p, s := team(t)
+	s.Do(func() { s.Limited, s.RetryAfter, s.Calls = 1_000_000, "0", 0 })
+	began := time.Now()
+	p.gateway.move("alpha", 1)
+	eventually(t, func() string {
+		calls := 0
+		if s.Do(func() { calls = s.Calls }); calls >= 3 {
+			return ""
+		}
+		return "not tried again"
+	})
+	if took := time.Since(began); took < 500*time.Millisecond {
+		t.Errorf("3 calls within %v", took)
+	}
+}

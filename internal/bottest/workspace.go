@@ -31,10 +31,13 @@ type Workspace struct {
 	Posts    []ChannelPost
 	Last     map[string]time.Time // when each channel got its last message
 	Scope    string               // missing
-	Limited  int                  // so many of the next calls are refused for being too many
-	Failing  int                  // so many of the next calls fail
-	Patient  bool                 // messages may come faster than one a second
-	ReadOnly string               // channel in which the bot may not post
+	Calls    int                  // so far
+	Limited  int                  // so many of the next calls are refused with a rate limit
+	// RetryAfter is the pause, in seconds, that such a refusal asks for.
+	RetryAfter string
+	Failing    int    // so many of the next calls fail
+	Patient    bool   // messages may come faster than one a second
+	ReadOnly   string // channel in which the bot may not post
 
 	t  testing.TB
 	mu sync.Mutex
@@ -45,7 +48,7 @@ type ChannelPost struct{ Channel, Text, Thread string }
 
 // NewWorkspace starts a workspace that ends with the test. The bot is in #ops.
 func NewWorkspace(t testing.TB) *Workspace {
-	s := &Workspace{t: t, Channels: map[string]string{"C1": "ops"}, Last: map[string]time.Time{}}
+	s := &Workspace{t: t, RetryAfter: "1", Channels: map[string]string{"C1": "ops"}, Last: map[string]time.Time{}}
 	s.HTTP = httptest.NewServer(s)
 	t.Cleanup(s.HTTP.Close)
 	return s
@@ -73,10 +76,11 @@ func (s *Workspace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fail := func(code string) { reply(w, map[string]any{"ok": false, "error": code, "needed": s.Scope}) }
 	method := strings.TrimPrefix(r.URL.Path, "/api/")
+	s.Calls++
 	switch {
 	case s.Limited > 0:
 		s.Limited--
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", s.RetryAfter)
 		w.WriteHeader(http.StatusTooManyRequests)
 	case s.Failing > 0:
 		s.Failing--
