@@ -111,15 +111,15 @@ func TestLifeOfProjects(t *testing.T) {
 		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"<b>&\"Zoë","url":"http://z"},{"name":"alpha","url":"http://a"},{"name":"beta","url":"http://b/x/"}]}`},
 		{"POST", "/api/gateway/switch", `{"project":"beta"}`, 200, asJSON, `{"ok":true}`},
 		{"POST", "/api/gateway/switch", `{"project":"gamma"}`, 400, asJSON, `{"ok":false,"error":"project 'gamma' does not exist"}`},
-		{"PUT", "/api/gateway/projects/alpha", `{"url":" http://a2 "}`, 200, asJSON, `{"name":"alpha","url":"http://a2"}`},
-		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://a2","token":null}`, 200, asJSON, `{"name":"alpha","url":"http://a2"}`},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":" http://a/2 "}`, 200, asJSON, `{"name":"alpha","url":"http://a/2"}`},
+		{"PUT", "/api/gateway/projects/alpha", `{"url":"http://a/2","token":null}`, 200, asJSON, `{"name":"alpha","url":"http://a/2"}`},
 		{"PUT", "/api/gateway/projects/alpha", `{"url":"a2"}`, 400, plainText, "url: must begin with http:// or https://"},
 		{"PUT", "/api/gateway/projects/gamma", `{"url":"http://c"}`, 404, plainText, "project 'gamma' does not exist"},
 		{"DELETE", "/api/gateway/projects/gamma", "", 404, plainText, "project 'gamma' does not exist"},
 		{"DELETE", "/api/gateway/projects/%3Cb%3E&%22Zo%C3%AB", "", 204, "", ""},
-		{"GET", "/api/gateway", "", 200, asJSON, `{"active":"beta","projects":[{"name":"alpha","url":"http://a2"},{"name":"beta","url":"http://b/x/"}]}`},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":"beta","projects":[{"name":"alpha","url":"http://a/2"},{"name":"beta","url":"http://b/x/"}]}`},
 		{"DELETE", "/api/gateway/projects/beta", "", 204, "", ""},
-		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"alpha","url":"http://a2"}]}`},
+		{"GET", "/api/gateway", "", 200, asJSON, `{"active":null,"projects":[{"name":"alpha","url":"http://a/2"}]}`},
 	} {
 		got := s.send(step.method, step.path, step.body)
 		if got.status != step.status || got.media != step.media || got.body != step.want {

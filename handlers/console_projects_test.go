@@ -128,7 +128,7 @@ func TestChangingAProject(t *testing.T) {
 	if token() != "secret-1" {
 		t.Errorf("token %q", token())
 	}
-	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4002", "token", ""))
+	s.follow(s.submit("/projects/alpha", "url", "http://127.0.0.1:4001/board", "token", ""))
 	if token() != "secret-1" {
 		t.Errorf("an empty field changed the token to %q", token())
 	}

@@ -49,8 +49,19 @@ func CheckProjectName(name string) error {
 		return Errorf(Invalid, "name: must not contain control characters")
 	case !utf8.ValidString(name):
 		return Errorf(Invalid, "name: must be UTF-8")
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }):
+		return Errorf(Invalid, "name: must not contain invisible formatting characters")
+	case !strings.ContainsFunc(name, visible):
+		return Errorf(Invalid, "name: must have a visible character")
 	}
 	return nil
+}
+
+// visible reports whether r shows something by itself. Some letters and symbols are blank: fillers and the empty Braille cell.
+func visible(r rune) bool {
+	const emptyBraille = '\u2800'
+	return unicode.IsGraphic(r) && r != emptyBraille &&
+		!unicode.In(r, unicode.White_Space, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 func checkProjectURL(text string) error {
@@ -98,6 +109,21 @@ func CheckProjectToken(token Secret) error {
 // A path in URL is kept and a slash at its end does not double.
 func (p Project) Endpoint(path string) string {
 	return strings.TrimRight(p.URL, "/") + path
+}
+
+// SameOrigin reports whether p and other are reached through the same scheme, host and port.
+func (p Project) SameOrigin(other Project) bool { return origin(p.URL) == origin(other.URL) }
+
+func origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text // it was checked, so this does not happen; it equals itself only
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 // Registry is one consistent state of the project registry.

@@ -40,3 +40,28 @@ func FuzzNewProject(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesCanBeSeen(t *testing.T) {
+	for name, want := range map[string]string{
+		"alpha":                    "",
+		"Ähre/50%":                 "",
+		"\u05e9\u05dc\u05d5\u05dd": "",
+		"e\u0301":                  "",
+		"🚂":                        "",
+		"a\u200bb":                 "name: must not contain invisible formatting characters",
+		"\u202egnp":                "name: must not contain invisible formatting characters",
+		"\ufeffalpha":              "name: must not contain invisible formatting characters",
+		"a\x7f":                    "name: must not contain control characters",
+		"\u0301":                   "name: must have a visible character",
+		"\u3164":                   "name: must have a visible character",
+		"\u2800":                   "name: must have a visible character",
+	} {
+		message := ""
+		if err := domain.CheckProjectName(name); err != nil {
+			message = domain.MessageOf(err)
+		}
+		if message != want {
+			t.Errorf("%q: %q, want %q", name, message, want)
+		}
+	}
+}

@@ -62,14 +62,15 @@ func (s *Projects) Registry() *domain.Registry { return &s.current.Load().Regist
 func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated }
 
 // Add registers a project; name and url are trimmed. A nil token is none.
-// It returns Invalid for what cannot be a project and Conflict for a name that is taken.
+// It returns Conflict for a name that is taken, whatever the rest is, and Invalid for what cannot be a project.
 func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.add(ctx, name, url, token)
 }
 
-// Update changes a project's url, and its token unless that is nil ("" removes it).
+// Update changes a project's url, and its token unless that is nil ("" removes it). A url of another origin without a token
+// removes the stored one, which was meant for the old server only.
 // It returns Invalid and NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
 	s.mu.Lock()
@@ -134,14 +135,14 @@ func (s *Projects) Switch(ctx context.Context, name string) error {
 }
 
 func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
+	next := *s.Registry()
+	i, found := next.Index(strings.TrimSpace(name))
+	if found {
+		return domain.Project{}, nameTaken(next.Projects[i].Name)
+	}
 	p, err := newProject(name, url, token)
 	if err != nil {
 		return domain.Project{}, err
-	}
-	next := *s.Registry()
-	i, found := next.Index(p.Name)
-	if found {
-		return domain.Project{}, nameTaken(p.Name)
 	}
 	if err := s.store.AddProjects(ctx, "", p); err != nil {
 		return domain.Project{}, err
@@ -158,12 +159,15 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 		return domain.Project{}, projectNotFound(name)
 	}
 	old := next.Projects[i]
-	if token == nil {
-		token = &old.Token
-	}
 	p, err := newProject(name, url, token)
-	if err != nil || p == old {
+	if err != nil {
 		return p, err
+	}
+	if token == nil && p.SameOrigin(old) {
+		p.Token = old.Token
+	}
+	if p == old {
+		return p, nil
 	}
 	if err := s.store.UpdateProject(ctx, p); err != nil {
 		return domain.Project{}, err

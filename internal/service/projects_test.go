@@ -45,7 +45,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 		func() error { _, err := s.Projects.Add(ctx, "Zulu", "http://z", &token); return err },
 		func() error { _, err := s.Projects.Add(ctx, "Ähre/50%", "https://ä.example", nil); return err },
 		func() error { return s.Projects.Switch(ctx, "beta") },
-		func() error { _, err := s.Projects.Update(ctx, "beta", "http://b2", nil); return err },
+		func() error { _, err := s.Projects.Update(ctx, "beta", "http://b/2", nil); return err },
 		func() error { _, err := s.Projects.Update(ctx, "Zulu", "http://z", &none); return err },
 		func() error { _, err := s.Projects.Ensure(ctx, " alpha ", "http://a2", nil); return err },
 		func() error { _, err := s.Projects.Ensure(ctx, "new", "http://n", nil); return err },
@@ -56,7 +56,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
-	want := "Zulu=http://z= alpha=http://a2= beta=http://b2=s3cret new=http://n= active beta"
+	want := "Zulu=http://z= alpha=http://a2= beta=http://b/2=s3cret new=http://n= active beta"
 	if got := names(s.Projects.Registry()); got != want {
 		t.Errorf("registry:\n got %s\nwant %s", got, want)
 	}
@@ -89,6 +89,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		text   string
 	}{
 		"duplicate":            {func() error { _, err := s.Projects.Add(ctx, " alpha ", "http://b", nil); return err }, domain.Conflict, "project 'alpha' already exists"},
+		"duplicate, bad url":   {func() error { _, err := s.Projects.Add(ctx, " alpha ", "nonsense", &control); return err }, domain.Conflict, "project 'alpha' already exists"},
 		"bad url":              {func() error { _, err := s.Projects.Add(ctx, "b", "ftp://b", nil); return err }, domain.Invalid, "url: "},
 		"bad token":            {func() error { _, err := s.Projects.Add(ctx, "b", "http://b", &control); return err }, domain.Invalid, "token: "},
 		"update of unknown":    {func() error { _, err := s.Projects.Update(ctx, "b", "http://b", nil); return err }, domain.NotFound, "project 'b' does not exist"},
@@ -197,5 +198,31 @@ func TestNothingIsShownThatWasNotStored(t *testing.T) {
 	}
 	if s.Projects.Registry() != before {
 		t.Error("the registry changed")
+	}
+}
+
+func TestTokenStaysWithItsOrigin(t *testing.T) {
+	token := domain.Secret("s3cret")
+	for _, test := range []struct {
+		url  string
+		kept bool
+	}{
+		{"http://one.example/other/path/", true},
+		{"http://ONE.example:80", true},
+		{"https://one.example", false},
+		{"http://one.example:8080", false},
+		{"http://two.example", false},
+	} {
+		s, shut := reopen(t, t.TempDir())
+		if _, err := s.Projects.Add(t.Context(), "alpha", "http://one.example/path", &token); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := s.Projects.Update(t.Context(), "alpha", test.url, nil); err != nil || (p.Token == token) != test.kept {
+			t.Errorf("%s: token %q, %v", test.url, p.Token.Reveal(), err)
+		}
+		if p, err := s.Projects.Update(t.Context(), "alpha", "http://three.example", &token); err != nil || p.Token != token {
+			t.Errorf("a token that comes along: %q, %v", p.Token.Reveal(), err)
+		}
+		shut()
 	}
 }
