@@ -1,205 +1,165 @@
 package handlers
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
-
-	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/internal/domain"
-	"switchyard/views"
+	"switchyard/internal/service"
+	"switchyard/internal/web"
 )
 
-// access decides who is the administrator: whoever has the admin token or a session, and where there is no admin token,
-// everyone who has passed the guards.
+// role is who may use a route.
+type role int
+
+const (
+	// public is everyone. Some of these routes check a signature of their own.
+	public role = iota + 1
+	// agent is the agent that the path names, with its secret.
+	agent
+	// agentOrAdmin is that agent or an administrator.
+	agentOrAdmin
+	viewer
+	operator
+	admin
+)
+
+// access finds out who asks, and lets those through who may use a route. Whoever has the admin token or a session has every
+// role; where there is no admin token, everyone who has passed the guards has.
 type access struct {
+	web.Errors
 	token    domain.Secret // "" for none
+	agents   *service.Agents
 	sessions sessions
-	wrong    wrongTokens
+	limiter  tokenLimiter
 	log      *slog.Logger
 }
 
 func newAccess(g Gateway) *access {
-	return &access{token: g.AdminToken, sessions: newSessions(g.SessionKey, g.AdminToken), log: g.Log}
+	return &access{
+		Errors: web.Errors{Log: g.Log}, token: g.AdminToken, agents: g.Service.Agents,
+		sessions: newSessions(g.SessionKey, g.AdminToken), log: g.Log,
+	}
 }
 
-// proof is how a caller has proved to be the administrator.
-type proof string
-
-const (
-	noProof      proof = ""
-	nothingAsked proof = "nothing asked" // there is no admin token
-	tokenGiven   proof = "token"
-	sessionGiven proof = "session"
-)
-
-func proofOf(r *http.Request) proof { return visitOf(r.Context()).proof }
-
-// isAdministrator reports whether the administrator asks. Only at the doors that are open to others can it be false.
-func isAdministrator(r *http.Request) bool { return proofOf(r) != noProof }
-
-// door says who may pass to an address.
-type door int
-
-const (
-	adminDoor door = iota // the administrator
-	openDoor              // everyone; some ask for secrets of their own
-	// agentDoor is for the administrator and for the agent that it is about: the bearer token may be either's.
-	agentDoor
-)
-
-func doorOf(r *http.Request) door {
-	path := routePath(r)
-	switch path {
-	case views.LoginURL, "/healthz", "/readyz", "/callback", "/oauth/callback", "/bot/team/events", "/bot/team/commands":
-		return openDoor
-	}
-	if strings.HasPrefix(path, "/static/") || path == "/gateway/agents" && r.Method == http.MethodPost {
-		return openDoor
-	}
-	agent, found := strings.CutPrefix(path, "/gateway/agents/")
-	id, call, _ := strings.Cut(agent, "/")
-	switch {
-	case found && id != "" && call == "heartbeat":
-		return openDoor
-	case found && id != "" && call == "" && r.Method == http.MethodDelete:
-		return agentDoor
-	}
-	return adminDoor
-}
-
-// check lets those requests pass that may. logIn answers a form that came without proof.
-func (a *access) check(next, logIn http.Handler) http.Handler {
+// check lets a request through to next that may use a route of the role. A refusal has the given form; a caller who has
+// shown nothing at all gets logIn instead, unless that is nil.
+func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pass := func(p proof) {
-			visitOf(r.Context()).proof = p
-			next.ServeHTTP(w, r)
-		}
-		if a.token == "" {
-			pass(nothingAsked)
-			return
-		}
-		door := doorOf(r)
-		token, hasToken := bearerToken(r)
-		switch {
-		case door == openDoor && a.sessions.has(r):
-			pass(sessionGiven)
-		case door == openDoor:
-			pass(noProof)
-		case hasToken && door == agentDoor && !a.matches(token):
-			a.checkAgent(w, r, next)
-		case hasToken:
-			switch a.judge(r, token) {
-			case tokenRight:
-				pass(tokenGiven)
-			case tokenWrong:
-				refuse(w)
-			case tooManyWrong:
-				a.refuseForNow(w, r, plainForm)
-			}
-		case a.sessions.has(r):
-			pass(sessionGiven)
-		case door == agentDoor:
-			pass(noProof)
+		info := web.InfoOf(r.Context())
+		var err error
+		switch needs {
+		case public:
+			info.Auth = a.openAuth(r)
+		case agent:
+			err = a.agents.CheckSecret(web.PathParam(r, "id"), agentSecret(r))
+		case agentOrAdmin:
+			info.Auth, err = a.authenticateAgentOrAdmin(w, r)
 		default:
-			askToLogIn(w, r, logIn)
+			info.Auth, err = a.authenticate(w, r)
+		}
+		switch _, hasToken := web.BearerToken(r); {
+		case err == nil:
+			next.ServeHTTP(w, r)
+		case logIn != nil && !hasToken:
+			logIn.ServeHTTP(w, r)
+		default:
+			if domain.CodeOf(err) == domain.Unauthorized {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			a.Write(w, r, form, err)
 		}
 	})
 }
 
-// checkAgent passes a token on that may be an agent's. It counts as a wrong one when it is not: here, too, somebody might
-// try to guess the admin token.
-func (a *access) checkAgent(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if a.wrong.exceeded(callerOf(r)) {
-		a.refuseForNow(w, r, plainForm)
-		return
-	}
-	answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-	next.ServeHTTP(answer, r)
-	if answer.Status() == http.StatusUnauthorized {
-		a.wrong.judge(callerOf(r), false)
-	}
-}
-
-// judge compares a token with the admin token, and keeps count of the wrong ones.
-func (a *access) judge(r *http.Request, token string) verdict {
-	v := a.wrong.judge(callerOf(r), a.matches(token))
-	if v == tokenWrong {
-		a.log.WarnContext(r.Context(), "wrong admin token", "from", callerOf(r), "id", requestID(r.Context()))
-	}
-	return v
-}
-
-func (a *access) matches(token string) bool { return matchesToken(token, a.token) }
-
-// matchesToken takes the same time for every wrong token.
-func matchesToken(token string, secret domain.Secret) bool {
-	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret.Reveal()))
-	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
-}
-
-// askToLogIn answers a caller who has shown nothing: a browser that goes to a page is sent to the login, one that sent a
-// form gets the login in answer, and everything else gets a 401.
-func askToLogIn(w http.ResponseWriter, r *http.Request, logIn http.Handler) {
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+// openAuth is how the caller of a public route is known, if at all. Tokens are not looked at there.
+func (a *access) openAuth(r *http.Request) web.AuthMethod {
 	switch {
-	case wantsPart(r):
-		w.Header().Set("HX-Refresh", "true") // the page around the part, which then is sent to the login
-		refuse(w)
-	case read && isPage(r.URL.Path):
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Location", loginAddress(r.URL))
-		w.WriteHeader(http.StatusSeeOther)
-	case !read && (strings.HasPrefix(r.Header.Get("Accept"), "text/html") || r.Header.Get("Hx-Boosted") != ""):
-		logIn.ServeHTTP(w, r)
-	default:
-		refuse(w)
+	case a.token == "":
+		return web.AuthNotRequired
+	case a.sessions.has(r):
+		return web.AuthSession
 	}
+	return web.AuthNone
 }
 
-func refuse(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	plainForm(w, http.StatusUnauthorized, "the admin token or a session is needed")
-}
-
-// refuseForNow answers a caller who gave too many wrong tokens.
-func (a *access) refuseForNow(w http.ResponseWriter, r *http.Request, form errorForm) {
-	w.Header().Set("Retry-After", a.wrong.retryAfter(callerOf(r)))
-	form(w, http.StatusTooManyRequests, "too many wrong tokens came from this address; try again later")
-}
-
-// isPage reports whether path is one that people go to.
-func isPage(path string) bool {
-	switch path {
-	case views.OverviewURL, views.ProjectsURL, views.AgentsURL, views.EventsURL, views.BotConfigURL, views.SignInURL, views.SignInByHandURL:
-		return true
+// authenticate returns how the caller has shown to be an administrator. A token is all that is looked at where there is one.
+func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (web.AuthMethod, error) {
+	if a.token == "" {
+		return web.AuthNotRequired, nil
 	}
-	return strings.HasPrefix(path, views.ProjectsURL+"/")
-}
-
-// loginAddress leads to the login and from there back to u.
-func loginAddress(u *url.URL) string {
-	next := u.RequestURI()
-	if next == views.OverviewURL {
-		return views.LoginURL
+	if token, ok := web.BearerToken(r); ok {
+		return web.AuthToken, a.checkToken(w, r, token)
 	}
-	return views.LoginURL + "?next=" + url.QueryEscape(next)
-}
-
-// bearerToken returns the token of the Authorization header.
-func bearerToken(r *http.Request) (token string, ok bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer")
-}
-
-// routePath is the path as the router matches it.
-func routePath(r *http.Request) string {
-	if r.URL.RawPath != "" {
-		return r.URL.RawPath
+	if a.sessions.has(r) {
+		return web.AuthSession, nil
 	}
-	return r.URL.Path
+	return web.AuthNone, domain.Errorf(domain.Unauthorized, "the admin token or a session is needed")
+}
+
+// authenticateAgentOrAdmin does the same where the agent itself may ask, too. Who shows an agent's secret acts as that
+// agent, also where everyone else is the administrator; that an agent does not exist is for its handler to say.
+func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (web.AuthMethod, error) {
+	id, secret := web.PathParam(r, "id"), agentSecret(r)
+	err := a.agents.CheckSecret(id, secret)
+	if err == nil {
+		return web.AuthAgent, nil
+	}
+	if !service.IsAgentSecret(secret) || a.token != "" && web.MatchesToken(secret.Reveal(), a.token) {
+		return a.authenticate(w, r)
+	}
+	if _, known := a.agents.Find(id); !known {
+		return web.AuthAgent, nil
+	}
+	if limited := a.countWrong(w, r); limited != nil { // somebody might try to guess the admin token here as well
+		return web.AuthNone, limited
+	}
+	return web.AuthNone, err
+}
+
+// checkToken returns Unauthorized for a wrong admin token, RateLimited where too many came from there.
+func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) error {
+	if web.MatchesToken(token, a.token) {
+		return nil
+	}
+	if err := a.countWrong(w, r); err != nil {
+		return err
+	}
+	a.log.WarnContext(r.Context(), "wrong admin token", "from", callerOf(r), "id", web.RequestID(r.Context()))
+	return domain.Errorf(domain.Unauthorized, "the admin token or a session is needed")
+}
+
+// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, where too many came from there.
+func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
+	retryAfter, limited := a.limiter.count(callerOf(r))
+	if !limited {
+		return nil
+	}
+	w.Header().Set("Retry-After", retryAfter)
+	return domain.Errorf(domain.RateLimited, "too many wrong tokens came from this address; try again later")
+}
+
+// LogIn begins a session for whoever has the admin token. It returns Unauthorized for a wrong one, RateLimited, with
+// Retry-After set, when too many wrong ones came from there.
+func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) error {
+	if err := a.checkToken(w, r, token); err != nil {
+		return err
+	}
+	if err := a.sessions.begin(w, r); err != nil {
+		return domain.WrapError(domain.Internal, err, "the session could not be made")
+	}
+	a.log.InfoContext(r.Context(), "logged in", "from", callerOf(r), "id", web.RequestID(r.Context()))
+	return nil
+}
+
+// LogOut ends the caller's session.
+func (a *access) LogOut(w http.ResponseWriter, _ *http.Request) error {
+	a.sessions.end(w)
+	return nil
+}
+
+// agentSecret returns what the caller shows as an agent's secret, "" when nothing.
+func agentSecret(r *http.Request) domain.Secret {
+	token, _ := web.BearerToken(r)
+	return domain.Secret(token)
 }

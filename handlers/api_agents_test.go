@@ -19,6 +19,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/waittest"
+	"switchyard/internal/web"
 )
 
 // agentGateway is a gateway on a real socket, with project alpha.
@@ -48,8 +49,7 @@ func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGatewa
 		t.Fatal(err)
 	}
 	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
-	g.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), t.Context()) }
-	g.Config.ConnContext = handlers.ConnContext
+	g.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), t.Context()) }
 	g.Start()
 	t.Cleanup(g.Close)
 	return g

@@ -19,6 +19,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
+	"switchyard/internal/web"
 )
 
 // eventGateway is a gateway over a real store and sockets.
@@ -41,7 +42,7 @@ func startEventGateway(t testing.TB) eventGateway {
 	}
 	stopping, stop := context.WithCancel(context.Background())
 	server := httptest.NewUnstartedServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	server.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), stopping) }
+	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
 	server.Start()
 	t.Cleanup(func() {
 		stop()

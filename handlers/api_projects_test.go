@@ -224,8 +224,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// TestTheSenderOfAHugeBodyGetsItsAnswer: one that sends it all before it reads must not find a broken connection instead.
-func TestTheSenderOfAHugeBodyGetsItsAnswer(t *testing.T) {
+// TestTheSenderOfAHugeBodyIsRefused: with a 413, after which the connection closes instead of taking all of it.
+func TestTheSenderOfAHugeBodyIsRefused(t *testing.T) {
 	s := newAPISite(t)
 	huge := strings.Repeat(" ", 32<<20) // more than the buffers between the two hold
 	for path, media := range map[string]string{"/api/gateway/projects": "application/json", "/projects": "application/x-www-form-urlencoded"} {
@@ -234,14 +234,17 @@ func TestTheSenderOfAHugeBodyGetsItsAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", path, media, len(huge), huge)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
-		}
+		sent := make(chan error, 1)
+		go func() {
+			_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", path, media, len(huge), huge)
+			sent <- err
+		}()
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+		if err != nil || response.StatusCode != http.StatusRequestEntityTooLarge || !response.Close {
 			t.Errorf("%s: %v, %v", path, response, err)
+		}
+		if err := <-sent; err == nil {
+			t.Errorf("%s: all of it was taken", path)
 		}
 	}
 }

@@ -2,10 +2,10 @@ package handlers
 
 import (
 	"net/http"
-	"strings"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/web"
 	"switchyard/static"
 	"switchyard/views"
 )
@@ -43,7 +43,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	c.logCause(r, err)
-	status, message := statuses[domain.CodeOf(err)], domain.MessageOf(err)
+	status, message := statusOf(err), domain.MessageOf(err)
 	if wantsPart(r) {
 		w.Header().Set("HX-Reswap", "none")
 		if status == http.StatusNotFound {
@@ -72,17 +72,6 @@ func errorTitle(status int) string {
 	return http.StatusText(status)
 }
 
-// notFound answers for an address that leads nowhere: people with a page, programs in plain text.
-func (c *console) notFound(w http.ResponseWriter, r *http.Request) error {
-	for _, prefix := range []string{"/api/", "/gateway/", "/oauth/", "/bot/"} {
-		if strings.HasPrefix(r.URL.Path, prefix) {
-			notFound(w, r)
-			return nil
-		}
-	}
-	return domain.Errorf(domain.NotFound, "There is no page at this address.")
-}
-
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.
 func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
 	if f.Notice.Text == "" {
@@ -92,8 +81,8 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	if r.Method == http.MethodGet && !isCallback(r.URL.Path) { // the address of a callback holds a code
 		f.Path = r.URL.RequestURI()
 	}
-	f.Bare = f.Bare || !isAdministrator(r) // the sign-in's callback is open to everyone
-	f.Session = proofOf(r) == sessionGiven
+	f.Bare = f.Bare || web.InfoOf(r.Context()).Auth == web.AuthNone // the sign-in's callback is open to everyone
+	f.Session = web.InfoOf(r.Context()).Auth == web.AuthSession
 	if !f.Bare {
 		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
@@ -105,11 +94,11 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 }
 
 // asset serves the embedded files. An address never changes its content.
-func asset(w http.ResponseWriter, r *http.Request) {
+func asset(w http.ResponseWriter, r *http.Request) error {
 	file, ok := static.Lookup(r.URL.Path)
 	if !ok {
 		plainForm(w, http.StatusNotFound, "not found")
-		return
+		return nil
 	}
 	header := w.Header()
 	setPageHeaders(header)
@@ -122,4 +111,5 @@ func asset(w http.ResponseWriter, r *http.Request) {
 		body = file.Compressed()
 	}
 	writeBytes(w, http.StatusOK, body)
+	return nil
 }

@@ -123,7 +123,7 @@ func (c *console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	case !wantsPart(r):
 		return c.notices.redirect(w, r, views.AgentsURL, done)
 	}
-	return c.showAgents(w, r, view{once: true, status: statuses[domain.CodeOf(err)]}, done)
+	return c.showAgents(w, r, view{once: true, status: statusOf(err)}, done)
 }
 
 // addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have

@@ -2,19 +2,21 @@ package handlers
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
 // login is the page that asks for the admin token. Who needs none, or has a session, is sent on.
 func (c *console) login(w http.ResponseWriter, r *http.Request) error {
 	next := r.URL.Query().Get("next")
-	switch proofOf(r) {
-	case nothingAsked:
+	switch web.InfoOf(r.Context()).Auth {
+	case web.AuthNotRequired:
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
-	case sessionGiven:
+	case web.AuthSession:
 		http.Redirect(w, r, afterLogin(next), http.StatusSeeOther)
 	default:
 		return c.askForToken(w, r, http.StatusOK, views.LoginProps{Next: next})
@@ -24,7 +26,7 @@ func (c *console) login(w http.ResponseWriter, r *http.Request) error {
 
 // logIn takes the admin token and begins a session.
 func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
-	if proofOf(r) == nothingAsked {
+	if web.InfoOf(r.Context()).Auth == web.AuthNotRequired {
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
 		return nil
 	}
@@ -33,20 +35,17 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := form.Get("next")
-	switch c.access.judge(r, form.Get("token")) {
-	case tokenWrong:
+	switch err := c.access.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
+	case "":
+	case domain.Unauthorized:
 		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is not the admin token."})
-	case tooManyWrong:
-		var problem error
-		c.access.refuseForNow(w, r, func(w http.ResponseWriter, status int, message string) {
-			problem = c.askForToken(w, r, status, views.LoginProps{Next: next, Problem: "Too many wrong tokens came from this address. Try again in a minute."})
+	case domain.RateLimited:
+		return c.askForToken(w, r, http.StatusTooManyRequests, views.LoginProps{
+			Next: next, Problem: "Too many wrong tokens came from this address. Try again in a minute.",
 		})
-		return problem
+	default:
+		return err
 	}
-	if err := c.access.sessions.begin(w, r); err != nil {
-		return domain.WrapError(domain.Internal, err, "the session could not be made")
-	}
-	c.log.InfoContext(r.Context(), "logged in", "from", callerOf(r), "id", requestID(r.Context()))
 	w.Header().Set("Cache-Control", "no-store")
 	if next = afterLogin(next); next == views.SignInURL {
 		// The content security policy keeps forms on this site, redirects included: the browser would stay on the login.
@@ -58,7 +57,9 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 
 // logOut ends the session.
 func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
-	c.access.sessions.end(w)
+	if err := c.access.LogOut(w, r); err != nil {
+		return err
+	}
 	http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
 	return nil
 }
@@ -72,9 +73,29 @@ func (c *console) askForToken(w http.ResponseWriter, r *http.Request, status int
 	})
 }
 
-// logInFirst answers a form that was sent without a session: what it held is lost, but not the way back.
+// logInFirst answers a caller without a session: a browser that goes to a page is sent to the login, and one that sent a
+// form gets the login in answer. What the form held is lost, but not the way back.
 func (c *console) logInFirst(w http.ResponseWriter, r *http.Request) error {
-	return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{})
+	if wantsPart(r) {
+		w.Header().Set("HX-Refresh", "true") // the page around the part, which then is sent to the login
+		return domain.Errorf(domain.Unauthorized, "a session is needed")
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{})
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", loginAddress(r.URL))
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// loginAddress leads to the login and from there back to u.
+func loginAddress(u *url.URL) string {
+	next := u.RequestURI()
+	if next == views.OverviewURL {
+		return views.LoginURL
+	}
+	return views.LoginURL + "?next=" + url.QueryEscape(next)
 }
 
 // afterLogin is where a login leads: next, if that is on this site and not the login again.

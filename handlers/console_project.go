@@ -39,7 +39,7 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		frame:      views.Frame{Title: name, Page: views.PageProjects},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, part) },
-		status:     statuses[domain.CodeOf(refused)],
+		status:     statusOf(refused),
 	})
 }
 

@@ -32,7 +32,7 @@ func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, part) },
-		status:     statuses[domain.CodeOf(refused)],
+		status:     statusOf(refused),
 	})
 }
 

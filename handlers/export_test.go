@@ -1,12 +1,15 @@
 package handlers
 
-import "github.com/go-chi/chi/v5"
+import (
+	_ "embed"
+
+	"github.com/go-chi/chi/v5"
+)
 
 // Routes is the route table, for tests that hold something of every route.
-func Routes(g Gateway) chi.Routes {
-	h := &gateway{Gateway: g, errorWriter: errorWriter{g.Log}}
-	return h.routes(newConsole(g.Service, newAccess(g), h.errorWriter))
-}
+func Routes(g Gateway) chi.Routes { return g.router() }
 
 // OpenAPI is the document of the API.
-var OpenAPI = openAPI
+//
+//go:embed api/openapi.json
+var OpenAPI []byte

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"switchyard/handlers"
+	"switchyard/internal/web"
 )
 
 // fuzzedGateway returns a gateway's HTTP with a project alpha. Nobody waits for news there: it is about to stop.
@@ -20,7 +20,7 @@ func fuzzedGateway(f *testing.F) (http.Handler, context.Context) {
 	stopping, stop := context.WithCancel(f.Context())
 	stop()
 	ctx := context.WithValue(f.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 3000}) // as a server sets it
-	return g.Handler(), handlers.WithStopping(ctx, stopping)
+	return g.Handler(), web.WithStopping(ctx, stopping)
 }
 
 // FuzzBody sends any body to each route that takes one: it is done or refused, and never fails.

@@ -19,6 +19,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/waittest"
+	"switchyard/internal/web"
 )
 
 // heldBeat is a heartbeat that is held for so long, as it goes over the wire.
@@ -169,7 +170,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	server := httptest.NewUnstartedServer(g.Config.Handler)
-	server.Config.BaseContext = func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), stopping) }
+	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
 	server.Start()
 	defer server.Close()
 	id, secret := g.join("a")
@@ -178,7 +179,7 @@ func TestAServerThatStopsAnswersHeldHeartbeats(t *testing.T) {
 	io.WriteString(conn, heldBeat(id, secret, "15s"))
 	waittest.Until(t, "the agent waits, idle", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected && a.State == domain.AgentIdle })
 	began := time.Now()
-	stop()
+	server.Config.RegisterOnShutdown(stop) // so that the connection ends with the answer
 	go server.Config.Shutdown(context.Background())
 	if response, body := g.answer(from); response.StatusCode != 200 || !response.Close || time.Since(began) > 10*time.Second { // it is held for 15
 		t.Errorf("after %v: %d, close %v, %s", time.Since(began), response.StatusCode, response.Close, body)

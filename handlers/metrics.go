@@ -12,7 +12,7 @@ import (
 )
 
 // metrics writes what was counted and the state of the parts, in Prometheus' text form.
-func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
+func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	text := &metrics.Text{}
 	registry := g.Service.Projects.Registry()
 	metrics.WriteBuild(text, g.Version)
@@ -34,7 +34,7 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 	header.Set("Vary", "Accept-Encoding")
 	if !acceptsGzip(r) {
 		writeBytes(w, http.StatusOK, text.Bytes())
-		return
+		return nil
 	}
 	header.Set("Content-Encoding", "gzip")
 	var compressed bytes.Buffer
@@ -44,11 +44,12 @@ func (g *gateway) metrics(w http.ResponseWriter, r *http.Request) {
 	_, _ = compressor.Write(text.Bytes()) // a buffer takes everything
 	_ = compressor.Close()
 	writeBytes(w, http.StatusOK, compressed.Bytes())
+	return nil
 }
 
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
 // of this machine.
-func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
+func (g Gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 	page, err := g.Service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
 	if err != nil || len(page.Events) == 0 {
 		return 0, false
@@ -56,7 +57,7 @@ func (g *gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 	return time.Duration(max(0, page.Events[0].ReceivedAtMS-page.Events[0].TimestampMS)) * time.Millisecond, true
 }
 
-func (g *gateway) writeAgents(text *metrics.Text) {
+func (g Gateway) writeAgents(text *metrics.Text) {
 	states, presences := map[domain.AgentState]int{}, map[domain.AgentPresence]int{}
 	for _, a := range g.Service.Agents.All() {
 		presences[a.Presence]++

@@ -1,17 +1,19 @@
+// Package handlers is the HTTP of the gateway: every route in one table, with who may use it, and the check of that. What
+// answers is in handlers/api and, for people, in the console; rules are in package service.
 package handlers
 
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"switchyard/handlers/api"
 	"switchyard/internal/domain"
 	"switchyard/internal/metrics"
 	"switchyard/internal/service"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
@@ -31,143 +33,103 @@ type Gateway struct {
 	SessionKey []byte
 }
 
-// gateway holds the handlers; each file adds those of its noun.
-type gateway struct {
-	Gateway
-	errorWriter
-	registryCache registryCache
+// TeamChat is where Slack sends what people say. It checks the signature of every call itself.
+type TeamChat interface {
+	TeamEvents(w http.ResponseWriter, r *http.Request)
+	TeamCommands(w http.ResponseWriter, r *http.Request)
 }
 
-// Handler returns the gateway's HTTP: first the request is counted and gets its id, then come the guards, the check of who asks, and the routes.
-func (g Gateway) Handler() http.Handler {
+// Handler returns the gateway's HTTP.
+func (g Gateway) Handler() http.Handler { return g.router() }
+
+// router first gives the request its info and counts it; then come the guards, the check of who asks, and the route.
+func (g Gateway) router() chi.Router {
 	if g.Metrics == nil {
 		g.Metrics = metrics.New()
 	}
-	h := &gateway{Gateway: g, errorWriter: errorWriter{g.Log}}
-	a := newAccess(g)
-	c := newConsole(g.Service, a, h.errorWriter)
-	routes := h.routes(c)
-	guarded := guard(g.AllowHosts, navigationOnly(a.check(routes, c.page(c.logInFirst))))
-	return h.observe(routes, rescue(g.Log, limitBodyTime(guarded)))
+	access := newAccess(g)
+	c := newConsole(g.Service, access, errorWriter{g.Log})
+	t := newRouteTable(access, c)
+	t.Use(web.WithRequestInfo, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime, web.Guard(g.AllowHosts), middleware.GetHead)
+	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
+	return t.finish()
 }
 
-// routes is the whole route table. GET routes answer HEAD as well, unless they name it themselves.
-func (g *gateway) routes(c *console) chi.Router {
-	r := chi.NewRouter()
-	r.Use(middleware.GetHead)
-	r.NotFound(c.page(c.notFound))
-	r.MethodNotAllowed(methodNotAllowed(r))
+// routes is the whole route table: who may use a route, its address, what answers, and for the API the form of a refusal;
+// pages send callers to the login. GET routes answer HEAD as well, but for those that getOnly makes.
+func (g Gateway) routes(t *routeTable, a *api.API, c *console) {
+	t.plain(public, "GET /healthz", a.Healthz)
+	t.plain(public, "GET /readyz", a.Readyz)
+	t.plain(viewer, "GET /metrics", g.metrics)
+	t.plain(viewer, "GET /api/openapi.json", a.OpenAPI)
 
-	r.Get("/healthz", g.healthz)
-	r.Get("/readyz", g.api(plainForm, g.readyz))
-	r.Get("/metrics", g.metrics)
-	r.Get("/api/openapi.json", describe)
+	t.plain(viewer, "GET /gateway/mode", a.Mode)
+	t.plain(operator, "POST /gateway/tokens", a.CreateJoinToken)
+	t.plain(viewer, "GET /gateway/agents", a.ListAgents)
+	t.plain(public, "POST /gateway/agents", a.JoinAgent)
+	t.plain(agentOrAdmin, "DELETE /gateway/agents/{id}", a.RemoveAgent)
+	t.plain(agent, "POST /gateway/agents/{id}/heartbeat", a.Heartbeat)
+	t.plain(operator, "POST /gateway/agents/{id}/assign", a.AssignAgent)
 
-	r.Get("/gateway/mode", g.api(plainForm, g.mode))
-	r.Post("/gateway/tokens", g.api(plainForm, g.createToken))
-	r.Get("/gateway/agents", g.api(plainForm, g.listAgents))
-	r.Post("/gateway/agents", g.api(plainForm, g.joinAgent))
-	r.Delete("/gateway/agents/{id}", g.api(plainForm, g.removeAgent))
-	r.Post("/gateway/agents/{id}/heartbeat", g.api(plainForm, g.heartbeat))
-	r.Post("/gateway/agents/{id}/assign", g.api(plainForm, g.assignAgent))
+	t.plain(viewer, "GET /api/gateway", a.Registry)
+	t.okFalse(operator, "POST /api/gateway/switch", a.SwitchProject)
+	t.plain(admin, "POST /api/gateway/projects", a.AddProject)
+	t.plain(admin, "PUT /api/gateway/projects/{name}", a.UpdateProject)
+	t.plain(admin, "DELETE /api/gateway/projects/{name}", a.RemoveProject)
+	t.plain(viewer, "GET /api/gateway/pipeline", a.Pipeline)
+	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
 
-	r.Get("/api/gateway", g.api(plainForm, g.registry))
-	r.Post("/api/gateway/switch", g.api(okForm, g.switchProject))
-	r.Post("/api/gateway/projects", g.api(plainForm, g.addProject))
-	r.Put("/api/gateway/projects/{name}", g.api(plainForm, g.updateProject))
-	r.Delete("/api/gateway/projects/{name}", g.api(plainForm, g.removeProject))
-	r.Get("/api/gateway/pipeline", g.api(plainForm, g.pipeline))
-	r.Get("/api/gateway/attention", g.api(plainForm, g.attention))
+	t.plain(admin, "GET /api/gateway/bot-config", a.BotConfig)
+	t.okFalse(admin, "POST /api/gateway/bot-config", a.SaveBotConfig)
+	t.plain(viewer, "GET /api/gateway/bot", a.BotStatus)
+	t.okFalse(operator, "POST /api/gateway/bot/test", a.TestBot)
+	t.plain(public, "POST /bot/team/events", g.teamEvents)
+	t.plain(public, "POST /bot/team/commands", g.teamCommands)
 
-	r.Get("/api/gateway/bot-config", g.api(plainForm, g.botConfig))
-	r.Post("/api/gateway/bot-config", g.api(okForm, g.saveBotConfig))
-	r.Get("/api/gateway/bot", g.api(plainForm, g.botStatus))
-	r.Post("/api/gateway/bot/test", g.api(okForm, g.testBot))
-	r.Post("/bot/team/events", g.teamEvents)
-	r.Post("/bot/team/commands", g.teamCommands)
+	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)
+	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 
-	r.Get("/api/gateway/events", g.api(plainForm, g.events))
-	r.Get("/api/gateway/events/stream", g.api(plainForm, g.eventStream))
+	// Going to most of these addresses changes something.
+	t.page(admin, "GET /oauth/authorize", c.authorize, getOnly, navigationOnly)
+	t.page(public, "GET /oauth/callback", c.callback, getOnly, navigationOnly, noReferrer)
+	t.page(public, "GET /callback", c.callback, getOnly, navigationOnly, noReferrer)
+	t.plain(viewer, "GET /oauth/status", a.SignInStatus, getOnly)
+	t.plain(admin, "POST /oauth/sign-out", a.SignOut)
 
-	// Going to these addresses changes something, so HEAD, which is meant to look only, is refused.
-	getOnly := func(path string, h http.HandlerFunc) {
-		r.Get(path, h)
-		r.Head(path, methodNotAllowed(r))
-	}
-	getOnly("/oauth/authorize", c.page(c.authorize))
-	getOnly("/oauth/callback", c.page(c.callback))
-	getOnly("/callback", c.page(c.callback))
-	getOnly("/oauth/status", g.api(plainForm, g.signInStatus))
-	r.Post("/oauth/sign-out", g.api(plainForm, g.signOut))
+	t.page(viewer, "GET /", c.overview)
+	t.page(viewer, "GET /projects", c.projects)
+	t.page(admin, "POST /projects", c.addProject)
+	t.page(viewer, "GET /projects/{name}", c.project)
+	t.page(admin, "POST /projects/{name}", c.updateProject)
+	t.page(admin, "POST /projects/{name}/remove", c.removeProject)
+	t.page(admin, "POST /restore-project", c.restoreProject)
+	t.page(operator, "POST /switch", c.switchProject)
+	t.page(viewer, "GET /agents", c.agents)
+	t.page(operator, "POST /agents", c.addAgent)
+	t.page(operator, "POST /agents/{id}/assign", c.assignAgent)
+	t.page(operator, "POST /agents/{id}/label", c.labelAgent)
+	t.page(admin, "POST /agents/{id}/remove", c.removeAgent)
+	t.page(operator, "GET /agents/tokens/{hash}", c.joinToken)
+	t.page(operator, "POST /agents/tokens/{hash}/revoke", c.revokeToken)
+	t.page(viewer, "GET /events", c.events)
+	t.page(admin, "GET "+views.BotConfigURL, c.bot)
+	t.page(viewer, "POST /theme", c.setTheme)
+	t.page(public, "GET /static/*", asset)
 
-	r.Get("/", c.page(c.overview))
-	r.Get("/projects", c.page(c.projects))
-	r.Post("/projects", c.page(c.addProject))
-	r.Get("/projects/{name}", c.page(c.project))
-	r.Post("/projects/{name}", c.page(c.updateProject))
-	r.Post("/projects/{name}/remove", c.page(c.removeProject))
-	r.Post("/restore-project", c.page(c.restoreProject))
-	r.Post("/switch", c.page(c.switchProject))
-	r.Get("/agents", c.page(c.agents))
-	r.Post("/agents", c.page(c.addAgent))
-	r.Post("/agents/{id}/assign", c.page(c.assignAgent))
-	r.Post("/agents/{id}/label", c.page(c.labelAgent))
-	r.Post("/agents/{id}/remove", c.page(c.removeAgent))
-	r.Get("/agents/tokens/{hash}", c.page(c.joinToken))
-	r.Post("/agents/tokens/{hash}/revoke", c.page(c.revokeToken))
-	r.Get("/events", c.page(c.events))
-	r.Get(views.BotConfigURL, c.page(c.bot))
-	r.Post("/theme", c.page(c.setTheme))
-	r.Get("/static/*", asset)
-
-	r.Get(views.SignInByHandURL, c.page(c.signInByHand))
-	r.Post(views.SignInByHandURL, c.page(c.pasteSignIn))
-	r.Post(views.SignOutURL, c.page(c.signOutForm))
-	r.Get(views.LoginURL, c.page(c.login))
-	r.Post(views.LoginURL, c.page(c.logIn))
-	r.Post(views.LogoutURL, c.page(c.logOut))
-
-	return r
+	t.page(admin, "GET "+views.SignInByHandURL, c.signInByHand, navigationOnly)
+	t.page(admin, "POST "+views.SignInByHandURL, c.pasteSignIn)
+	t.page(admin, "POST "+views.SignOutURL, c.signOutForm)
+	t.page(public, "GET "+views.LoginURL, c.login)
+	t.page(public, "POST "+views.LoginURL, c.logIn)
+	t.page(viewer, "POST "+views.LogoutURL, c.logOut)
 }
 
-// pathParam returns a parameter of the path, decoded. chi matches the escaped path where that differs from the default
-// escaping of the plain one ("a%2Fb"), and the plain one otherwise ("50%").
-func pathParam(r *http.Request, name string) string {
-	value := chi.URLParam(r, name)
-	if r.URL.RawPath == "" {
-		return value
-	}
-	plain, err := url.PathUnescape(value)
-	if err != nil { // net/http has parsed the whole path already
-		return value
-	}
-	return plain
+func (g Gateway) teamEvents(w http.ResponseWriter, r *http.Request) error {
+	g.TeamChat.TeamEvents(w, r)
+	return nil
 }
 
-func notFound(w http.ResponseWriter, r *http.Request) {
-	plainForm(w, http.StatusNotFound, "not found")
-}
-
-// methodNotAllowed answers 405 with the methods that the path does take.
-func methodNotAllowed(routes chi.Routes) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		path := routePath(r)
-		takes := func(method string) bool { return routes.Match(chi.NewRouteContext(), method, path) }
-		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			if !takes(method) {
-				continue
-			}
-			allowed = append(allowed, method)
-			if method == http.MethodGet && !takes(http.MethodHead) { // a HEAD route is there to refuse it
-				allowed = append(allowed, http.MethodHead)
-			}
-		}
-		if len(allowed) == 0 {
-			notFound(w, r)
-			return
-		}
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		plainForm(w, http.StatusMethodNotAllowed, "method not allowed")
-	}
+func (g Gateway) teamCommands(w http.ResponseWriter, r *http.Request) error {
+	g.TeamChat.TeamCommands(w, r)
+	return nil
 }

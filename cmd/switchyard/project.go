@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"switchyard/handlers"
 	"switchyard/internal/board"
 	"switchyard/internal/config"
 	"switchyard/internal/feed"
+	"switchyard/internal/projectserver"
 	"switchyard/internal/supervise"
 )
 
@@ -71,7 +71,7 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := handlers.Project{Name: c.Name, Board: work, Feed: ring, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
+	h := projectserver.Server{Name: c.Name, Board: work, Feed: ring, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
 	return &projectServer{log, work, h.Handler()}, nil
 }
 

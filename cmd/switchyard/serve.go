@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"switchyard/handlers"
+	"switchyard/internal/web"
 )
 
 const (
@@ -121,8 +121,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		ConnContext:       handlers.ConnContext,
-		BaseContext:       func(net.Listener) context.Context { return handlers.WithStopping(context.Background(), ctx) },
+		BaseContext:       func(net.Listener) context.Context { return web.WithStopping(context.Background(), ctx) },
 
 		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before any guard
 	}

@@ -17,8 +17,11 @@ const module = "switchyard"
 var layers = []string{
 	"cmd/switchyard",
 	"handlers",
+	"handlers/api",
 	"views",
 	"static",
+	"internal/projectserver",
+	"internal/web",
 	"internal/poll",
 	"internal/bot",
 	"internal/agentrun",
@@ -45,16 +48,19 @@ var testSupport = []string{"internal/architecture", "internal/bench", "internal/
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.
 var mustNotKnow = map[string][]string{
-	"views":             {"internal/service", "net/http", "database/sql", "os"},
-	"handlers":          {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
-	"internal/service":  {"internal/store", "internal/upstream", "internal/signin", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
-	"internal/store":    {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
-	"internal/poll":     {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
-	"internal/bot":      {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
-	"internal/agentrun": {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},
-	"internal/board":    {"internal/store", "net/http"},
-	"internal/gitlog":   {"internal/store", "net/http"},
-	"internal/feed":     {"internal/board", "internal/store", "net/http"},
+	"views":                  {"internal/service", "net/http", "database/sql", "os"},
+	"handlers":               {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
+	"handlers/api":           {"handlers/console", "internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
+	"internal/projectserver": {"internal/service", "internal/store", "database/sql", "os"},
+	"internal/web":           {"internal/service", "internal/store", "database/sql", "github.com/a-h/templ"},
+	"internal/service":       {"internal/store", "internal/upstream", "internal/signin", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
+	"internal/store":         {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
+	"internal/poll":          {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
+	"internal/bot":           {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
+	"internal/agentrun":      {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},
+	"internal/board":         {"internal/store", "net/http"},
+	"internal/gitlog":        {"internal/store", "net/http"},
+	"internal/feed":          {"internal/board", "internal/store", "net/http"},
 }
 
 type goPackage struct {

@@ -16,6 +16,7 @@ const (
 	Conflict        Code = "conflict"         // it exists already
 	TooLarge        Code = "too_large"        // the input exceeds a limit
 	UnsupportedType Code = "unsupported_type" // not the media type that is read here
+	RateLimited     Code = "rate_limited"     // too many failures from one caller
 	BadGateway      Code = "bad_gateway"      // a server that we depend on failed
 	Unavailable     Code = "unavailable"      // not configured, or not ready
 	Internal        Code = "internal"         // ours; the message says nothing of the cause

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// ListEvents answers with a page of the merged stream: what follows a position, for which it may wait, or what is before one.
+func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
+	query, err := web.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	wait, err := query.Wait()
+	if err != nil {
+		return err
+	}
+	q, next, err := eventQuery(query)
+	if err != nil {
+		return err
+	}
+	var page domain.EventPage
+	if q.Backward || wait == 0 {
+		page, err = a.service.Events.Page(r.Context(), q)
+	} else {
+		ctx, cancel := web.LongPollContext(r)
+		defer cancel()
+		page, err = a.service.Events.Wait(ctx, q, wait)
+	}
+	if err != nil {
+		return err
+	}
+	events := page.Events
+	if len(events) > 0 {
+		next = events[len(events)-1].ID
+	}
+	body := append(make([]byte, 0, 64+256*len(events)), `{"events":[`...)
+	for i, e := range events {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = e.AppendJSON(body)
+	}
+	body = append(body, `],"next":`...)
+	body = strconv.AppendInt(body, next, 10)
+	body = append(body, '}')
+	web.WriteEncoded(w, http.StatusOK, body)
+	return nil
+}
+
+// ListEvents returns what the query selects of the merged stream, and the position that it names.
+func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err error) {
+	selected = domain.EventQuery{Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before")}
+	limit, err := q.Number("limit", 200, 1, 1000)
+	if err != nil {
+		return selected, 0, err
+	}
+	selected.Limit = int(limit)
+	if !selected.Backward {
+		selected.After, err = q.Number("after", 0, 0, math.MaxInt64)
+		return selected, selected.After, err
+	}
+	if q.Has("after") {
+		return selected, 0, domain.Errorf(domain.Invalid, "after and before exclude each other")
+	}
+	if q.Get("before") != "" { // else the newest page
+		position, err = q.Number("before", 0, 0, math.MaxInt64)
+		selected.Before = max(position, 1) // ids begin at 1: nothing is before 0 either
+	}
+	return selected, position, err
+}

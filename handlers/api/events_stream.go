@@ -1,0 +1,110 @@
+package api
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+const (
+	// streamComment is the pause after which a silent stream shows that it lives.
+	streamComment = 15 * time.Second
+	// streamPatience is how long a reader may take to accept what is sent before it is dropped. It comes back with the id of
+	// the last event that it has.
+	streamPatience = 10 * time.Second
+	// streamPage is the number of events that are written at once.
+	streamPage = 200
+)
+
+// StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the reader goes, cannot
+// keep up, or the server stops.
+func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
+	q, err := a.streamQuery(r)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // nginx would collect events
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	defer a.metrics.StreamOpened()()
+	ctx, cancel := web.LongPollContext(r)
+	defer cancel()
+	comment := time.NewTicker(streamComment)
+	defer comment.Stop()
+	control := http.NewResponseController(w)
+	defer control.SetWriteDeadline(time.Time{}) // the connection may serve other requests
+	send := func(text []byte) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(streamPatience)) // every connection can
+		_, err := w.Write(text)
+		return err == nil && control.Flush() == nil
+	}
+	if !send(nil) { // the headers go out at once
+		return nil
+	}
+	for ctx.Err() == nil {
+		changed, last := a.service.Events.Changed(), a.service.Events.LastID()
+		page, err := a.service.Events.Page(ctx, q)
+		if err != nil {
+			a.LogCause(r, err) // the status is sent; the reader comes back
+			return nil
+		}
+		if n := len(page.Events); n > 0 {
+			if !send(appendFrames(nil, page.Events)) {
+				return nil
+			}
+			q.After = page.Events[n-1].ID
+		}
+		if page.More {
+			continue
+		}
+		q.After = max(q.After, last) // all that is selected up to there was sent
+		select {
+		case <-changed:
+		case <-comment.C:
+			if !send([]byte(":\n\n")) {
+				return nil
+			}
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// streamQuery returns where the stream begins and what it selects. Last-Event-ID goes before the address's own position,
+// which browsers send again unchanged when they come back.
+func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
+	query, err := web.ParseQuery(r)
+	if err != nil {
+		return domain.EventQuery{}, err
+	}
+	q := domain.EventQuery{Limit: streamPage, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
+	if q.After, err = query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64); err != nil {
+		return q, err
+	}
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		if q.After, err = strconv.ParseInt(id, 10, 64); err != nil || q.After < 0 {
+			return q, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
+		}
+	}
+	return q, nil
+}
+
+// appendFrames appends events as server-sent events. A record has no line breaks.
+func appendFrames(b []byte, events []domain.Event) []byte {
+	for _, e := range events {
+		b = append(b, "id: "...)
+		b = strconv.AppendInt(b, e.ID, 10)
+		b = append(b, "\ndata: "...)
+		b = e.AppendJSON(b)
+		b = append(b, "\n\n"...)
+	}
+	return b
+}

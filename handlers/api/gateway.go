@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// Healthz answers while the process serves.
+func (a *API) Healthz(w http.ResponseWriter, r *http.Request) error {
+	web.Plain(w, http.StatusOK, "ok")
+	return nil
+}
+
+// Readyz answers whether requests can be served: the store must be reachable.
+func (a *API) Readyz(w http.ResponseWriter, r *http.Request) error {
+	if err := a.service.Ready(r.Context()); err != nil {
+		a.LogCause(r, err)
+		return domain.Errorf(domain.Unavailable, "%s", domain.MessageOf(err))
+	}
+	web.Plain(w, http.StatusOK, "ready")
+	return nil
+}
+
+var modeBody = []byte(`{"mode":"gateway"}`)
+
+// Mode tells clients that this is a gateway.
+func (a *API) Mode(w http.ResponseWriter, r *http.Request) error {
+	web.WriteEncoded(w, http.StatusOK, modeBody)
+	return nil
+}
+
+type projectJSON struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
+	web.WriteEncoded(w, http.StatusOK, a.registryCache.encode(a.service.Projects.Registry()))
+	return nil
+}
+
+// registryCache holds the latest registry encoded.
+type registryCache struct {
+	atomic.Pointer[encodedRegistry]
+}
+
+type encodedRegistry struct {
+	registry *domain.Registry
+	body     []byte
+}
+
+// encode encodes a registry once: it never changes, another one takes its place.
+func (c *registryCache) encode(registry *domain.Registry) []byte {
+	if last := c.Load(); last != nil && last.registry == registry {
+		return last.body
+	}
+	projects := make([]projectJSON, len(registry.Projects))
+	for i, p := range registry.Projects {
+		projects[i] = projectJSON{p.Name, p.URL}
+	}
+	body := web.EncodeJSON(struct {
+		Active   *string       `json:"active"`
+		Projects []projectJSON `json:"projects"`
+	}{web.OrNull(registry.Active), projects})
+	c.Store(&encodedRegistry{registry, body})
+	return body
+}
+
+// SwitchProject makes a project the active one. Every failure is a 400, an unknown project among them.
+func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
+	body, err := web.DecodeJSON(w, r)
+	if err != nil {
+		return err
+	}
+	name, err := body.Text("project")
+	if err != nil {
+		return err
+	}
+	if err := a.service.Projects.Switch(r.Context(), name); err != nil {
+		return a.InvalidBut(r, err)
+	}
+	web.WriteOK(w)
+	return nil
+}

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"net/http"
+
+	"switchyard/internal/web"
+)
+
+// signInStatusJSON is what the API says of the stored credentials.
+type signInStatusJSON struct {
+	Authenticated   bool   `json:"authenticated"`
+	Expired         bool   `json:"expired"`
+	ExpiresAt       uint64 `json:"expires_at"` // Unix milliseconds
+	HasRefreshToken bool   `json:"has_refresh_token"`
+}
+
+// SignInStatus reports whether there are credentials, and whether they still hold.
+func (a *API) SignInStatus(w http.ResponseWriter, r *http.Request) error {
+	web.WriteJSON(w, http.StatusOK, signInStatusJSON(a.service.SignIn.Status()))
+	return nil
+}
+
+// SignOut removes the credentials and reports the status that follows.
+func (a *API) SignOut(w http.ResponseWriter, r *http.Request) error {
+	status, err := a.service.SignIn.SignOut(r.Context())
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusOK, signInStatusJSON(status))
+	return nil
+}

@@ -1,0 +1,154 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// routeTable adds routes to a router, each with the check of who may use it.
+type routeTable struct {
+	chi.Router
+	access  *access
+	console *console
+	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
+	api     map[string]bool // the first segments of the API's paths
+}
+
+func newRouteTable(a *access, c *console) *routeTable {
+	return &routeTable{Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}}
+}
+
+// route is a row of the table.
+type route struct {
+	who          role
+	method, path string
+	around       chi.Middlewares // stand before the check of who asks
+	getOnly      bool
+}
+
+// An option says what is special about a route.
+type option func(*route)
+
+// getOnly refuses HEAD, which is meant to look only, where GET changes something.
+func getOnly(r *route) { r.getOnly = true }
+
+// navigationOnly is for addresses that only people may go to: no page may load them.
+func navigationOnly(r *route) { r.around = append(r.around, web.NavigationOnly) }
+
+// noReferrer is for addresses that hold a secret.
+func noReferrer(r *route) { r.around = append(r.around, web.NoReferrer) }
+
+// plain adds a route of the API whose refusals are plain text.
+func (t *routeTable) plain(who role, address string, h web.HandlerFunc, options ...option) {
+	t.addAPI(who, address, web.Plain, h, options)
+}
+
+// okFalse adds a route of the API whose refusals are {"ok":false,"error":…}.
+func (t *routeTable) okFalse(who role, address string, h web.HandlerFunc, options ...option) {
+	t.addAPI(who, address, web.OKFalse, h, options)
+}
+
+func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.HandlerFunc, options []option) {
+	_, path, _ := strings.Cut(address, " ")
+	t.api[firstSegment(path)] = true
+	check := func(next http.Handler) http.Handler { return t.access.check(who, form, nil, next) }
+	t.add(who, address, check, t.access.Handler(form, h), options)
+}
+
+// page adds a page or a form of the console. Callers without a session are sent to the login.
+func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
+	logIn := t.console.page(t.console.logInFirst)
+	check := func(next http.Handler) http.Handler { return t.access.check(who, web.Plain, logIn, next) }
+	t.add(who, address, check, t.console.page(h), options)
+}
+
+func (t *routeTable) add(who role, address string, check func(http.Handler) http.Handler, h http.Handler, options []option) {
+	r := route{who: who}
+	r.method, r.path, _ = strings.Cut(address, " ")
+	for _, o := range options {
+		o(&r)
+	}
+	t.With(r.around...).Method(r.method, r.path, check(h))
+	if r.getOnly {
+		t.With(r.around...).Method(http.MethodHead, r.path, check(http.HandlerFunc(t.methodNotAllowed)))
+	}
+	open, known := t.open[r.path]
+	t.open[r.path] = (open || !known) && (who == public || who == agent)
+}
+
+// finish adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
+func (t *routeTable) finish() chi.Router {
+	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, web.Plain, nil, h) }
+	notFound, notAllowed := viewers(t.notFound), viewers(t.methodNotAllowed)
+	t.NotFound(notFound.ServeHTTP)
+	t.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		if t.isOpen(r) {
+			t.methodNotAllowed(w, r)
+			return
+		}
+		notAllowed.ServeHTTP(w, r)
+	})
+	return t
+}
+
+// notFound answers people with a page, and programs, where the API is, in plain text.
+func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
+	if t.api[firstSegment(r.URL.Path)] {
+		web.NotFound(w, r)
+		return
+	}
+	t.console.page(func(http.ResponseWriter, *http.Request) error {
+		return domain.Errorf(domain.NotFound, "There is no page at this address.")
+	})(w, r)
+}
+
+// methodNotAllowed answers 405 with the methods that the path does take.
+func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range methods {
+		if t.pattern(method, r) == "" {
+			continue
+		}
+		allowed = append(allowed, method)
+		if method == http.MethodGet && t.pattern(http.MethodHead, r) == "" { // a HEAD route is there to refuse it
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	if len(allowed) == 0 {
+		t.notFound(w, r)
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
+}
+
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// isOpen reports whether everybody may know which methods the path takes.
+func (t *routeTable) isOpen(r *http.Request) bool {
+	for _, method := range methods {
+		if pattern := t.pattern(method, r); pattern != "" && !t.open[pattern] {
+			return false
+		}
+	}
+	return true
+}
+
+// pattern returns that of the route that the path has with a method, "" for none.
+func (t *routeTable) pattern(method string, r *http.Request) string {
+	path := r.URL.Path
+	if r.URL.RawPath != "" { // as the router matches it
+		path = r.URL.RawPath
+	}
+	return t.Find(chi.NewRouteContext(), method, path)
+}
+
+func firstSegment(path string) string {
+	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return segment
+}

@@ -1,0 +1,97 @@
+package handlers
+
+import (
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// maxWrong is how many wrong tokens an address may give within wrongWindow, which begins with the first of them, before
+	// it is told to come back later. Right ones are not counted and always let in.
+	maxWrong    = 20
+	wrongWindow = time.Minute
+	// maxWindows bounds the addresses that are remembered, at about 100 bytes each.
+	maxWindows = 1 << 16
+)
+
+// caller is an address from which tokens come: an IPv4 address, or the /64 that somebody has of IPv6.
+type caller = netip.Prefix
+
+// callerOf returns who made the request. It does not believe what proxies say: anyone could say it.
+func callerOf(r *http.Request) caller {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return caller{}
+	}
+	ip := from.Addr().Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return caller{}
+	}
+	return prefix
+}
+
+// tokenLimiter counts wrong tokens by caller. The zero value is ready for use.
+type tokenLimiter struct {
+	mu      sync.Mutex
+	windows map[caller]*window
+}
+
+type window struct {
+	began time.Time
+	wrong int
+}
+
+func (w *window) over() bool { return time.Since(w.began) >= wrongWindow }
+
+// count counts a wrong token. Where it is one too many, it returns the time until the caller's window is over, in whole
+// seconds and at least one.
+func (t *tokenLimiter) count(from caller) (retryAfter string, limited bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.windows[from]
+	if w == nil || w.over() {
+		w = t.begin(from)
+	}
+	w.wrong++
+	if w.wrong <= maxWrong {
+		return "", false
+	}
+	left := wrongWindow - time.Since(w.began)
+	return strconv.Itoa(max(1, int((left+time.Second-1)/time.Second))), true
+}
+
+// begin begins a window. Callers hold mu.
+func (t *tokenLimiter) begin(from caller) *window {
+	if t.windows == nil {
+		t.windows = map[caller]*window{}
+	}
+	if len(t.windows) >= maxWindows {
+		t.makeRoom()
+	}
+	w := &window{began: time.Now()}
+	t.windows[from] = w
+	return w
+}
+
+// makeRoom forgets the windows that are over, and if there are none, any one.
+func (t *tokenLimiter) makeRoom() {
+	for from, w := range t.windows {
+		if w.over() {
+			delete(t.windows, from)
+		}
+	}
+	for from := range t.windows {
+		if len(t.windows) < maxWindows {
+			break
+		}
+		delete(t.windows, from)
+	}
+}

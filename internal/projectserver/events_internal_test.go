@@ -1,0 +1,57 @@
+package projectserver
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"switchyard/internal/feed"
+	"switchyard/internal/web"
+)
+
+// nowhere is a ResponseWriter that costs nothing.
+type nowhere struct{ header http.Header }
+
+func (n nowhere) Header() http.Header         { return n.header }
+func (n nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (n nowhere) WriteHeader(int)             {}
+
+func fullServer() *server {
+	ring := feed.New(func() time.Time { return time.UnixMilli(1000) })
+	for i := range feed.Capacity {
+		ring.Record(feed.WorkItem{ItemID: fmt.Sprint(i), Name: "Story of some length", FromStage: "2_current", Stage: "3_qa"})
+	}
+	return &server{Server: Server{Feed: ring}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}, instance: []string{ring.Instance()}}
+}
+
+// feedQueries are a whole feed, a part, and nothing new.
+var feedQueries = []string{"", "since=1400", "since=1499"}
+
+// TestAnAnswerOfTheFeedTakesFewAllocations: they do not grow with the answer, and most are the query's.
+func TestAnAnswerOfTheFeedTakesFewAllocations(t *testing.T) {
+	p := fullServer()
+	for _, query := range feedQueries {
+		r := httptest.NewRequest("GET", "/api/events?"+query, nil)
+		w := nowhere{http.Header{}}
+		if got := testing.AllocsPerRun(100, func() { _ = p.events(w, r) }); got > 5 {
+			t.Errorf("%s: %v allocations", query, got)
+		}
+	}
+}
+
+func BenchmarkFeedHandler(b *testing.B) {
+	p := fullServer()
+	for _, query := range feedQueries {
+		b.Run("?"+query, func(b *testing.B) {
+			r := httptest.NewRequest("GET", "/api/events?"+query, nil)
+			w := nowhere{http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = p.events(w, r)
+			}
+		})
+	}
+}

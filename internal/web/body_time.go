@@ -1,0 +1,39 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// BodyTime is how long a request's body may take, as its headers may.
+const BodyTime = 10 * time.Second
+
+// LimitBodyTime cuts off bodies that take longer than BodyTime. A server-wide ReadTimeout would also end requests that
+// wait for news after their body came. What a refused request still sends, net/http reads up to 256 KiB of; then it closes
+// the connection.
+func LimitBodyTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			connection := http.NewResponseController(w)
+			if connection.SetReadDeadline(time.Now().Add(BodyTime)) == nil {
+				r.Body = &timedBody{r.Body, connection}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// timedBody lifts the limit when the body is whole.
+type timedBody struct {
+	io.ReadCloser
+	connection *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.connection.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,68 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+)
+
+// MaxBody is the largest request body, in bytes.
+const MaxBody = 1 << 20
+
+// Body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
+type Body map[string]json.RawMessage
+
+// DecodeJSON reads a request's JSON object. It returns Invalid for an empty body (whatever its type) and for
+// anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over MaxBody.
+func DecodeJSON(w http.ResponseWriter, r *http.Request) (Body, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) {
+		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
+	}
+	if len(data) == 0 {
+		return nil, domain.Errorf(domain.Invalid, "a JSON body is required")
+	}
+	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
+		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
+		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", MaxBody)
+	}
+	var fields Body
+	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
+	}
+	return fields, nil
+}
+
+// Text returns a field that is required and must be a string.
+func (b Body) Text(name string) (string, error) {
+	value, err := b.OptionalText(name)
+	if err == nil && value == nil {
+		err = domain.Errorf(domain.Invalid, "%s: is required and must be a string", name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return *value, nil
+}
+
+// OptionalText returns a field that must be a string where it is present; absent and null are nil.
+func (b Body) OptionalText(name string) (*string, error) {
+	raw, ok := b[name]
+	if !ok {
+		return nil, nil
+	}
+	var value *string
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%s: must be a string", name)
+	}
+	return value, nil
+}

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"switchyard/internal/domain"
+)
+
+// statuses is the one table from error codes to HTTP statuses.
+var statuses = map[domain.Code]int{
+	domain.Invalid:         http.StatusBadRequest,
+	domain.Unauthorized:    http.StatusUnauthorized,
+	domain.Forbidden:       http.StatusForbidden,
+	domain.NotFound:        http.StatusNotFound,
+	domain.Conflict:        http.StatusConflict,
+	domain.TooLarge:        http.StatusRequestEntityTooLarge,
+	domain.UnsupportedType: http.StatusUnsupportedMediaType,
+	domain.RateLimited:     http.StatusTooManyRequests,
+	domain.BadGateway:      http.StatusBadGateway,
+	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.Internal:        http.StatusInternalServerError,
+}
+
+// StatusOf is the HTTP status of an error.
+func StatusOf(err error) int { return statuses[domain.CodeOf(err)] }
+
+// An ErrorForm writes a refusal in the form that an endpoint documents.
+type ErrorForm func(w http.ResponseWriter, status int, message string)
+
+// Plain is the message as plain text.
+func Plain(w http.ResponseWriter, status int, message string) {
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	WriteBytes(w, status, []byte(message))
+}
+
+// OKFalse is {"ok":false,"error":message}.
+func OKFalse(w http.ResponseWriter, status int, message string) {
+	WriteJSON(w, status, struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	}{false, message})
+}
+
+// NotFound is the answer for an address that leads nowhere.
+func NotFound(w http.ResponseWriter, _ *http.Request) { Plain(w, http.StatusNotFound, "not found") }
+
+// HandlerFunc is a handler that leaves writing its error to the adapter around it. It must not have written anything when
+// it returns an error.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// Errors writes errors, and logs what users must not see.
+type Errors struct{ Log *slog.Logger }
+
+// Handler adapts h, writing its errors in the given form.
+func (e Errors) Handler(form ErrorForm, h HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			e.Write(w, r, form, err)
+		}
+	}
+}
+
+// Write answers a failed request.
+func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
+	if GivenUp(r, err) {
+		form(w, http.StatusServiceUnavailable, "the request ended before its answer")
+		return
+	}
+	e.LogCause(r, err)
+	form(w, StatusOf(err), domain.MessageOf(err))
+}
+
+// GivenUp reports whether the request failed because its client gave it up: no failure of ours, and most likely nobody
+// reads the answer.
+func GivenUp(r *http.Request, err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// LogCause logs what the answer to a failed request does not say, under the request's id.
+func (e Errors) LogCause(r *http.Request, err error) {
+	if domain.CodeOf(err) == domain.Internal {
+		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+}
+
+// InvalidBut makes every failure but those of the codes listed a 400 with the same message, as some endpoints document it;
+// what the message hides is logged.
+func (e Errors) InvalidBut(r *http.Request, err error, but ...domain.Code) error {
+	if slices.Contains(but, domain.CodeOf(err)) {
+		return err
+	}
+	e.LogCause(r, err)
+	return domain.Errorf(domain.Invalid, "%s", domain.MessageOf(err))
+}
