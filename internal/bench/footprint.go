@@ -26,7 +26,7 @@ func measureFootprint(binary string) ([]row, error) {
 		}
 	}
 	for _, path := range []string{"/", "/api/gateway", "/events"} {
-		if _, err := load(gateway.address, path, "Accept-Encoding: gzip\r\n", 200, time.Second); err != nil {
+		if _, err := load(gateway.address, path, time.Second, "Accept-Encoding: gzip"); err != nil {
 			return nil, err
 		}
 	}

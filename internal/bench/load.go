@@ -22,8 +22,8 @@ const connections = 8
 
 // load sends the same GET over keep-alive connections for the duration and returns answers per second. Each answer must
 // be 200 and is read whole.
-func load(address, path string, duration time.Duration) (float64, error) {
-	request := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+func load(address, path string, duration time.Duration, headers ...string) (float64, error) {
+	request := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + strings.Join(append(headers, "", ""), "\r\n"))
 	ctx, cancel := context.WithTimeout(context.Background(), duration)
 	defer cancel()
 	var answers atomic.Int64

@@ -71,7 +71,7 @@ func answers(address string) error {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	return readAnswer(bufio.NewReader(conn), http.StatusOK)
+	return readAnswer(bufio.NewReader(conn))
 }
 
 // startNginx serves directory with one worker, access log off, or returns nil where no nginx is installed.
