@@ -1,7 +1,7 @@
 // Package bot is the chat bot: it posts the merged stream to every room that it is a member of, and answers commands.
 //
-// The rules are the service's, which the bot sees as Gateway. What is said is the same on every chat network; a
-// Transport carries it. The package never touches the database, the configuration file or project servers.
+// The rules are the service's, which the bot uses through Gateway. The messages are the same on every chat network; a
+// Transport sends and receives them. The package never touches the database, the configuration file or project servers.
 package bot
 
 import (
@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Gateway is what the bot needs of the service.
+// Gateway is what the bot needs from the service.
 type Gateway struct {
 	Bot interface {
 		Config(ctx context.Context) (domain.BotConfig, error)
@@ -42,21 +42,21 @@ type Gateway struct {
 	}
 }
 
-// State keeps small values over restarts; an absent one is "".
+// State keeps small values across restarts; a missing one is "".
 type State interface {
 	State(ctx context.Context, key string) (string, error)
 	SetState(ctx context.Context, key, value string) error
 }
 
-// Pauses after failures. What needs somebody to do something is tried again seldom: servers lock out
-// whoever keeps sending a wrong password. A saved configuration is tried at once in any case.
+// Pauses after failures. After a refusal that only people can resolve the pause is long: servers lock out accounts that
+// keep sending a wrong password. A saved configuration is tried at once in any case.
 const (
 	firstPause  = time.Second
 	maxPause    = time.Minute
 	refusePause = 5 * time.Minute
 )
 
-// bot is the life of one configuration.
+// bot runs with one configuration.
 type bot struct {
 	chat    Transport
 	gateway Gateway
@@ -71,7 +71,7 @@ type bot struct {
 	calls sync.WaitGroup
 }
 
-// errEnded is what a call gets that came as the bot ended.
+// errEnded is returned for calls that arrive while the bot is stopping.
 var errEnded = domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
 
 // run connects and works until ctx ends. When it returns, nothing of the bot is left running.
@@ -107,7 +107,7 @@ func (b *bot) run(ctx context.Context) {
 // attempt connects once and works until something fails.
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe}
-	if err := n.load(ctx); err != nil { // first of all: "now" is when the bot was set up
+	if err := n.load(ctx); err != nil { // first: a new bot starts at the events of this moment
 		return err
 	}
 	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
@@ -129,7 +129,7 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	return err
 }
 
-// call runs f as a part of the bot's life: the bot's end cancels it and waits for it.
+// call runs f while the bot runs: when the bot stops, it cancels f and waits for it.
 func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 	b.mu.Lock()
 	life := b.life
@@ -151,7 +151,7 @@ func caught(f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = domain.WrapError(domain.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
-				"the bot stumbled over a mistake of its own, which the log shows; it tries again")
+				"the bot failed with an internal error, which is in the log; it tries again")
 		}
 	}()
 	return f()

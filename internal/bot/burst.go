@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// How events become messages: up to burstEvents within burstWindow are posted one by one, more become one digest.
+// Up to burstEvents events within burstWindow are posted one by one; more become one digest.
 // Events wait until none has followed for quietTime, to see whether they are a burst.
 const (
 	burstEvents = 5
@@ -18,7 +18,7 @@ const (
 // wait returns when it is time to post: with all events that are due, or with the first of them and true when they
 // are too many to be posted one by one.
 func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
-	var first, last time.Time // when something new was seen
+	var first, last time.Time // when new events were noticed
 	seen := n.outbox.Cursor
 	for {
 		changed := n.gateway.Events.Changed()
@@ -48,7 +48,7 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 					return events, false, nil
 				case len(events) > burstEvents && (len(n.posted) == 0 || !now.Before(due)):
 					return events, true, nil
-				default: // part of a burst that has been posted in part: gather the rest of it
+				default: // a part of the burst has been posted already: gather the rest
 					again = time.After(n.posted[0].Add(burstWindow).Sub(now))
 				}
 			}

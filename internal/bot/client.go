@@ -12,10 +12,10 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// maxAnswer bounds an answer of a chat server, in bytes. A sync of many rooms is the largest.
+// maxAnswer limits an answer of a chat server, in bytes. A sync of many rooms is the largest.
 const maxAnswer = 16 << 20
 
-// callLimit bounds a call of a chat server, in which a homeserver may have to ask others.
+// callLimit limits a call to a chat server, during which a homeserver may have to ask others.
 const callLimit = 60 * time.Second
 
 // minRetry is the shortest pause after an answer that there are too many calls, whatever it says.

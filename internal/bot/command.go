@@ -41,7 +41,7 @@ func isCommand(word string) bool {
 	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
 }
 
-// answer parses and runs a command. Any other text is answered only if it was said to the bot.
+// answer parses and runs a command. Any other text is answered only if it was sent to the bot.
 func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	text, called := strings.CutPrefix(strings.TrimSpace(q.Text), "!")
 	addressed := q.Addressed || called

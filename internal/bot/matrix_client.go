@@ -18,7 +18,7 @@ import (
 // defaultRetry is the pause after an answer that there are too many calls and that names none.
 const defaultRetry = 5 * time.Second
 
-// matrixClient makes calls of the Matrix client-server API. It knows no session.
+// matrixClient makes calls of the Matrix client-server API. It has no session.
 type matrixClient struct {
 	http *http.Client
 	base string // address of the client-server API, without a slash at its end
@@ -34,7 +34,7 @@ type matrixCall struct {
 	answer any // pointer to decode into, or nil
 }
 
-// do makes one call. It returns *matrixError for an answer that is no success, BadGateway for none.
+// do makes one call. It returns *matrixError for an answer other than 200, BadGateway for none.
 func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 	var body io.Reader
 	if call.body != nil {

@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// discover finds the client-server API of what somebody entered as the homeserver: an address or just a name,
-// which may refer to another address by its /.well-known/matrix/client.
+// discover finds the client-server API of the configured homeserver, an address or just a name, which may refer to
+// another address by its /.well-known/matrix/client.
 func discover(ctx context.Context, client *http.Client, entered string) (*matrixClient, error) {
 	entered = strings.TrimRight(strings.TrimSpace(entered), "/")
 	if !strings.Contains(entered, "://") {

@@ -54,7 +54,7 @@ func (r matrixRoom) isDirect() bool {
 	return r.Direct && r.Members <= 2 || r.Name == "" && r.Members == 2
 }
 
-// text returns what was said, without the bot's name, and whether it was said to the bot. Clients write a mention as a
+// text returns the message without the bot's name, and whether it was sent to the bot. Clients write a mention as a
 // link in the formatted text, as a list of users, or both; the plain text has the name that the bot had then.
 func (c messageContent) text(user string, names []string) (string, bool) {
 	if text, ok := withoutPill(c.HTML, user); ok {

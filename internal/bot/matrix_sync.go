@@ -47,7 +47,7 @@ type joinedRoom struct {
 }
 
 // Receive follows the account's rooms by long-poll. The position is stored once everything before it is answered. What is
-// received again after a crash is answered only if the room does not hold the answer yet.
+// received again after a crash is answered only if the room does not have the answer yet.
 func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 	for again := true; ; again = false {
 		if err := m.answerInvitations(ctx); err != nil {
@@ -90,7 +90,7 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 type receiver struct {
 	*matrix
 	answer Answer
-	first  bool                       // what was said before the first sync was not said to the bot
+	first  bool                       // messages before the first sync were not sent to the bot
 	again  bool                       // an earlier attempt may have done a part of it
 	posted map[string]map[string]bool // of each room that was read: the keys of the bot's newest messages
 }
@@ -136,7 +136,7 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 			return nil
 		}
 		if e.Type == "m.room.message" && i < len(joined.State.Events)+joins {
-			continue // said before the bot came
+			continue // sent before the bot joined
 		}
 		if err := r.handle(ctx, room, e); err != nil {
 			return err

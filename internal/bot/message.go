@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Message is what the bot says, line by line. Its texts are literal: each rendering escapes what its markup would
-// understand, so that names from project servers and people stay names.
+// Message is a message of the bot, line by line. Its texts are literal: each rendering escapes its own markup, so that
+// names from project servers and people stay names.
 type Message []Line
 
 // Line is one line of a message.
@@ -38,7 +38,7 @@ func Code(text string) Span { return Span{text, code} }
 // which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
 const maxMessage = 4000
 
-// clip returns as many lines of m as fit into maxMessage, with a last one that says that more follow.
+// clip returns as many lines of m as fit into maxMessage, followed by an ellipsis if there are more.
 func (m Message) clip() Message {
 	size := 0
 	for i, line := range m {
@@ -52,8 +52,8 @@ func (m Message) clip() Message {
 	return m
 }
 
-// short returns text of somebody else in one line of at most limit characters: control and direction characters,
-// which could forge lines, become spaces.
+// short returns a text from outside as one line of at most limit characters: control and direction characters, which
+// could forge lines, become spaces.
 func short(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// digestPage is the number of events read at once for a digest.
+// digestPage is the number of events that are read at once.
 const digestPage = 1000
 
 // notifier posts the merged stream to every room, in order.

@@ -19,13 +19,13 @@ type outbox struct {
 }
 
 // batch is a range of events that is being posted. It is stored before the first message and after each, so that
-// whoever continues it sends the same messages under the same keys.
+// the next attempt sends the same messages under the same keys.
 type batch struct {
 	Account string   `json:"account"`
 	To      int64    `json:"to"`
 	Digest  bool     `json:"digest"`
 	Rooms   []string `json:"rooms"`
-	Sent    int      `json:"sent"` // messages that are done, counting each room
+	Sent    int      `json:"sent"` // messages sent, counted for each room
 }
 
 // load reads the outbox, before run. Without one the bot starts at now; a batch of another account starts again from its

@@ -15,7 +15,7 @@ type Options struct {
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended, with a slash between
-	// Observe, unless it is nil, is called after each message about events that a room took or refused.
+	// Observe, unless it is nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
 }
 
@@ -23,7 +23,7 @@ type Options struct {
 type Supervisor struct {
 	options  Options
 	build    func(domain.BotConfig) (Transport, error)
-	restarts chan chan<- struct{} // each brings the channel to close once the new bot runs
+	restarts chan chan<- struct{} // each carries the channel to close once the new bot runs
 
 	mu      sync.Mutex
 	status  domain.BotStatus // without rooms

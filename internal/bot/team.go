@@ -24,11 +24,11 @@ const (
 	maxMentions = 64
 )
 
-// team is the transport of Slack's API, for one workspace. What people say comes in through TeamEvents and
-// TeamCommands of the Supervisor.
+// team is the transport of Slack's API, for one workspace. It receives messages through TeamEvents and TeamCommands of the
+// Supervisor.
 type team struct {
 	api      *slack.Client
-	secret   domain.Secret // checks the signature of what comes in
+	secret   domain.Secret // checks the signature of requests
 	state    State
 	log      *slog.Logger
 	mentions chan mention
@@ -37,7 +37,7 @@ type team struct {
 	mu       sync.Mutex
 	user     string // the bot's own user id
 	channels []Room
-	turns    map[string]chan time.Time // each channel's: when it takes the next message; absent while one is under way
+	turns    map[string]chan time.Time // of each channel: when it accepts the next message; empty while one is being sent
 	muted    map[string]time.Time      // channel that refused the last message → since when it does
 }
 
@@ -57,7 +57,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 // Account is the same for every workspace: a batch names the channels that it goes to, whose ids are unique.
 func (t *team) Account() string { return "bot.team" }
 
-// Connect checks the token and what it allows, and reads which channels the bot is a member of.
+// Connect checks the token and its scopes, and reads which channels the bot is a member of.
 func (t *team) Connect(ctx context.Context) error {
 	err := t.waitOut(ctx, func() error {
 		answer, err := t.api.AuthTestContext(ctx)
@@ -74,7 +74,7 @@ func (t *team) Connect(ctx context.Context) error {
 	return t.Refresh(ctx)
 }
 
-// Refresh asks which channels the bot is a member of.
+// Refresh reads which channels the bot is a member of.
 func (t *team) Refresh(ctx context.Context) error {
 	found := map[string]Room{}
 	parameters := slack.GetConversationsForUserParameters{
@@ -133,7 +133,7 @@ func (t *team) Receive(ctx context.Context, answer Answer) error {
 				return err
 			}
 		case m := <-t.mentions:
-			m.Text = t.unmarked(m.Text) // not before the bot knows its own id
+			m.Text = t.unmarked(m.Text) // only now is the bot's own id known
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue

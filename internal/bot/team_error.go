@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Slack's words for a channel that does not take a message, and for a token that is of no use.
+// Slack's error codes for a channel that does not accept a message, and for a token that does not work.
 var (
 	channelErrors = []string{
 		"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "restricted_action_read_only_channel",

@@ -8,19 +8,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// mention is a question that was said in a channel, with its text as Slack writes it.
+// mention is a question from a channel, with its text as Slack writes it.
 type mention struct {
 	Question
 	channel, thread string
 }
 
-// take queues a mention, unless its event was taken before. It is noted first: a command is rather lost by a crash,
-// which its sender sees, than done twice.
+// take queues a mention unless its event was received before. The event is stored first: a crash may lose a command, which
+// its sender notices, but must not run it twice.
 func (t *team) take(ctx context.Context, event string, m mention) error {
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	if len(t.mentions) == cap(t.mentions) {
-		return domain.Errorf(domain.Unavailable, "too many mentions wait for their answers")
+		return domain.Errorf(domain.Unavailable, "too many mentions are waiting for an answer")
 	}
 	first, err := t.seen.note(ctx, "event "+event)
 	if err == nil && first {
@@ -32,7 +32,7 @@ func (t *team) take(ctx context.Context, event string, m mention) error {
 // marked are the mentions and links that Slack writes into a text: <@U1>, <#C1|general>, <http://a.example|a>.
 var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
 
-// unmarked returns what somebody typed, without the mention of the bot.
+// unmarked returns a text as it was typed, without the mention of the bot.
 func (t *team) unmarked(text string) string {
 	t.mu.Lock()
 	user := t.user

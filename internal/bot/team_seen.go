@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// What was taken is remembered for longer than Slack repeats it (an hour) and accepts signatures (five minutes).
+// Requests are remembered for longer than Slack repeats them (an hour) and than their signatures are valid (five minutes).
 const (
 	seenKey = "bot.team.seen"
 	seenFor = 2 * time.Hour
 	maxSeen = 1000
 )
 
-// seen remembers what was acted on, over restarts.
+// seen remembers the requests that were acted on, across restarts.
 type seen struct {
 	state State
 

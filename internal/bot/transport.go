@@ -14,28 +14,28 @@ type Room struct {
 	MutedSince time.Time
 }
 
-// Question is what somebody said where the bot hears it.
+// Question is a message that somebody sent where the bot reads it.
 type Question struct {
 	Sender    string // user id
 	Text      string // without the bot's own name before it
-	Addressed bool   // it was said to the bot
+	Addressed bool   // it was sent to the bot
 }
 
-// Answer returns the reply to a question; false when the bot has nothing to say to it.
+// Answer returns the reply to a question; false if there is none.
 type Answer func(ctx context.Context, q Question) (Message, bool)
 
-// Transport is the bot's side of one chat network. Errors carry a message for people that says what to do; the code
-// Unauthorized means that trying again is of no use before somebody does something.
+// Transport is the bot's side of one chat network. Errors carry a message for people that says what to do; with
+// the code Unauthorized, retrying is pointless until somebody does it.
 type Transport interface {
 	// Account names network and user, the same after every restart.
 	Account() string
-	// Connect logs in and finds out where the bot is a member. It is called again after any failure.
+	// Connect logs in and reads which rooms the bot is a member of. It is called again after any failure.
 	Connect(ctx context.Context) error
-	// Receive answers what people say until ctx ends or the connection fails.
+	// Receive answers messages until ctx ends or the connection fails.
 	Receive(ctx context.Context, answer Answer) error
-	// Refresh reads again where the bot is a member, unless the network reports changes by itself.
+	// Refresh reads again which rooms the bot is a member of, unless the network reports changes by itself.
 	Refresh(ctx context.Context) error
-	// Rooms returns where the bot is a member, as far as is known.
+	// Rooms returns the rooms that the bot is a member of, as far as is known.
 	Rooms() []Room
 	// Send posts m under a key that is the same whenever it is sent. It returns errRefused when this room does not accept
 	// the message and others may. A request under way ends before Send returns, whether ctx ends or not.

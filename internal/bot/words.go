@@ -13,7 +13,7 @@ type word struct {
 // quotes are the pairs that people and their chat programs write around names.
 var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»', '`': '`', '\'': '\'', '‘': '’'}
 
-// split cuts text at white space, but not within quotes.
+// split splits text at white space outside quotes.
 func split(text string) []word {
 	var words []word
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
@@ -36,7 +36,7 @@ func split(text string) []word {
 	return words
 }
 
-// join makes one name of words: names may hold spaces.
+// join joins words to one name: names may contain spaces.
 func join(words []word) string {
 	var texts []string
 	for _, w := range words {
