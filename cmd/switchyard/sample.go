@@ -62,7 +62,7 @@ func unpackSample(dir string) (fresh bool, err error) {
 	return true, os.Rename(unfinished, dir)
 }
 
-// sampleMoves are what happens on a new sample board while somebody looks, one after each samplePause.
+// sampleMoves are what happens on a new sample board, one after each samplePause.
 var sampleMoves = []struct{ from, to string }{
 	{"4_merge/13_story_photo_sizes.md", "5_done"},
 	{"3_qa/14_story_login_by_link.md", "4_merge"},
@@ -72,13 +72,18 @@ var sampleMoves = []struct{ from, to string }{
 
 const samplePause = 2 * time.Second
 
-// playSample makes the moves on the board in dir, but for stories that somebody has moved meanwhile.
+// playSample makes the moves on the board in dir, but for stories that somebody has moved meanwhile. A moved story counts as
+// changed now: from its file's time a later start takes since when it has been in its stage.
 func playSample(ctx context.Context, dir string) error {
 	for _, move := range sampleMoves {
 		if !supervise.Sleep(ctx, samplePause) {
 			return nil
 		}
-		err := os.Rename(filepath.Join(dir, move.from), filepath.Join(dir, move.to, filepath.Base(move.from)))
+		now, story := time.Now(), filepath.Join(dir, move.from)
+		err := os.Chtimes(story, now, now)
+		if err == nil {
+			err = os.Rename(story, filepath.Join(dir, move.to, filepath.Base(move.from)))
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

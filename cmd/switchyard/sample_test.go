@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAMovedSampleStoryIsAsOldInItsStageAsItsMove: after a restart the pages would else say that it has been there for days,
+// and next to that that it came a minute ago.
+func TestAMovedSampleStoryIsAsOldInItsStageAsItsMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "board")
+		if fresh, err := unpackSample(dir); err != nil || !fresh {
+			t.Fatal(fresh, err)
+		}
+		began := time.Now()
+		if err := playSample(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		for i, move := range sampleMoves {
+			info, err := os.Stat(filepath.Join(dir, move.to, filepath.Base(move.from)))
+			if err != nil {
+				t.Error(err)
+			} else if want := began.Add(time.Duration(1+i) * samplePause); !info.ModTime().Equal(want) {
+				t.Errorf("%s was changed at %v, moved at %v", info.Name(), info.ModTime(), want)
+			}
+		}
+	})
+}
+
+// TestSampleMovesThatPeopleMadeAreLeftOut: the story stays where they put it.
+func TestSampleMovesThatPeopleMadeAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "board")
+		if _, err := unpackSample(dir); err != nil {
+			t.Fatal(err)
+		}
+		theirs := filepath.Join(dir, "6_archived", "13_story_photo_sizes.md")
+		if err := os.Rename(filepath.Join(dir, sampleMoves[0].from), theirs); err != nil {
+			t.Fatal(err)
+		}
+		if err := playSample(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(theirs); err != nil {
+			t.Error(err)
+		}
+	})
+}
