@@ -1,14 +1,12 @@
 package handlers
 
 import (
-	"bytes"
 	"net/http"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/metrics"
+	"switchyard/internal/web"
 )
 
 // metrics writes what was counted and the state of the parts, in Prometheus' text form.
@@ -32,18 +30,12 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept-Encoding")
-	if !acceptsGzip(r) {
-		writeBytes(w, http.StatusOK, text.Bytes())
-		return nil
+	body := text.Bytes()
+	if web.AcceptsGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+		body = web.Gzip(body)
 	}
-	header.Set("Content-Encoding", "gzip")
-	var compressed bytes.Buffer
-	compressor := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(compressor)
-	compressor.Reset(&compressed)
-	_, _ = compressor.Write(text.Bytes()) // a buffer takes everything
-	_ = compressor.Close()
-	writeBytes(w, http.StatusOK, compressed.Bytes())
+	web.WriteBytes(w, http.StatusOK, body)
 	return nil
 }
 

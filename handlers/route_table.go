@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"switchyard/handlers/console"
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
@@ -14,12 +15,12 @@ import (
 type routeTable struct {
 	chi.Router
 	access  *access
-	console *console
+	console *console.Console
 	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
 }
 
-func newRouteTable(a *access, c *console) *routeTable {
+func newRouteTable(a *access, c *console.Console) *routeTable {
 	return &routeTable{Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}}
 }
 
@@ -62,9 +63,9 @@ func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
-	logIn := t.console.page(t.console.logInFirst)
+	logIn := t.console.Page(t.console.LogInFirst)
 	check := func(next http.Handler) http.Handler { return t.access.check(who, web.Plain, logIn, next) }
-	t.add(who, address, check, t.console.page(h), options)
+	t.add(who, address, check, t.console.Page(h), options)
 }
 
 func (t *routeTable) add(who role, address string, check func(http.Handler) http.Handler, h http.Handler, options []option) {
@@ -102,7 +103,7 @@ func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
 		web.NotFound(w, r)
 		return
 	}
-	t.console.page(func(http.ResponseWriter, *http.Request) error {
+	t.console.Page(func(http.ResponseWriter, *http.Request) error {
 		return domain.Errorf(domain.NotFound, "There is no page at this address.")
 	})(w, r)
 }

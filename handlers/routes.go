@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/handlers/api"
+	"switchyard/handlers/console"
 	"switchyard/internal/domain"
 	"switchyard/internal/metrics"
 	"switchyard/internal/service"
@@ -48,7 +49,7 @@ func (g Gateway) router() chi.Router {
 		g.Metrics = metrics.New()
 	}
 	access := newAccess(g)
-	c := newConsole(g.Service, access, errorWriter{g.Log})
+	c := console.New(g.Service, access, g.Log)
 	t := newRouteTable(access, c)
 	t.Use(web.WithRequestInfo, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime, web.Guard(g.AllowHosts), middleware.GetHead)
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
@@ -57,7 +58,7 @@ func (g Gateway) router() chi.Router {
 
 // routes is the whole route table: who may use a route, its address, what answers, and for the API the form of a refusal;
 // pages send callers to the login. GET routes answer HEAD as well, but for those that getOnly makes.
-func (g Gateway) routes(t *routeTable, a *api.API, c *console) {
+func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(public, "GET /healthz", a.Healthz)
 	t.plain(public, "GET /readyz", a.Readyz)
 	t.plain(viewer, "GET /metrics", g.metrics)
@@ -90,38 +91,38 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console) {
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 
 	// Going to most of these addresses changes something.
-	t.page(admin, "GET /oauth/authorize", c.authorize, getOnly, navigationOnly)
-	t.page(public, "GET /oauth/callback", c.callback, getOnly, navigationOnly, noReferrer)
-	t.page(public, "GET /callback", c.callback, getOnly, navigationOnly, noReferrer)
+	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)
+	t.page(public, "GET /oauth/callback", c.Callback, getOnly, navigationOnly, noReferrer)
+	t.page(public, "GET /callback", c.Callback, getOnly, navigationOnly, noReferrer)
 	t.plain(viewer, "GET /oauth/status", a.SignInStatus, getOnly)
 	t.plain(admin, "POST /oauth/sign-out", a.SignOut)
 
-	t.page(viewer, "GET /", c.overview)
-	t.page(viewer, "GET /projects", c.projects)
-	t.page(admin, "POST /projects", c.addProject)
-	t.page(viewer, "GET /projects/{name}", c.project)
-	t.page(admin, "POST /projects/{name}", c.updateProject)
-	t.page(admin, "POST /projects/{name}/remove", c.removeProject)
-	t.page(admin, "POST /restore-project", c.restoreProject)
-	t.page(operator, "POST /switch", c.switchProject)
-	t.page(viewer, "GET /agents", c.agents)
-	t.page(operator, "POST /agents", c.addAgent)
-	t.page(operator, "POST /agents/{id}/assign", c.assignAgent)
-	t.page(operator, "POST /agents/{id}/label", c.labelAgent)
-	t.page(admin, "POST /agents/{id}/remove", c.removeAgent)
-	t.page(operator, "GET /agents/tokens/{hash}", c.joinToken)
-	t.page(operator, "POST /agents/tokens/{hash}/revoke", c.revokeToken)
-	t.page(viewer, "GET /events", c.events)
-	t.page(admin, "GET "+views.BotConfigURL, c.bot)
-	t.page(viewer, "POST /theme", c.setTheme)
-	t.page(public, "GET /static/*", asset)
+	t.page(viewer, "GET /", c.Overview)
+	t.page(viewer, "GET /projects", c.Projects)
+	t.page(admin, "POST /projects", c.AddProject)
+	t.page(viewer, "GET /projects/{name}", c.Project)
+	t.page(admin, "POST /projects/{name}", c.UpdateProject)
+	t.page(admin, "POST /projects/{name}/remove", c.RemoveProject)
+	t.page(admin, "POST /restore-project", c.RestoreProject)
+	t.page(operator, "POST /switch", c.SwitchProject)
+	t.page(viewer, "GET /agents", c.Agents)
+	t.page(operator, "POST /agents", c.AddAgent)
+	t.page(operator, "POST /agents/{id}/assign", c.AssignAgent)
+	t.page(operator, "POST /agents/{id}/label", c.LabelAgent)
+	t.page(admin, "POST /agents/{id}/remove", c.RemoveAgent)
+	t.page(operator, "GET /agents/tokens/{hash}", c.JoinToken)
+	t.page(operator, "POST /agents/tokens/{hash}/revoke", c.RevokeToken)
+	t.page(viewer, "GET /events", c.Events)
+	t.page(admin, "GET "+views.BotConfigURL, c.Bot)
+	t.page(viewer, "POST /theme", c.SetTheme)
+	t.page(public, "GET /static/*", console.Asset)
 
-	t.page(admin, "GET "+views.SignInByHandURL, c.signInByHand, navigationOnly)
-	t.page(admin, "POST "+views.SignInByHandURL, c.pasteSignIn)
-	t.page(admin, "POST "+views.SignOutURL, c.signOutForm)
-	t.page(public, "GET "+views.LoginURL, c.login)
-	t.page(public, "POST "+views.LoginURL, c.logIn)
-	t.page(viewer, "POST "+views.LogoutURL, c.logOut)
+	t.page(admin, "GET "+views.SignInByHandURL, c.SignInByHand, navigationOnly)
+	t.page(admin, "POST "+views.SignInByHandURL, c.PasteSignIn)
+	t.page(admin, "POST "+views.SignOutURL, c.SignOutForm)
+	t.page(public, "GET "+views.LoginURL, c.LoginPage)
+	t.page(public, "POST "+views.LoginURL, c.LogIn)
+	t.page(viewer, "POST "+views.LogoutURL, c.LogOut)
 }
 
 func (g Gateway) teamEvents(w http.ResponseWriter, r *http.Request) error {

@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"github.com/gorilla/securecookie"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 )
 
 // sessionSeconds is how long a session lasts: a week, after which the admin token is asked for again.
@@ -44,7 +44,7 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, s.cookie(cameByHTTPS(r), value, sessionSeconds))
+	http.SetCookie(w, s.cookie(web.CameByHTTPS(r), value, sessionSeconds))
 	return nil
 }
 
@@ -73,10 +73,4 @@ func (s sessions) has(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// cameByHTTPS believes what a proxy says, or whoever pretends to be one: the answer decides on the cookie's form only.
-func cameByHTTPS(r *http.Request) bool {
-	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
-	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(first), "https")
 }

@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -10,15 +10,17 @@ import (
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
-func (c *console) agents(w http.ResponseWriter, r *http.Request) error {
+// Agents is the page of agents and join tokens.
+func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 	return c.showAgents(w, r, view{}, views.Notice{})
 }
 
 // showAgents shows the page, or its table if that was asked for, with what was just done to it.
-func (c *console) showAgents(w http.ResponseWriter, r *http.Request, v view, said views.Notice) error {
+func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, said views.Notice) error {
 	p := views.AgentsProps{Agents: c.service.Agents.All(), Projects: c.projectNames(), Said: said, Now: now()}
 	var err error
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil {
@@ -32,8 +34,8 @@ func (c *console) showAgents(w http.ResponseWriter, r *http.Request, v view, sai
 	return c.render(w, r, v)
 }
 
-// addAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
-func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
+// AddAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
+func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	secret, token, err := c.service.Agents.CreateJoinToken(r.Context())
 	if err != nil {
 		return err
@@ -45,9 +47,9 @@ func (c *console) addAgent(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// joinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
-func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
-	token, err := c.service.Agents.JoinToken(r.Context(), pathParam(r, "hash"))
+// JoinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
+func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
+	token, err := c.service.Agents.JoinToken(r.Context(), web.PathParam(r, "hash"))
 	if err != nil {
 		return err
 	}
@@ -57,14 +59,14 @@ func (c *console) joinToken(w http.ResponseWriter, r *http.Request) error {
 	return c.showJoin(w, r, token, views.NewToken{})
 }
 
-func (c *console) joinState(token domain.JoinToken) views.Part {
+func (c *Console) joinState(token domain.JoinToken) views.Part {
 	p := views.JoinProps{Token: token, Now: time.Now()} // to the second: it says whether the token has expired
 	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
 	return views.JoinState(p)
 }
 
 // showJoin shows the page with the panel of Add agent.
-func (c *console) showJoin(w http.ResponseWriter, r *http.Request, token domain.JoinToken, given views.NewToken) error {
+func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.JoinToken, given views.NewToken) error {
 	state, err := c.parts.get(r.Context(), c.joinState(token), c.service.Projects.Registry().Active)
 	if err != nil {
 		return err
@@ -74,17 +76,19 @@ func (c *console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	}}, views.Notice{})
 }
 
-func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	err := c.service.Agents.RevokeJoinToken(r.Context(), pathParam(r, "hash"))
+// RevokeToken makes a join token worthless.
+func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
+	err := c.service.Agents.RevokeJoinToken(r.Context(), web.PathParam(r, "hash"))
 	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
 }
 
-func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
+// AssignAgent sends an agent to a project, or to none.
+func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
 	}
-	id := pathParam(r, "id")
+	id := web.PathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
 	agent, err := c.service.Agents.Assign(r.Context(), id, fields.Get("project"))
 	was, is := before.Project, agent.Project
@@ -98,32 +102,34 @@ func (c *console) assignAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.agentsSay(w, r, said, err)
 }
 
-func (c *console) labelAgent(w http.ResponseWriter, r *http.Request) error {
+// LabelAgent renames an agent.
+func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
 	}
-	agent, err := c.service.Agents.SetLabel(r.Context(), pathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
+	agent, err := c.service.Agents.SetLabel(r.Context(), web.PathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
 	return c.agentsSay(w, r, views.Notice{Text: "The agent is called " + agent.Label + "."}, err)
 }
 
-func (c *console) removeAgent(w http.ResponseWriter, r *http.Request) error {
-	agent, _ := c.service.Agents.Find(pathParam(r, "id"))
-	err := c.service.Agents.Remove(r.Context(), pathParam(r, "id"))
+// RemoveAgent ends an agent's identity.
+func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
+	agent, _ := c.service.Agents.Find(web.PathParam(r, "id"))
+	err := c.service.Agents.Remove(r.Context(), web.PathParam(r, "id"))
 	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
 // agentsSay answers a form of the table: with the table where scripts asked for it alone, else with the page. err is why
 // nothing was done, nil when done is true.
-func (c *console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
+func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:
-		c.logCause(r, err)
+		c.LogCause(r, err)
 		done = views.Notice{Text: sentence(domain.MessageOf(err)), Failed: true}
 	case !wantsPart(r):
 		return c.notices.redirect(w, r, views.AgentsURL, done)
 	}
-	return c.showAgents(w, r, view{once: true, status: statusOf(err)}, done)
+	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, done)
 }
 
 // addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have
@@ -133,7 +139,7 @@ func addressOf(r *http.Request) *url.URL {
 		return &url.URL{Scheme: origin.Scheme, Host: origin.Host}
 	}
 	scheme := "http"
-	if cameByHTTPS(r) {
+	if web.CameByHTTPS(r) {
 		scheme = "https"
 	}
 	return &url.URL{Scheme: scheme, Host: r.Host}

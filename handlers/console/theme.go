@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -22,8 +22,8 @@ func theme(r *http.Request) views.Theme {
 	return views.ThemeSystem
 }
 
-// setTheme keeps the reader's choice of colours for a year.
-func (c *console) setTheme(w http.ResponseWriter, r *http.Request) error {
+// SetTheme keeps the reader's choice of colours for a year.
+func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request) error {
 	form, err := decodeForm(w, r)
 	if err != nil {
 		return err

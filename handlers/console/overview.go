@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -10,7 +10,8 @@ import (
 // latestEvents is how many events a page shows that is not about events.
 const latestEvents = 12
 
-func (c *console) overview(w http.ResponseWriter, r *http.Request) error {
+// Overview is the page of all projects.
+func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -10,8 +10,8 @@ import (
 	"switchyard/views"
 )
 
-// login is the page that asks for the admin token. Who needs none, or has a session, is sent on.
-func (c *console) login(w http.ResponseWriter, r *http.Request) error {
+// LoginPage is the page that asks for the admin token. Who needs none, or has a session, is sent on.
+func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	next := r.URL.Query().Get("next")
 	switch web.InfoOf(r.Context()).Auth {
 	case web.AuthNotRequired:
@@ -24,8 +24,8 @@ func (c *console) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// logIn takes the admin token and begins a session.
-func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
+// LogIn takes the admin token and begins a session.
+func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	if web.InfoOf(r.Context()).Auth == web.AuthNotRequired {
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
 		return nil
@@ -35,7 +35,7 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next := form.Get("next")
-	switch err := c.access.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
+	switch err := c.sessions.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
 	case "":
 	case domain.Unauthorized:
 		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is not the admin token."})
@@ -55,16 +55,16 @@ func (c *console) logIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// logOut ends the session.
-func (c *console) logOut(w http.ResponseWriter, r *http.Request) error {
-	if err := c.access.LogOut(w, r); err != nil {
+// LogOut ends the session.
+func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {
+	if err := c.sessions.LogOut(w, r); err != nil {
 		return err
 	}
 	http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
 	return nil
 }
 
-func (c *console) askForToken(w http.ResponseWriter, r *http.Request, status int, p views.LoginProps) error {
+func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int, p views.LoginProps) error {
 	w.Header().Set("Cache-Control", "no-store")
 	return c.render(w, r, view{
 		frame:  views.Frame{Title: "Log in", Bare: true},
@@ -73,9 +73,9 @@ func (c *console) askForToken(w http.ResponseWriter, r *http.Request, status int
 	})
 }
 
-// logInFirst answers a caller without a session: a browser that goes to a page is sent to the login, and one that sent a
+// LogInFirst answers a caller without a session: a browser that goes to a page is sent to the login, and one that sent a
 // form gets the login in answer. What the form held is lost, but not the way back.
-func (c *console) logInFirst(w http.ResponseWriter, r *http.Request) error {
+func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	if wantsPart(r) {
 		w.Header().Set("HX-Refresh", "true") // the page around the part, which then is sent to the login
 		return domain.Errorf(domain.Unauthorized, "a session is needed")

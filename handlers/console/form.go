@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"errors"
@@ -8,20 +8,19 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/gorilla/securecookie"
-
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
-// decodeForm reads the fields of a plain form. It returns TooLarge over maxBody and Invalid for what is no form.
+// decodeForm reads the fields of a plain form. It returns TooLarge over web.MaxBody and Invalid for what is no form.
 func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, web.MaxBody)
 	err := r.ParseForm()
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d bytes", maxBody)
+		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d bytes", web.MaxBody)
 	case err != nil:
 		return nil, domain.WrapError(domain.Invalid, err, "the form could not be read")
 	}
@@ -68,50 +67,4 @@ func localPath(text string) string {
 		return "/"
 	}
 	return text
-}
-
-// notices carry what an action has to say to the page that follows it, in a signed cookie. The key lives as long as the
-// process: nothing is lost with it but a sentence.
-type notices struct{ codec *securecookie.SecureCookie }
-
-// The cookie crosses ports: what another gateway on this host has signed is left alone.
-const (
-	noticeCookie  = "switchyard_notice"
-	noticeSeconds = 60
-)
-
-func newNotices() notices {
-	codec := securecookie.New(securecookie.GenerateRandomKey(32), nil)
-	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(noticeSeconds)
-	return notices{codec}
-}
-
-// redirect answers a form: the browser goes to path, a local one, and sees the notice there.
-func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, notice views.Notice) error {
-	value, err := n.codec.Encode(noticeCookie, notice)
-	if err != nil {
-		return err
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: noticeCookie, Value: value, Path: "/", MaxAge: noticeSeconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
-	http.Redirect(w, r, path, http.StatusSeeOther)
-	return nil
-}
-
-// take returns the notice that waits for this reader, once; without one its Text is "".
-func (n notices) take(w http.ResponseWriter, r *http.Request) views.Notice {
-	cookie, err := r.Cookie(noticeCookie)
-	if err != nil {
-		return views.Notice{}
-	}
-	var notice views.Notice
-	if n.codec.Decode(noticeCookie, cookie.Value, &notice) != nil {
-		return views.Notice{}
-	}
-	http.SetCookie(w, &http.Cookie{
-		Name: noticeCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
-	return notice
 }

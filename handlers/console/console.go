@@ -1,33 +1,42 @@
-package handlers
+// Package console is the pages for people: one file for each, over the same service calls as the API.
+package console
 
 import (
+	"log/slog"
 	"net/http"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
-	"switchyard/static"
 	"switchyard/views"
 )
 
-// console is the pages for people. A page's handler asks the service, makes props, and leaves the rest to render; a form's
+// Console is the pages for people. A page's handler asks the service, makes props, and leaves the rest to render; a form's
 // handler calls the same service method as the JSON API, then redirects with a notice, or shows the page again with what
 // was typed.
-type console struct {
-	errorWriter
+type Console struct {
+	web.Errors
 	service  *service.Service
-	access   *access
+	sessions Sessions
 	notices  notices
 	parts    parts
 	removals removals
 }
 
-func newConsole(s *service.Service, a *access, errors errorWriter) *console {
-	return &console{errorWriter: errors, service: s, access: a, notices: newNotices()}
+// Sessions begins and ends the reader's session.
+type Sessions interface {
+	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from there.
+	LogIn(w http.ResponseWriter, r *http.Request, token string) error
+	LogOut(w http.ResponseWriter, r *http.Request) error
 }
 
-// page adapts h, writing its errors as pages.
-func (c *console) page(h handlerFunc) http.HandlerFunc {
+// New returns the console over a service.
+func New(s *service.Service, sessions Sessions, log *slog.Logger) *Console {
+	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, notices: newNotices()}
+}
+
+// Page adapts h, writing its errors as pages.
+func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		setPageHeaders(w.Header())
 		if err := h(w, r); err != nil {
@@ -37,28 +46,28 @@ func (c *console) page(h handlerFunc) http.HandlerFunc {
 }
 
 // fail shows an error as a page. A part that asked stays as it is; where its subject is gone, its page is loaded anew.
-func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if ended(r, err) {
-		c.write(w, r, plainForm, err)
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if web.GivenUp(r, err) {
+		c.Write(w, r, web.Plain, err)
 		return
 	}
-	c.logCause(r, err)
-	status, message := statusOf(err), domain.MessageOf(err)
+	c.LogCause(r, err)
+	status, message := web.StatusOf(err), domain.MessageOf(err)
 	if wantsPart(r) {
 		w.Header().Set("HX-Reswap", "none")
 		if status == http.StatusNotFound {
 			w.Header().Set("HX-Refresh", "true")
 		}
-		plainForm(w, status, message)
+		web.Plain(w, status, message)
 		return
 	}
 	if status == http.StatusInternalServerError {
-		message = "Something went wrong. The log has the details under request " + requestID(r.Context()) + "."
+		message = "Something went wrong. The log has the details under request " + web.RequestID(r.Context()) + "."
 	}
 	title := errorTitle(status)
 	err = c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(title, message), status: status})
 	if err != nil {
-		c.write(w, r, plainForm, err)
+		c.Write(w, r, web.Plain, err)
 	}
 }
 
@@ -73,7 +82,7 @@ func errorTitle(status int) string {
 }
 
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.
-func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
+func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
 	if f.Notice.Text == "" {
 		f.Notice = c.notices.take(w, r)
 	}
@@ -91,25 +100,4 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	f.Theme = theme(r)
 	f.Now = now()
 	return f
-}
-
-// asset serves the embedded files. An address never changes its content.
-func asset(w http.ResponseWriter, r *http.Request) error {
-	file, ok := static.Lookup(r.URL.Path)
-	if !ok {
-		plainForm(w, http.StatusNotFound, "not found")
-		return nil
-	}
-	header := w.Header()
-	setPageHeaders(header)
-	header.Set("Content-Type", file.Type)
-	header.Set("Cache-Control", "public, max-age=31536000, immutable")
-	header.Set("Vary", "Accept-Encoding")
-	body := file.Content
-	if acceptsGzip(r) {
-		header.Set("Content-Encoding", "gzip")
-		body = file.Compressed()
-	}
-	writeBytes(w, http.StatusOK, body)
-	return nil
 }

@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -6,8 +6,8 @@ import (
 	"switchyard/views"
 )
 
-// bot is the page Bot configuration. Its form works through the JSON API, and only there are secrets shown.
-func (c *console) bot(w http.ResponseWriter, r *http.Request) error {
+// Bot is the page Bot configuration. Its form works through the JSON API, and only there are secrets shown.
+func (c *Console) Bot(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Bot configuration", Page: views.PageBot, Scripts: []string{"bot-config.js"}},
 		part:       views.BotState(views.BotProps{Status: c.service.Bot.Status(), Now: now()}),

@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"context"
@@ -15,8 +15,9 @@ import (
 func TestAPanicWhileRenderingIsAnErrorToAllItsReaders(t *testing.T) {
 	var s parts
 	begun, goOn := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	broken := views.Part{ID: "a", Content: templ.ComponentFunc(func(context.Context, io.Writer) error {
-		close(begun)
+		begin()
 		<-goOn
 		panic("no such stage")
 	})}
@@ -28,7 +29,7 @@ func TestAPanicWhileRenderingIsAnErrorToAllItsReaders(t *testing.T) {
 	}
 	readers.Go(read)
 	<-begun
-	for range 3 { // they wait for the first one's rendering
+	for range 3 { // most of them wait for the first one's rendering
 		readers.Go(read)
 	}
 	close(goOn)

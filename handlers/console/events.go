@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -18,7 +18,8 @@ const (
 	eventsGrowth = 500
 )
 
-func (c *console) events(w http.ResponseWriter, r *http.Request) error {
+// Events is the page of the merged stream.
+func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p := views.EventsProps{
 		Filter: views.EventFilter{
@@ -44,7 +45,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) error {
 }
 
 // newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
-func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
+func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	limit := eventsPage
 	if !wantsPart(r) {
 		p.From = 0
@@ -77,7 +78,7 @@ func (c *console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 }
 
 // olderEvents shows a page that follows another one; to a part that asks, what it appends.
-func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
+func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	more, err := c.findEvents(r, &p, eventsPage)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (c *console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 }
 
 // findEvents puts at most limit events into p and reports whether there are more.
-func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
+func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
 	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{
 		Backward: true, Before: p.Before, Limit: limit,
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
@@ -103,7 +104,7 @@ func (c *console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 }
 
 // projectNames are the names of the registered projects.
-func (c *console) projectNames() []string {
+func (c *Console) projectNames() []string {
 	projects := c.service.Projects.Registry().Projects
 	names := make([]string, len(projects))
 	for i, project := range projects {

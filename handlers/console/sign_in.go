@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"switchyard/views"
 )
 
-// authorize sends the browser to the identity provider.
-func (c *console) authorize(w http.ResponseWriter, r *http.Request) error {
+// Authorize sends the browser to the identity provider.
+func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	if !c.service.SignIn.Configured() {
 		return c.signInSetUp(w, r)
 	}
@@ -44,7 +44,7 @@ func redirectURI(r *http.Request) (string, error) {
 }
 
 // signInSetUp says how to configure an identity provider.
-func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
+func (c *Console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
 		return err
@@ -56,18 +56,18 @@ func (c *console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// callback is where the provider sends the browser back to.
-func (c *console) callback(w http.ResponseWriter, r *http.Request) error {
+// Callback is where the provider sends the browser back to.
+func (c *Console) Callback(w http.ResponseWriter, r *http.Request) error {
 	return c.signInResult(w, r, signin.ParseCallback(r.URL.RawQuery))
 }
 
-// signInByHand is the page for browsers that cannot reach the callback.
-func (c *console) signInByHand(w http.ResponseWriter, r *http.Request) error {
+// SignInByHand is the page for browsers that cannot reach the callback.
+func (c *Console) SignInByHand(w http.ResponseWriter, r *http.Request) error {
 	return c.showSignInByHand(w, r, "")
 }
 
-// pasteSignIn takes what the browser ended at.
-func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
+// PasteSignIn takes what the browser ended at.
+func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request) error {
 	form, err := decodeForm(w, r)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *console) pasteSignIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showSignInByHand starts a flow of its own each time: what was pasted before is not shown again.
-func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
+func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
 	if !c.service.SignIn.Configured() {
 		return c.signInSetUp(w, r)
 	}
@@ -100,22 +100,22 @@ func (c *console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	return c.render(w, r, v)
 }
 
-// signOutForm removes the credentials.
-func (c *console) signOutForm(w http.ResponseWriter, r *http.Request) error {
+// SignOutForm removes the credentials.
+func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request) error {
 	form, err := decodeForm(w, r)
 	if err != nil {
 		return err
 	}
 	notice := views.Notice{Text: "Signed out."}
 	if _, err := c.service.SignIn.SignOut(r.Context()); err != nil {
-		c.logCause(r, err)
+		c.LogCause(r, err)
 		notice = views.Notice{Text: domain.MessageOf(err), Failed: true}
 	}
 	return c.notices.redirect(w, r, localPath(form.Get("next")), notice)
 }
 
 // signInResult finishes a sign-in and shows how it ended.
-func (c *console) signInResult(w http.ResponseWriter, r *http.Request, callback domain.SignInCallback) error {
+func (c *Console) signInResult(w http.ResponseWriter, r *http.Request, callback domain.SignInCallback) error {
 	result := c.service.SignIn.Finish(r.Context(), callback)
 	page := signInPages[result.Outcome]
 	page.props.Detail = foreignText(result.Detail)
@@ -184,3 +184,6 @@ func foreignText(text string) string {
 		return r
 	}, string(runes))
 }
+
+// isCallback reports whether path is where the identity provider sends browsers back to. Its address holds a code.
+func isCallback(path string) bool { return path == "/callback" || path == "/oauth/callback" }

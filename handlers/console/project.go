@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -6,16 +6,18 @@ import (
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
-func (c *console) project(w http.ResponseWriter, r *http.Request) error {
+// Project is the page of one project.
+func (c *Console) Project(w http.ResponseWriter, r *http.Request) error {
 	return c.showProject(w, r, views.FieldError{}, nil)
 }
 
 // showProject shows the page of a project. Where settings were refused, refused says why, and the page keeps what was sent.
-func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
-	name := pathParam(r, "name")
+func (c *Console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
+	name := web.PathParam(r, "name")
 	found, err := c.service.Overview.Project(r.Context(), name)
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.Errorf(domain.NotFound, "There is no project %q.", name)
@@ -39,12 +41,12 @@ func (c *console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		frame:      views.Frame{Title: name, Page: views.PageProjects},
 		part:       views.ProjectPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, part) },
-		status:     statusOf(refused),
+		status:     web.StatusOf(refused),
 	})
 }
 
-// updateProject changes address and token; an empty token field keeps the token.
-func (c *console) updateProject(w http.ResponseWriter, r *http.Request) error {
+// UpdateProject changes address and token; an empty token field keeps the token.
+func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func (c *console) updateProject(w http.ResponseWriter, r *http.Request) error {
 	if token == nil && fields.Get("forget_token") != "" {
 		token = new(domain.Secret)
 	}
-	name := pathParam(r, "name")
+	name := web.PathParam(r, "name")
 	_, err = c.service.Projects.Update(r.Context(), name, fields.Get("url"), token)
 	if fault := fieldError(err); fault.Message != "" {
 		return c.showProject(w, r, fault, err)

@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -34,7 +34,7 @@ var varyOn = []string{"HX-Request, Accept-Encoding, Cookie"}
 
 // render writes the page, or its part if that was asked for: 304 or 204 when the reader has it.
 // A handler that has set Cache-Control before keeps it.
-func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
+func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	w.Header()["Vary"] = varyOn
 	if wantsPart(r) && v.piece != nil {
 		setDefault(w.Header(), "Cache-Control", "no-store")
@@ -56,7 +56,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view) error {
 }
 
 // writePart answers 204 to who has this version already.
-func (c *console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
+func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
 	if r.URL.Query().Get("v") == p.version {
@@ -69,7 +69,7 @@ func (c *console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	p.html.write(w, r, http.StatusOK)
 }
 
-func (c *console) renderPage(w http.ResponseWriter, r *http.Request, v view) error {
+func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) error {
 	f := c.frame(w, r, v.frame)
 	html, err := renderHTML(templ.WithChildren(r.Context(), v.page), views.Layout(f))
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 }
 
 // writePiece writes a piece of a page.
-func (c *console) writePiece(w http.ResponseWriter, r *http.Request, piece templ.Component) error {
+func (c *Console) writePiece(w http.ResponseWriter, r *http.Request, piece templ.Component) error {
 	html, err := renderHTML(r.Context(), piece)
 	if err != nil {
 		return err

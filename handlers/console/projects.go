@@ -1,4 +1,4 @@
-package handlers
+package console
 
 import (
 	"net/http"
@@ -7,15 +7,17 @@ import (
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/views"
 )
 
-func (c *console) projects(w http.ResponseWriter, r *http.Request) error {
+// Projects is the page of the registry.
+func (c *Console) Projects(w http.ResponseWriter, r *http.Request) error {
 	return c.showProjects(w, r, views.ProjectForm{}, nil)
 }
 
 // showProjects shows the page. Where the form was refused, refused says why, and the page keeps what was sent.
-func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
+func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
 	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err
@@ -32,11 +34,12 @@ func (c *console) showProjects(w http.ResponseWriter, r *http.Request, form view
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
 		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, part) },
-		status:     statusOf(refused),
+		status:     web.StatusOf(refused),
 	})
 }
 
-func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
+// AddProject takes the form of the page Projects.
+func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
@@ -52,8 +55,9 @@ func (c *console) addProject(w http.ResponseWriter, r *http.Request) error {
 	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{Text: p.Name + " is added."})
 }
 
-func (c *console) removeProject(w http.ResponseWriter, r *http.Request) error {
-	name := pathParam(r, "name")
+// RemoveProject removes a project and offers to undo that.
+func (c *Console) RemoveProject(w http.ResponseWriter, r *http.Request) error {
+	name := web.PathParam(r, "name")
 	removed, err := c.service.Projects.Remove(r.Context(), name)
 	if err != nil {
 		return err
@@ -64,7 +68,8 @@ func (c *console) removeProject(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
+// RestoreProject undoes a removal.
+func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
@@ -88,7 +93,8 @@ func (c *console) restoreProject(w http.ResponseWriter, r *http.Request) error {
 	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: text})
 }
 
-func (c *console) switchProject(w http.ResponseWriter, r *http.Request) error {
+// SwitchProject makes a project the active one.
+func (c *Console) SwitchProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/gorilla/securecookie"
+
+	"switchyard/views"
+)
+
+// notices carry what an action has to say to the page that follows it, in a signed cookie. The key lives as long as the
+// process: nothing is lost with it but a sentence.
+type notices struct{ codec *securecookie.SecureCookie }
+
+// The cookie crosses ports: what another gateway on this host has signed is left alone.
+const (
+	noticeCookie  = "switchyard_notice"
+	noticeSeconds = 60
+)
+
+func newNotices() notices {
+	codec := securecookie.New(securecookie.GenerateRandomKey(32), nil)
+	codec.SetSerializer(securecookie.JSONEncoder{})
+	codec.MaxAge(noticeSeconds)
+	return notices{codec}
+}
+
+// redirect answers a form: the browser goes to path, a local one, and sees the notice there.
+func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, notice views.Notice) error {
+	value, err := n.codec.Encode(noticeCookie, notice)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: noticeCookie, Value: value, Path: "/", MaxAge: noticeSeconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	http.Redirect(w, r, path, http.StatusSeeOther)
+	return nil
+}
+
+// take returns the notice that waits for this reader, once; without one its Text is "".
+func (n notices) take(w http.ResponseWriter, r *http.Request) views.Notice {
+	cookie, err := r.Cookie(noticeCookie)
+	if err != nil {
+		return views.Notice{}
+	}
+	var notice views.Notice
+	if n.codec.Decode(noticeCookie, cookie.Value, &notice) != nil {
+		return views.Notice{}
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: noticeCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	return notice
+}
