@@ -90,7 +90,7 @@ var systemErrors = map[syscall.Errno]string{
 	syscall.ENFILE:       "this machine has too many open files",
 }
 
-// protocolErrors are told apart by their text: net/http has no types for them.
+// protocolErrors are recognised by their text: net/http has no types for them.
 var protocolErrors = []struct{ text, message string }{
 	{"server gave HTTP response to HTTPS client", "speaks http, not https"},
 	{"malformed HTTP", "does not speak HTTP"},

@@ -17,7 +17,7 @@ func TestStampsFarAheadHideNothingThatFollows(t *testing.T) {
 		t.Run(fmt.Sprint("without Feed-Instance: ", plain), func(t *testing.T) {
 			a := newServer("i")
 			a.plain = plain
-			following(t, a, func(y *yardOf) {
+			following(t, a, func(y *site) {
 				first := nowMS() - 5000 // its clock is a little behind
 				a.push(first, first+year)
 				y.pass(interval)
@@ -41,7 +41,7 @@ func TestStampsFarAheadHideNothingThatFollows(t *testing.T) {
 
 func TestStampUpToADayAheadIsOrdinary(t *testing.T) {
 	a := newServer("i")
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		ahead := nowMS() + year/365 - 1000
 		a.push(ahead)
 		y.pass(time.Minute)
@@ -57,7 +57,7 @@ func TestStampUpToADayAheadIsOrdinary(t *testing.T) {
 func TestReadsSayWhetherTheProjectsClockIsAhead(t *testing.T) {
 	a := newServer("i")
 	a.size = 2
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		last := func() int64 {
 			y.pass(interval)
 			y.mu.Lock()
@@ -84,7 +84,7 @@ func TestReadsSayWhetherTheProjectsClockIsAhead(t *testing.T) {
 func TestPositionThatWasStoredAheadIsGivenUp(t *testing.T) {
 	a := newServer("", 10)
 	a.plain = true
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.stop()
 		y.mu.Lock()
 		y.cursors = []domain.FeedCursor{{Project: "alpha", URL: "http://a", Since: nowMS() + year}}

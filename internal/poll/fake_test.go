@@ -250,8 +250,8 @@ func (n *network) Feed(ctx context.Context, p domain.Project, since int64, wait 
 	return s.(*server).feed(ctx, since, wait)
 }
 
-// yardOf is a bubble with a gateway, project servers and a poller.
-type yardOf struct {
+// site is a bubble with a gateway, project servers and a poller.
+type site struct {
 	*memory
 	*network
 	t     *testing.T
@@ -282,10 +282,10 @@ func (l *logBuffer) count(text string) int {
 const interval = 2 * time.Second
 
 // following runs test in a bubble in which the project alpha is at http://a and the poller runs.
-func following(t *testing.T, a *server, test func(y *yardOf)) {
+func following(t *testing.T, a *server, test func(y *site)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		y := &yardOf{memory: &memory{}, network: &network{}, t: t, log: &logBuffer{}}
+		y := &site{memory: &memory{}, network: &network{}, t: t, log: &logBuffer{}}
 		y.add("http://a", a)
 		y.register(alpha)
 		y.start = func() {
@@ -311,7 +311,7 @@ func following(t *testing.T, a *server, test func(y *yardOf)) {
 var alpha = domain.Project{Name: "alpha", URL: "http://a"}
 
 // pass lets time go by.
-func (y *yardOf) pass(d time.Duration) {
+func (y *site) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -320,7 +320,7 @@ func (y *yardOf) pass(d time.Duration) {
 const soon = 5 * time.Millisecond
 
 // want checks what was stored of alpha soon after.
-func (y *yardOf) want(stream string) {
+func (y *site) want(stream string) {
 	y.t.Helper()
 	y.pass(soon)
 	if got := y.stream("alpha"); got != stream {
@@ -329,7 +329,7 @@ func (y *yardOf) want(stream string) {
 }
 
 // rate returns how many requests a server gets in a minute.
-func (y *yardOf) rate(s *server) int {
+func (y *site) rate(s *server) int {
 	before := len(s.requests())
 	y.pass(time.Minute)
 	return len(s.requests()) - before

@@ -105,7 +105,7 @@ func (w *world) restartIfDead() {
 	}
 }
 
-// push records n events at a project server. Their story is the instance and their place in its sequence.
+// push records n events at a project server. Their story is the instance and their position in its sequence.
 func (w *world) push(s *server, n int) {
 	s.change(func() {
 		for range n {
@@ -124,7 +124,7 @@ func (w *world) push(s *server, n int) {
 	s.push() // cuts the buffer and wakes readers
 }
 
-// step does something that happens in the life of a yard.
+// step does something that happens in the life of a gateway.
 func (w *world) step(project string) {
 	s := w.servers[project]
 	switch w.random.IntN(14) {
@@ -133,7 +133,7 @@ func (w *world) step(project string) {
 	case 4:
 		w.push(s, w.random.IntN(2*s.size))
 	case 5:
-		if !s.plain { // a new instance of a plain server cannot be told
+		if !s.plain { // a new instance of a plain server cannot be recognised
 			s.restart(fmt.Sprint(project, "-", w.pushed))
 		}
 	case 6:

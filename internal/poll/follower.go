@@ -77,8 +77,8 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// observe is told how another call of the project's server went. One that succeeds after a failure means that the server is
-// back: its feed is read at once. A server of which only the feed fails is not read faster by that.
+// observe takes the outcome of another call to the project's server. One that succeeds after a failure means that the server
+// is back: its feed is read at once. A server of which only the feed fails is not read faster by that.
 func (f *follower) observe(err error) {
 	if err != nil {
 		f.mayWake.Store(true)

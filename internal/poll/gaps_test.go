@@ -14,11 +14,11 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	t.Run("first read ever is none", func(t *testing.T) {
 		a := newServer("i", 10, 20)
 		a.sequence = 700
-		following(t, a, func(y *yardOf) { y.want("10 20") })
+		following(t, a, func(y *site) { y.want("10 20") })
 	})
 	t.Run("dropped between two reads", func(t *testing.T) {
 		a := newServer("i", 10)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			y.stop()
 			a.size = 3
 			a.push(20, 30, 40, 50, 60)
@@ -32,7 +32,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("an empty first read begins the history", func(t *testing.T) {
 		a := newServer("i")
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			y.stop()
 			a.size = 1
 			a.push(10, 20)
@@ -42,7 +42,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("new instance is read from its beginning", func(t *testing.T) {
 		a := newServer("i", 10, 20)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			y.pass(time.Second)
 			a.restart("j", 5, 15) // its clock is behind
 			y.pass(time.Second)
@@ -53,7 +53,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("new instance counts from 0", func(t *testing.T) {
 		a := newServer("i", 10, 20)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			y.stop()
 			a.size = 2
 			a.restart("j", 100, 110, 120)
@@ -63,7 +63,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("refused records were received", func(t *testing.T) {
 		a := newServer("i", 10)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			a.change(func() {
 				a.answer = func(a *upstream.FeedAnswer) {
 					if len(a.Records) > 0 {
@@ -86,7 +86,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("a count without records stays due", func(t *testing.T) {
 		a := newServer("i", 10)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			a.change(func() { a.sequence = 5; a.impatient = true })
 			y.pass(time.Minute)
 			y.want("10")
@@ -97,7 +97,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("so it does in a new instance", func(t *testing.T) {
 		a := newServer("i", 10)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			y.stop()
 			a.restart("j")
 			a.sequence = 4
@@ -111,7 +111,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	})
 	t.Run("a lying count is none", func(t *testing.T) {
 		a := newServer("i", 10)
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			for i, sequence := range []int64{-1, 0, 1, 0} {
 				y.pass(time.Second)
 				a.change(func() { a.answer = func(a *upstream.FeedAnswer) { a.Sequence = sequence } })
@@ -123,7 +123,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	t.Run("without headers there is none", func(t *testing.T) {
 		a := newServer("", 10)
 		a.plain = true
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			a.change(func() { a.size = 1 })
 			a.push(20, 30, 40)
 			y.pass(interval)
@@ -133,7 +133,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 	t.Run("a server that learns the headers", func(t *testing.T) {
 		a := newServer("i", 10, 20)
 		a.plain = true
-		following(t, a, func(y *yardOf) {
+		following(t, a, func(y *site) {
 			a.change(func() { a.plain = false })
 			y.pass(interval)
 			y.want("10 20")
@@ -146,10 +146,10 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 func TestRecordsAreStoredInTheOrderOfTheirStamps(t *testing.T) {
 	a := newServer("i", 30, 10, 20, 10)
 	a.records[3].JSON = []byte(`{"second":1,"timestamp_ms":10}`)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.want("10 10 20 30")
 		if second := y.reads[0].Records[1]; string(second.JSON) != `{"second":1,"timestamp_ms":10}` {
-			t.Errorf("equal stamps changed places: %s", second.JSON)
+			t.Errorf("records of equal stamps were swapped: %s", second.JSON)
 		}
 		a.push(60, 50)
 		y.want("10 10 20 30 50 60")
@@ -166,7 +166,7 @@ func TestHugeAnswerIsStoredInPartsThatCanBeContinued(t *testing.T) {
 		stamps = append(stamps, 100+i/2) // in pairs: a part may end between equal stamps
 	}
 	a := newServer("i", 1)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.stop()
 		a.size = 4000
 		a.push(stamps...)
@@ -211,7 +211,7 @@ func TestHugeAnswerIsStoredInPartsThatCanBeContinued(t *testing.T) {
 
 func TestStoreThatFailsLosesAndDoublesNothing(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.setFailure(errors.New("disk full"))
 		a.push(20)
 		y.pass(time.Minute)

@@ -20,7 +20,7 @@ func TestProjectThatFloodsIsReadAtAThousandRecordsASecond(t *testing.T) {
 			a := newServer("i", 1)
 			n := int64(1)
 			pad := strings.Repeat("x", c.bytes)
-			following(t, a, func(y *yardOf) {
+			following(t, a, func(y *site) {
 				a.change(func() {
 					a.impatient = true
 					a.answer = func(answer *upstream.FeedAnswer) {
@@ -79,7 +79,7 @@ func TestHugeBufferIsReadInStepsAndNothingIsLost(t *testing.T) {
 
 func TestProjectThatIsBackIsReadAtOnce(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		down := errors.New("connection refused")
 		a.change(func() { a.down = down })
 		y.pass(time.Hour)
@@ -95,7 +95,7 @@ func TestProjectThatIsBackIsReadAtOnce(t *testing.T) {
 
 func TestServerWhoseFeedAloneFailsIsNotReadFaster(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		a.change(func() { a.down = errors.New("HTTP status 404") })
 		y.pass(time.Hour)
 		before := len(a.requests())

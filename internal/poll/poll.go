@@ -67,7 +67,7 @@ type running struct {
 	done   chan struct{}
 }
 
-// Observe is told how a call of the project's server went that another part of the program made. When one succeeds after
+// Observe takes the outcome of a call to the project's server that another part of the program made. When one succeeds after
 // failures, the project's feed is read at once instead of after the pause that a failure is followed by.
 func (p *Poller) Observe(project string, err error) {
 	p.mu.Lock()

@@ -14,7 +14,7 @@ import (
 
 func TestServerWithInstanceIsFollowedByLongPollAndNewsArriveAtOnce(t *testing.T) {
 	a := newServer("i", 10, 20)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.want("10 20")
 		y.pass(time.Second)
 		a.push(2000)
@@ -46,7 +46,7 @@ func TestServerWithInstanceIsFollowedByLongPollAndNewsArriveAtOnce(t *testing.T)
 func TestServerWithoutInstanceIsReadAtTheIntervalAndAskedAMillisecondBack(t *testing.T) {
 	a := newServer("", 10, 20)
 	a.plain = true
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.pass(10 * time.Second)
 		a.push(20) // the stamp repeats, the content does not
 		a.change(func() { a.records[2].JSON = []byte(`{"other":1,"timestamp_ms":20}`) })
@@ -89,7 +89,7 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 			s.deaf = true
 			s.answer = func(a *upstream.FeedAnswer) { n++; a.Instance = fmt.Sprint(n) }
 		}, 82},
-		"has two instances in turn, one without header": {func(s *server) {
+		"alternates between two instances, one without header": {func(s *server) {
 			s.deaf = true
 			s.answer = func(a *upstream.FeedAnswer) { n++; a.Instance = []string{"", "x"}[n%2] }
 		}, 82},
@@ -112,7 +112,7 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newServer("i", 10, 20)
 			c.server(a)
-			following(t, a, func(y *yardOf) {
+			following(t, a, func(y *site) {
 				y.pass(5 * time.Second)
 				if n := y.rate(a); n > c.atMost || n == 0 {
 					t.Errorf("%d requests a minute, want at most %d", n, c.atMost)
@@ -124,7 +124,7 @@ func TestNoServerMakesTheReaderSpin(t *testing.T) {
 
 func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		a.change(func() { a.down = errors.New("connection refused") })
 		y.pass(time.Hour)
 		asked := a.requests()
@@ -151,7 +151,7 @@ func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 
 func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		projects := []domain.Project{alpha}
 		for i, trouble := range []func(*server){
 			func(s *server) { s.hanging = true },
@@ -178,7 +178,7 @@ func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 
 func TestPollerEndsWithItsContext(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		for _, trouble := range []func(){func() {}, func() { a.hanging = true }, func() { a.hanging, a.down = false, errors.New("x") }} {
 			a.change(trouble)
 			y.pass(time.Minute)
@@ -193,7 +193,7 @@ func TestPollerEndsWithItsContext(t *testing.T) {
 }
 
 func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.T) {
-	following(t, newServer("i", 10), func(y *yardOf) {
+	following(t, newServer("i", 10), func(y *site) {
 		var now, most atomic.Int64
 		var projects []domain.Project
 		for i := range 200 {

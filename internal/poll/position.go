@@ -100,7 +100,7 @@ func (p *position) count(answer upstream.FeedAnswer) (before, after int64) {
 			before = max(before, c.Sequence)
 		}
 	}
-	if answer.Sequence < 0 { // not told: nothing is missing
+	if answer.Sequence < 0 { // unknown: nothing is missing
 		return before, min(before, math.MaxInt64-int64(answer.Received)) + int64(answer.Received)
 	}
 	return before, answer.Sequence

@@ -11,7 +11,7 @@ import (
 
 func TestRegistryChangesTakeEffectAtOnce(t *testing.T) {
 	a, b := newServer("i", 10), newServer("k", 100)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.add("http://b", b)
 		beta := domain.Project{Name: "beta", URL: "http://b"}
 		y.register(alpha, beta)
@@ -49,7 +49,7 @@ func TestRegistryChangesTakeEffectAtOnce(t *testing.T) {
 
 func TestSameInstanceUnderAnotherURLContinues(t *testing.T) {
 	a := newServer("i", 10, 20)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.add("http://elsewhere", a)
 		y.register(domain.Project{Name: "alpha", URL: "http://elsewhere"})
 		y.want("10 20") // no gap, nothing stored twice
@@ -68,7 +68,7 @@ func TestSameInstanceUnderAnotherURLContinues(t *testing.T) {
 func TestOtherServerUnderTheSameNameCountsAsNewInstance(t *testing.T) {
 	a, b := newServer("i", 10), newServer("k", 5, 6)
 	b.size, b.sequence = 2, 3
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		y.add("http://b", b)
 		y.register(domain.Project{Name: "alpha", URL: "http://b"})
 		y.want("10 1:5 5 6")
@@ -80,9 +80,9 @@ func TestOtherServerUnderTheSameNameCountsAsNewInstance(t *testing.T) {
 
 func TestAnswerOfARemovedProjectIsNotRecorded(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		a.change(func() {
-			a.beforeReply = func(context.Context) { y.register() } // removed while it answers, even though the reader was not told yet
+			a.beforeReply = func(context.Context) { y.register() } // removed while it answers, even though the reader does not know yet
 		})
 		a.push(20)
 		y.want("10")
@@ -95,7 +95,7 @@ func TestAnswerOfARemovedProjectIsNotRecorded(t *testing.T) {
 
 func TestProjectHasOneReaderAtATime(t *testing.T) {
 	a := newServer("i", 10)
-	following(t, a, func(y *yardOf) {
+	following(t, a, func(y *site) {
 		b := newServer("k", 15)
 		y.add("http://b", b)
 		release := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 )
 
 // Backoff gives the pauses between attempts at something that fails: each is twice the one before, from First up to Max,
-// and shortened by up to half at random, so that what failed together does not try again together.
+// and shortened by up to half at random, so that callers that failed together do not retry together.
 type Backoff struct {
 	First, Max time.Duration
 	pause      time.Duration // the last one, before it was shortened
@@ -19,7 +19,7 @@ func (b *Backoff) Next() time.Duration {
 	return b.pause - rand.N(b.pause/2+1)
 }
 
-// Reset begins anew, after a success.
+// Reset starts again from First, after a success.
 func (b *Backoff) Reset() { b.pause = 0 }
 
 // Sleep waits for d and reports whether it passed; false means that ctx ended first.

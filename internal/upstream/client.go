@@ -16,13 +16,13 @@ const (
 	// connectionBuffer is the size of a connection's read and write buffers, in bytes. Most connections are idle long-polls:
 	// with the default of 4 KiB each, the buffers of 1,000 projects are half of the heap.
 	connectionBuffer = 1 << 10
-	// userAgent tells project servers who asks.
+	// userAgent names the caller to project servers.
 	userAgent = "switchyard-gateway"
 )
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
-	// Observe, when set, is told of each call that has ended, but not of one that its caller gave up.
+	// Observe, when set, is called for each call that has ended, but not of one that its caller gave up.
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)
 

@@ -62,7 +62,7 @@ var carriers = []struct {
 	at      int
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64
-	{netip.MustParsePrefix("64:ff9b:1::/96"), 12},  // NAT64, local use, as far as it can be told
+	{netip.MustParsePrefix("64:ff9b:1::/96"), 12},  // NAT64, local use, as far as its form is known
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated
 	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
 	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible

@@ -292,7 +292,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	for range servers {
-		// Those that got no place in time are timed out.
+		// Those that got no slot in time are timed out.
 		if err := <-results; !strings.Contains(domain.MessageOf(err), "too large") && !strings.Contains(domain.MessageOf(err), "timed out") {
 			t.Errorf("got %v", err)
 		}

@@ -22,8 +22,8 @@ var errManyParts = domain.Errorf(domain.BadGateway, "answer is too large: over %
 
 var seed = maphash.MakeSeed()
 
-// parsePipeline reads an answer whose stages must be what they claim to be, as people look at them. What else the server
-// says of them is kept as it came, unless they exceed the limits of a pipeline.
+// parsePipeline reads an answer. The known fields of its stages must have their types, since people rely on them; unknown
+// fields are kept as they came, unless the pipeline exceeds its limits.
 func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	etag, digest := a.header.Get("ETag"), maphash.Bytes(seed, a.body)
 	if known != nil && !known.EventsOnly && known.ETag == etag && known.Digest == digest {
