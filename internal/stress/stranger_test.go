@@ -1,0 +1,66 @@
+//go:build stress
+
+package stress
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const (
+	rightToken = "the-right-token-of-this-test"
+	// descriptors is how many files and sockets the gateway may have open.
+	descriptors = 256
+)
+
+// guarded starts a gateway that has an admin token and few descriptors.
+func guarded(t *testing.T) *server {
+	program, dir := build(t), t.TempDir()
+	tokenFile := filepath.Join(dir, "token")
+	if err := os.WriteFile(tokenFile, []byte(rightToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := newServer(t, "gateway", loopback(t, 1), "sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, descriptors),
+		program, "gateway", "--data", filepath.Join(dir, "data"), "--admin-token-file", tokenFile)
+	g.start()
+	return g
+}
+
+// ask makes a request over a connection of its own and returns the status.
+func ask(t *testing.T, url, token string) (int, error) {
+	t.Helper()
+	fresh := http.Client{Timeout: client.Timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := fresh.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, err
+}
+
+// TestWrongTokensLockNobodyOut: from one address come 21 wrong tokens and then the right one.
+func TestWrongTokensLockNobodyOut(t *testing.T) {
+	g := guarded(t)
+	for i := range 21 {
+		want := http.StatusUnauthorized
+		if i == 20 {
+			want = http.StatusTooManyRequests
+		}
+		if status, err := ask(t, g.url+"/api/gateway", fmt.Sprintf("a-wrong-token-of-this-test-%d", i)); status != want {
+			t.Errorf("wrong token %d: status %d, want %d: %v", i+1, status, want, err)
+		}
+	}
+	if status, err := ask(t, g.url+"/api/gateway", rightToken); status != http.StatusOK {
+		t.Errorf("the right token: status %d: %v", status, err)
+	}
+}
