@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/config"
 	"switchyard/internal/feed"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/projectserver"
 	"switchyard/internal/supervise"
 )
@@ -21,7 +22,7 @@ import (
 func projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
-		Short: "Run a project server: watch work items, serve their events and the pipeline",
+		Short: "Run a project server: watch work items, serve their events, the pipeline and the stories",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
@@ -57,6 +58,7 @@ func projectCommand() *cobra.Command {
 type projectServer struct {
 	log     *slog.Logger
 	board   *board.Board
+	commits *gitlog.Log
 	handler http.Handler
 }
 
@@ -67,12 +69,13 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	}
 	log = log.With("project", c.Name)
 	ring := feed.New(time.Now)
-	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record})
+	work, err := board.Open(board.Options{Dir: c.Work, Log: log, Record: ring.Record, AllowWrites: c.AllowWrites})
 	if err != nil {
 		return nil, err
 	}
-	h := projectserver.Server{Name: c.Name, Board: work, Feed: ring, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
-	return &projectServer{log, work, h.Handler()}, nil
+	commits := gitlog.New(gitlog.Options{Dir: c.Work, Board: work, Log: log})
+	h := projectserver.Server{Name: c.Name, Board: work, Feed: ring, Commits: commits, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
+	return &projectServer{log, work, commits, h.Handler()}, nil
 }
 
 // run watches the work directory and serves on listeners until ctx ends.
@@ -81,6 +84,7 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	defer cancel()
 	loops := supervise.New(ctx, p.log)
 	loops.Go("board", p.board.Run)
+	loops.Go("commits", p.commits.Run)
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)

@@ -140,7 +140,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 }
 
 func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret) (address string, err error) {
-	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token}, g.log)
+	server, err := openProject(&config.Project{Name: b.name, Work: b.dir, Token: token, AllowWrites: true}, g.log)
 	if err != nil {
 		return "", err
 	}

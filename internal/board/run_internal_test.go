@@ -338,7 +338,7 @@ func BenchmarkOpen10000(b *testing.B) {
 
 // BenchmarkMove is the time from a move to its event.
 func BenchmarkMove(b *testing.B) {
-	for _, items := range []int{100, 10_000} {
+	for _, items := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
 			board := benchBoard(b, items)
 			recorded := make(chan struct{}, 1)

@@ -12,12 +12,13 @@ import (
 
 // Project is the configuration of a project server. It has no file.
 type Project struct {
-	Name       string
-	Work       string // absolute path of the work directory
-	Listen     string // HOST:PORT
-	AllowHosts []string
-	Token      domain.Secret // what callers must have, "" for none
-	Warnings   []string      // what does not stop a start but should be put right
+	Name        string
+	Work        string // absolute path of the work directory
+	Listen      string // HOST:PORT
+	AllowHosts  []string
+	AllowWrites bool          // stories can be changed
+	Token       domain.Secret // what callers must have, "" for none
+	Warnings    []string      // what does not stop a start but should be put right
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
@@ -29,6 +30,7 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("listen", "127.0.0.1:3001", "serve at `ADDR` (HOST:PORT)")
 	flags.String("token", "", "callers need Authorization: Bearer `T`, which all users of this machine can see then [$"+projectToken+"]")
 	flags.String("token-file", "", "callers need the token in `FILE`")
+	flags.Bool("allow-writes", false, "let callers move, block and create stories")
 	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
 	flags.StringArray("allow-host", nil, "answer under the host name `H` too; may be repeated")
 }
@@ -65,6 +67,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
 	}
+	c.AllowWrites, _ = flags.GetBool("allow-writes") // as above
 	if err := c.readToken(flags, getenv); err != nil {
 		return nil, err
 	}

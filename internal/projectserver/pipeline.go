@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"switchyard/internal/board"
-	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
 
@@ -16,7 +15,7 @@ import (
 func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 	view := s.Board.View()
 	if view.Err != nil {
-		return domain.WrapError(domain.Unavailable, view.Err, "the work directory cannot be read: "+reasonOf(view.Err))
+		return board.Unavailable(view.Err)
 	}
 	body, tag := s.encodedBoard(view)
 	header := w.Header()

@@ -1,5 +1,5 @@
-// Package projectserver is the HTTP of a project server: the feed and the pipeline of one board. It knows neither the
-// gateway nor any files.
+// Package projectserver is the HTTP of a project server: the feed, the pipeline and the stories of one board. It knows
+// neither the gateway nor any files.
 package projectserver
 
 import (
@@ -9,19 +9,36 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
+	"switchyard/internal/gitlog"
 	"switchyard/internal/web"
 )
 
 // Server is what a project server's HTTP is made of.
 type Server struct {
 	Name  string
-	Board interface{ View() *board.View }
+	Board Board
 	Feed  *feed.Ring
+	// Commits are those that mention a story. It is nil where there are none to know of.
+	Commits Commits
 	// Token is what callers must have, "" for none.
 	Token domain.Secret
 	// AllowHosts are host names to answer to besides the built-in ones.
 	AllowHosts []string
 	Log        *slog.Logger
+}
+
+// Board is the board that is served.
+type Board interface {
+	View() *board.View
+	Read(id string) (*board.Details, error)
+	Writable() bool
+	Change(id string, c board.Change) (*board.Details, error)
+	Create(name, body, stage string) (*board.Details, error)
+}
+
+// Commits knows the commits that mention a story, the newest first; nil when it cannot know any.
+type Commits interface {
+	Commits(story string) []*gitlog.Commit
 }
 
 // server holds the handlers.
@@ -42,25 +59,50 @@ func (s Server) Handler() http.Handler {
 // healthPath is open to whoever monitors the process; it tells nothing of the project.
 const healthPath = "/healthz"
 
-// routes is the whole route table. Each route takes GET and HEAD.
+// route is what answers at a path, by method. GET answers HEAD as well.
+type route struct {
+	allow             string
+	get, post, change http.HandlerFunc
+}
+
+// routes is the whole route table.
 func (s *server) routes() http.Handler {
-	routes := map[string]http.HandlerFunc{
-		healthPath:      s.healthz,
-		"/api/events":   s.Errors.Handler(web.Plain, s.events),
-		"/api/pipeline": s.Errors.Handler(web.Plain, s.board),
+	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
+	routes := map[string]route{
+		healthPath:      {allow: "GET, HEAD", get: s.healthz},
+		"/api/events":   {allow: "GET, HEAD", get: handler(s.events)},
+		"/api/pipeline": {allow: "GET, HEAD", get: handler(s.board)},
+		"/api/stories":  {allow: "POST", post: handler(s.createStory)},
 	}
+	story := route{allow: "GET, HEAD, PATCH", get: handler(s.story), change: handler(s.changeStory)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := routes[r.URL.Path]
-		switch {
-		case !ok:
-			web.NotFound(w, r)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			w.Header().Set("Allow", "GET, HEAD")
-			web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
-		default:
-			route(w, r)
+		if !ok && storyID(r) != "" {
+			route, ok = story, true
 		}
+		if !ok {
+			web.NotFound(w, r)
+			return
+		}
+		if h := route.handler(r.Method); h != nil {
+			h(w, r)
+			return
+		}
+		w.Header().Set("Allow", route.allow)
+		web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
 	})
+}
+
+func (r route) handler(method string) http.HandlerFunc {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return r.get
+	case http.MethodPost:
+		return r.post
+	case http.MethodPatch:
+		return r.change
+	}
+	return nil
 }
 
 func (s *server) authenticate(next http.Handler) http.Handler {

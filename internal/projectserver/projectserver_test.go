@@ -27,7 +27,8 @@ import (
 
 // standing is a board that tests set.
 type standing struct {
-	view atomic.Pointer[workboard.View]
+	projectserver.Board // what tests do not ask for
+	view                atomic.Pointer[workboard.View]
 }
 
 func (s *standing) View() *workboard.View { return s.view.Load() }

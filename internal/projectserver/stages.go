@@ -1,11 +1,10 @@
 package projectserver
 
 import (
-	"errors"
-	"syscall"
 	"time"
 
 	"switchyard/internal/board"
+	"switchyard/internal/web"
 )
 
 // pipelineJSON is the answer of /api/pipeline.
@@ -33,29 +32,12 @@ func newPipelineJSON(project string, stages []board.Stage) pipelineJSON {
 		items := make([]itemJSON, len(stage.Stories))
 		for j := range stage.Stories {
 			s := &stage.Stories[j]
-			items[j] = itemJSON{s.ID, s.Name, nullable(s.Blocked), nullable(s.MergeFailure), unixMS(s.Since)}
+			items[j] = itemJSON{s.ID, s.Name, web.OrNull(s.Blocked), web.OrNull(s.MergeFailure), unixMS(s.Since)}
 		}
 		p.Stages[i] = stageJSON{stage.Name, items}
 	}
 	return p
 }
 
-// nullable is null for an empty text.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // unixMS is t in Unix milliseconds, 0 for what was before 1970.
 func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }
-
-// reasonOf is err without the path that it names: what the directory is called on that machine is nobody's business.
-func reasonOf(err error) string {
-	var number syscall.Errno
-	if errors.As(err, &number) {
-		return number.Error()
-	}
-	return "it is not as it should be"
-}
