@@ -117,6 +117,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.page(viewer, "POST /theme", c.SetTheme)
 	t.page(public, "GET /static/*", console.Asset)
 
+	t.page(admin, "GET "+views.SignInSetUpURL, c.SignInSetUp)
 	t.page(admin, "GET "+views.SignInByHandURL, c.SignInByHand, navigationOnly)
 	t.page(admin, "POST "+views.SignInByHandURL, c.PasteSignIn)
 	t.page(admin, "POST "+views.SignOutURL, c.SignOutForm)

@@ -293,18 +293,30 @@ func TestTheAuthorizeAnswerIsNotKept(t *testing.T) {
 
 func TestWithoutAProviderSignInSaysHowToSetItUp(t *testing.T) {
 	s := newSignInSite(t, nil)
-	for _, path := range []string{"/oauth/authorize", "/sign-in"} {
-		a := s.get(t, path)
-		wantResult(t, a, http.StatusServiceUnavailable, "Sign-in is not set up")
-		for _, want := range []string{
-			"authorize_url", "token_url", "client_id", "product", "SWITCHYARD_OAUTH_AUTHORIZE_URL", "SWITCHYARD_OAUTH_TOKEN_URL",
-			"SWITCHYARD_OAUTH_CLIENT_ID", "SWITCHYARD_OAUTH_PRODUCT", "http://localhost:" + s.port + "/callback",
-		} {
-			if !strings.Contains(a.body, want) {
-				t.Errorf("%s does not name %s", path, want)
-			}
+	for path, status := range map[string]int{"/oauth/authorize": http.StatusTemporaryRedirect, "/sign-in": http.StatusSeeOther} {
+		a := s.get(t, path).wantStatus(t, status)
+		if to := a.Header.Get("Location"); to != "/sign-in/setup" {
+			t.Errorf("%s leads to %s", path, to)
 		}
 	}
+	a := s.get(t, "/sign-in/setup?code=true&state=abcde12345")
+	wantResult(t, a, http.StatusOK, "Sign-in is not set up")
+	a.wantNoText(t, "abcde12345")
+	for _, want := range []string{
+		"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product", "SWITCHYARD_OAUTH_AUTHORIZE_URL",
+		"SWITCHYARD_OAUTH_TOKEN_URL", "SWITCHYARD_OAUTH_CLIENT_ID", "SWITCHYARD_OAUTH_PRODUCT", "http://localhost:" + s.port + "/callback",
+		"switchyard.toml", "4 settings are missing",
+	} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the page does not name %s", want)
+		}
+	}
+}
+
+func TestTheResultsTitleIsABareHeading(t *testing.T) {
+	s := newSignInSite(t, signintest.New(t))
+	s.get(t, "/callback?error=access_denied&error_description=No").wantText(t, "<h1>Authentication Failed</h1>", "No (access_denied)")
+	s.get(t, "/callback").wantText(t, "<h1>Missing Code</h1>")
 }
 
 func TestTheSignOutButtonComesBackToItsPage(t *testing.T) {

@@ -55,7 +55,7 @@
   }
 
   const load = async () => {
-    const config = await ask('/api/gateway/bot-config')
+    const config = await ask(form().dataset.api)
     if (config.ok === false) say('bot-saved', false, config.error)
     else fill(config)
   }
@@ -67,7 +67,7 @@
       config[field.name] = field.value === '' ? null : field.value
     }
     sayNothing('bot-saved')
-    const answer = await ask('/api/gateway/bot-config', { method: 'POST', body: JSON.stringify(config) })
+    const answer = await ask(form().dataset.api, { method: 'POST', body: JSON.stringify(config) })
     if (answer.ok) say('bot-saved', true, 'Saved. The bot was restarted.')
     else say('bot-saved', false, answer.error)
   }

@@ -11,6 +11,13 @@
     if ('keys' in event.target.dataset) localStorage.setItem('keys', event.target.checked ? 'on' : 'off')
   })
 
+  // A link that is a button acts on the space bar, too.
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== ' ' || !event.target.matches('a[role="button"]')) return
+    event.preventDefault()
+    event.target.click()
+  })
+
   let going = 0 // when "g" was pressed
   document.addEventListener('keydown', (event) => {
     if (off() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return

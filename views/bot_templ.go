@@ -51,7 +51,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><noscript><p class=\"notice mt-3 border-l-caution\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"mt-4 grid items-start gap-4 lg:grid-cols-2\"><form id=\"bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><noscript><p class=\"notice mt-3 border-l-caution\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"mt-4 grid items-start gap-4 lg:grid-cols-2\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

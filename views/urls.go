@@ -19,6 +19,7 @@ const (
 	SignInURL    = "/oauth/authorize"
 	// SignInByHandURL is for browsers that cannot reach the callback.
 	SignInByHandURL = "/sign-in"
+	SignInSetUpURL  = "/sign-in/setup"
 	SignOutURL      = "/sign-out"
 	SwitchURL       = "/switch"
 	ThemeURL        = "/theme"

@@ -87,7 +87,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		f.Notice = c.notices.take(w, r)
 	}
 	f.Path = views.OverviewURL
-	if r.Method == http.MethodGet && !isCallback(r.URL.Path) { // the address of a callback holds a code
+	if r.Method == http.MethodGet && !endsSignIn(r.URL.Path) {
 		f.Path = r.URL.RequestURI()
 	}
 	f.Bare = f.Bare || web.InfoOf(r.Context()).Auth == web.AuthNone // the sign-in's callback is open to everyone

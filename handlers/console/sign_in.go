@@ -14,14 +14,14 @@ import (
 
 // Authorize sends the browser to the identity provider.
 func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
-	if !c.service.SignIn.Configured() {
-		return c.signInSetUp(w, r)
-	}
 	redirectURI, err := redirectURI(r)
 	if err != nil {
 		return err
 	}
 	address, err := c.service.SignIn.Start(redirectURI)
+	if domain.CodeOf(err) == domain.Unavailable {
+		address, err = views.SignInSetUpURL, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -43,17 +43,15 @@ func redirectURI(r *http.Request) (string, error) {
 	return "http://localhost:" + port + "/callback", nil
 }
 
-// signInSetUp says how to configure an identity provider.
-func (c *Console) signInSetUp(w http.ResponseWriter, r *http.Request) error {
+// SignInSetUp is the page that says which settings are missing. Sign-ins without an authorize address end there.
+func (c *Console) SignInSetUp(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
 		return err
 	}
-	return c.render(w, r, view{
-		frame:  views.Frame{Title: "Sign-in is not set up"},
-		page:   views.SignInSetUp(redirectURI),
-		status: http.StatusServiceUnavailable,
-	})
+	setup := c.service.SignIn.Setup()
+	p := views.SignInSetUpProps{Missing: setup.Missing, ConfigFile: setup.ConfigFile, RedirectURI: redirectURI}
+	return c.render(w, r, view{frame: views.Frame{Title: "Set up sign-in"}, page: views.SignInSetUp(p), once: true})
 }
 
 // Callback is where the provider sends the browser back to.
@@ -82,7 +80,8 @@ func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request) error {
 // showSignInByHand starts a flow of its own each time: what was pasted before is not shown again.
 func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
 	if !c.service.SignIn.Configured() {
-		return c.signInSetUp(w, r)
+		http.Redirect(w, r, views.SignInSetUpURL, http.StatusSeeOther)
+		return nil
 	}
 	v := view{frame: views.Frame{Title: "Paste code"}, once: true}
 	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: now()}
@@ -185,5 +184,7 @@ func foreignText(text string) string {
 	}, string(runes))
 }
 
-// isCallback reports whether path is where the identity provider sends browsers back to. Its address holds a code.
-func isCallback(path string) bool { return path == "/callback" || path == "/oauth/callback" }
+// endsSignIn reports whether path is where sign-ins end. Its query holds a code or a state, which no page repeats.
+func endsSignIn(path string) bool {
+	return path == "/callback" || path == "/oauth/callback" || path == views.SignInSetUpURL
+}
