@@ -229,7 +229,7 @@ func (g eventGateway) stream(t testing.TB, query, lastEventID string) eventReade
 	return eventReader{response, bufio.NewReader(response.Body)}
 }
 
-// next returns the id and the data of the next event.
+// next returns the id and the data of the next event. What has no data is none.
 func (e eventReader) next(t testing.TB) (id, data string) {
 	t.Helper()
 	for {
@@ -243,7 +243,9 @@ func (e eventReader) next(t testing.TB) (id, data string) {
 		case "data":
 			data = value
 		case "":
-			return id, data
+			if data != "" {
+				return id, data
+			}
 		}
 	}
 }
@@ -290,6 +292,23 @@ func TestStreamBeginsWhereItIsAskedTo(t *testing.T) {
 	}
 }
 
+// TestStreamBeginsWithItsPosition: a reader that is cut off before its first event knows where to go on.
+func TestStreamBeginsWithItsPosition(t *testing.T) {
+	g := startEventGateway(t)
+	for i := 1; i <= 3; i++ {
+		g.record(t, "alpha", fmt.Sprintf(blocked, i, i))
+	}
+	for _, c := range []struct{ query, lastEventID, want string }{
+		{"", "", "id: 3\n\n"}, {"?after=1", "", "id: 1\n\n"}, {"?after=1", "2", "id: 2\n\n"}, {"?project=none", "", "id: 3\n\n"},
+	} {
+		s := g.stream(t, c.query, c.lastEventID)
+		got := make([]byte, len(c.want))
+		if _, err := io.ReadFull(s.lines, got); err != nil || string(got) != c.want {
+			t.Errorf("stream%s after %q begins with %q, %v, want %q", c.query, c.lastEventID, got, err, c.want)
+		}
+	}
+}
+
 func TestStreamCatchesUpOverManyPagesThenFollows(t *testing.T) {
 	g := startEventGateway(t)
 	for i := range 5 {
@@ -314,7 +333,7 @@ func TestStreamEndsWithTheServer(t *testing.T) {
 	g := startEventGateway(t)
 	s := g.stream(t, "", "")
 	g.stop()
-	if rest, err := io.ReadAll(s.lines); err != nil || len(rest) > 0 {
+	if rest, err := io.ReadAll(s.lines); err != nil || string(rest) != "id: 0\n\n" {
 		t.Errorf("rest %q, %v: want a clean end", rest, err)
 	}
 }

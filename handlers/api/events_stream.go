@@ -46,7 +46,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 		_, err := w.Write(text)
 		return err == nil && control.Flush() == nil
 	}
-	if !send(nil) { // the headers go out at once
+	if !send(appendPosition(nil, q.After)) { // a reader that is cut off before its first event goes on from there
 		return nil
 	}
 	for ctx.Err() == nil {
@@ -95,6 +95,13 @@ func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 		}
 	}
 	return q, nil
+}
+
+// appendPosition appends an id without data: readers remember it, and it is no event.
+func appendPosition(b []byte, id int64) []byte {
+	b = append(b, "id: "...)
+	b = strconv.AppendInt(b, id, 10)
+	return append(b, "\n\n"...)
 }
 
 // appendFrames appends events as server-sent events. A record has no line breaks.
