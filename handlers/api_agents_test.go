@@ -217,6 +217,33 @@ func TestAgentsNeedNoAdminToken(t *testing.T) {
 	}
 }
 
+// TestAgentsSendAtMost4KiB: anybody can send to these addresses.
+func TestAgentsSendAtMost4KiB(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	keys := strings.Builder{}
+	for i := range 100_000 {
+		fmt.Fprintf(&keys, `"%d":0,`, i)
+	}
+	pad := func(fields string, size int) string {
+		return "{" + fields + strings.Repeat(" ", size-len(fields)-2) + "}"
+	}
+	for _, c := range []struct {
+		path, secret, body string
+		status             int
+	}{
+		{"/gateway/agents", "", "{" + keys.String() + `"token":"swj_x"}`, 413},
+		{"/gateway/agents", "", pad(`"token":"swj_x"`, 4097), 413},
+		{"/gateway/agents", "", pad(`"token":"swj_x"`, 4096), 401},
+		{"/gateway/agents/" + id + "/heartbeat", secret, pad("", 4097), 413},
+		{"/gateway/agents/" + id + "/heartbeat", secret, pad("", 4096), 200},
+	} {
+		if status, text := g.call("POST", c.path, c.secret, c.body); status != c.status {
+			t.Errorf("%s with %d bytes: %d %s, want %d", c.path, len(c.body), status, text, c.status)
+		}
+	}
+}
+
 // TestAgentBodies: the order is 401, 415, 413, 400.
 func TestAgentBodies(t *testing.T) {
 	g := newAgentGateway(t)

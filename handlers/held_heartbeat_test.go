@@ -147,6 +147,24 @@ func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {
 	waittest.Until(t, "the agent is gone", func() bool { return !connected() })
 }
 
+// TestAnAgentHoldsOneHeartbeat: a second one ends the first.
+func TestAnAgentHoldsOneHeartbeat(t *testing.T) {
+	g := newAgentGateway(t)
+	id, secret := g.join("a")
+	first, fromFirst := g.dial()
+	io.WriteString(first, heldBeat(id, secret, "15s"))
+	waittest.Until(t, "the agent is connected", func() bool { a, _ := g.service.Agents.Find(id); return a.Connected })
+	began := time.Now()
+	second, fromSecond := g.dial()
+	io.WriteString(second, heldBeat(id, secret, "2s"))
+	if response, body := g.answer(fromFirst); response.StatusCode != 200 || time.Since(began) > time.Second {
+		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, body)
+	}
+	if response, body := g.answer(fromSecond); response.StatusCode != 200 || time.Since(began) < time.Second {
+		t.Errorf("after %v: %d %s", time.Since(began), response.StatusCode, body)
+	}
+}
+
 func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	g := newAgentGateway(t)
 	id, secret := g.join("a")

@@ -45,7 +45,7 @@ func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	id := web.PathParam(r, "id")
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
 // AssignAgent sends an agent to a project. Every failure but a project that does not exist is a 404 of one fixed text;
 // the log has its cause.
 func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}

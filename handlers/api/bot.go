@@ -31,7 +31,7 @@ func (a *API) BotConfig(w http.ResponseWriter, r *http.Request) error {
 
 // SaveBotConfig replaces the whole configuration: what is left out becomes unset.
 func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (c *registryCache) encode(registry *domain.Registry) []byte {
 
 // SwitchProject makes a project the active one. Every failure is a 400, an unknown project among them.
 func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}

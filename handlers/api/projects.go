@@ -8,7 +8,7 @@ import (
 )
 
 func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}

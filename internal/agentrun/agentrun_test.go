@@ -28,6 +28,7 @@ type beat struct {
 	State, Detail string
 	wait          string
 	at            time.Time
+	size          int // of its body, in bytes
 }
 
 // fakeGateway knows one agent, a1 with the secret s1.
@@ -53,8 +54,8 @@ func newFakeGateway(t *testing.T) *fakeGateway {
 
 func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Token, State, Detail string }
-	_ = json.NewDecoder(r.Body).Decode(&body)
-	_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+	data, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(data, &body)
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait"))
 	g.mu.Lock()
 	changed, project, status := g.changed, g.project, g.status
@@ -62,7 +63,7 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if joining {
 		g.joins++
 	} else {
-		g.beats = append(g.beats, beat{body.State, body.Detail, r.URL.Query().Get("wait"), time.Now()})
+		g.beats = append(g.beats, beat{body.State, body.Detail, r.URL.Query().Get("wait"), time.Now(), len(data)})
 	}
 	g.mu.Unlock()
 	if status != 0 {
@@ -188,6 +189,18 @@ func TestACommandThatEndsIsReportedAndStartedAgain(t *testing.T) {
 	starts, _ := os.ReadFile(work + ".starts")
 	if _, err := fmt.Sscan(string(starts), &first, &second); err != nil || second-first < 0.9 {
 		t.Errorf("started at %q, %v; want a second or more in between", starts, err)
+	}
+}
+
+// TestAHeartbeatFits: a gateway takes 4 KiB, however much longer output becomes as JSON.
+func TestAHeartbeatFits(t *testing.T) {
+	t.Parallel()
+	g := newFakeGateway(t)
+	run(t, g, filepath.Join(t.TempDir(), "state"), "sh", "-c", `i=0; while [ $i -lt 500 ]; do printf '<>"&'; i=$((i+1)); done; echo the end; exit 3`)
+	g.assign("alpha")
+	b := g.said(t, "the failure is reported", func(b beat) bool { return b.State == "failed" })
+	if !strings.HasSuffix(b.Detail, "the end") || b.size > 4096 || b.size < 3000 {
+		t.Errorf("%d bytes that end in %q", b.size, b.Detail[max(0, len(b.Detail)-10):])
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 const (
 	// callLimit bounds a call to the gateway, beside the time that the gateway is asked to hold the answer.
 	callLimit = 15 * time.Second
+	// maxBeat is the longest heartbeat that a gateway takes, in bytes.
+	maxBeat = 4 << 10
 	// maxAnswer is the longest answer that is read, in bytes.
 	maxAnswer = 1 << 20
 )
@@ -76,11 +78,24 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 	}
 	var answer agentAnswer
 	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
-		map[string]string{"state": string(state), "detail": detail}, &answer)
+		beatBody(state, detail), &answer)
 	if err != nil {
 		return place{}, err
 	}
 	return place{project: answer.AssignedProject, url: answer.ProjectURL}, nil
+}
+
+// beatBody is what a heartbeat says. Of a detail that a gateway would not take it leaves out the beginning.
+func beatBody(state domain.AgentState, detail string) map[string]string {
+	body := map[string]string{"state": string(state), "detail": detail}
+	for {
+		data, err := json.Marshal(body)
+		if err != nil || len(data) <= maxBeat {
+			return body
+		}
+		detail = strings.ToValidUTF8(detail[len(detail)/8+1:], "")
+		body["detail"] = detail
+	}
 }
 
 // leave gives the identity up.

@@ -25,7 +25,8 @@ type agentTable struct {
 type agentEntry struct {
 	record  domain.AgentRecord
 	seen    time.Time     // when it joined, called last, or its last call ended
-	open    int           // heartbeats that are being held
+	open    int           // heartbeats that are being answered
+	held    chan struct{} // closed, and replaced, when another heartbeat is held
 	unsaved bool          // heartbeats changed it since it was saved
 	sentTo  assignment    // where the last answer to a heartbeat sent it
 	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
@@ -101,6 +102,20 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
 	}
 	return e
+}
+
+// hold ends the heartbeat of the agent that is being held, and returns what the next one closes.
+func (t *agentTable) hold(e *agentEntry) (superseded <-chan struct{}) {
+	if e == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.held != nil {
+		close(e.held)
+	}
+	e.held = make(chan struct{})
+	return e.held
 }
 
 func (t *agentTable) end(e *agentEntry) {

@@ -106,7 +106,7 @@ type Heartbeat struct {
 
 // Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
 // another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
-// a third of the agent timeout, or when ctx ends, at the latest. It returns Unauthorized when the agent is removed.
+// a third of the agent timeout, or when ctx ends, or when another heartbeat of the agent waits, at the latest. It returns Unauthorized when the agent is removed.
 // The caller has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
@@ -118,6 +118,10 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	entry := s.table.begin(id, b)
 	defer s.table.end(entry)
 	known, over := s.table.knownAssignment(entry, b.Assigned), b.Wait <= 0
+	var superseded <-chan struct{}
+	if !over {
+		superseded = s.table.hold(entry)
+	}
 	for {
 		registryChanged := s.projects.Changed()
 		agent, changed, ok := s.table.get(entry, s.projects.Registry())
@@ -136,6 +140,8 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		case <-changed:
 		case <-registryChanged:
 		case <-hold.C:
+			over = true
+		case <-superseded: // agents do not wait twice: nobody can hold thousands of connections with one secret
 			over = true
 		case <-ctx.Done():
 			over = true

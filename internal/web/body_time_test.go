@@ -41,7 +41,7 @@ func (l pipeListener) send(t *testing.T, request string) (net.Conn, *http.Respon
 func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := func(w http.ResponseWriter, r *http.Request) error {
-			if _, err := DecodeJSON(w, r); err != nil {
+			if _, err := DecodeJSON(w, r, MaxBody); err != nil {
 				return err
 			}
 			select { // as a heartbeat waits
@@ -78,7 +78,7 @@ func TestWhatARefusedRequestStillSendsIsCutOff(t *testing.T) {
 			Plain(w, http.StatusMethodNotAllowed, "method not allowed")
 		}
 		decode := func(w http.ResponseWriter, r *http.Request) error {
-			_, err := DecodeJSON(w, r)
+			_, err := DecodeJSON(w, r, MaxBody)
 			return err
 		}
 		for name, c := range map[string]struct {

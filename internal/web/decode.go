@@ -11,16 +11,20 @@ import (
 	"switchyard/internal/domain"
 )
 
-// MaxBody is the largest request body, in bytes.
-const MaxBody = 1 << 20
+// Limits of a request's body, in bytes.
+const (
+	MaxBody = 1 << 20
+	// MaxAgentBody is for what agents send, which anybody can send.
+	MaxAgentBody = 4 << 10
+)
 
 // Body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
 type Body map[string]json.RawMessage
 
 // DecodeJSON reads a request's JSON object. It returns Invalid for an empty body (whatever its type) and for
-// anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over MaxBody.
-func DecodeJSON(w http.ResponseWriter, r *http.Request) (Body, error) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+// anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over limit bytes.
+func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) {
 		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
@@ -33,7 +37,7 @@ func DecodeJSON(w http.ResponseWriter, r *http.Request) (Body, error) {
 		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
 	if err != nil {
-		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", MaxBody)
+		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", limit)
 	}
 	var fields Body
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
