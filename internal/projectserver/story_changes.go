@@ -16,7 +16,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return errReadOnly
 	}
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return errReadOnly
 	}
-	body, err := web.DecodeJSON(w, r)
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
 		return err
 	}
