@@ -18,11 +18,14 @@ import (
 
 const boardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&","blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
 
-// upstreamServer starts a project server that answers its pipeline with handler.
-func upstreamServer(t testing.TB, handler http.HandlerFunc) string {
+// upstreamServer starts a project server that answers its pipeline with handler, and what more adds.
+func upstreamServer(t testing.TB, handler http.HandlerFunc, more ...func(*http.ServeMux)) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/pipeline", handler)
+	for _, add := range more {
+		add(mux)
+	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
