@@ -41,20 +41,28 @@ func readInvitation(state []matrixEvent, user string) invitation {
 	return i
 }
 
-// answerInvitations answers the stored invitations. A homeserver reports each once.
+// answerInvitations answers the stored invitations, of which a homeserver reports each once. After a crash in between some are
+// answered again, which changes nothing.
 func (m *matrix) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
 	invitations := maps.Clone(m.session.Invitations)
 	m.mu.Unlock()
-	for room, i := range invitations {
-		if err := m.answerInvitation(ctx, room, i); err != nil {
-			return err
-		}
-		if err := m.change(ctx, func(s *matrixSession) { delete(s.Invitations, room) }); err != nil {
-			return err
-		}
+	if len(invitations) == 0 {
+		return nil
 	}
-	return nil
+	var answered []string
+	var failed error
+	for room, i := range invitations {
+		if failed = m.answerInvitation(ctx, room, i); failed != nil {
+			break
+		}
+		answered = append(answered, room)
+	}
+	return errors.Join(failed, m.change(ctx, func(s *matrixSession) {
+		for _, room := range answered {
+			delete(s.Invitations, room)
+		}
+	}))
 }
 
 // answerInvitation joins a room to which an operator invites, or that replaces one of the bot's rooms. It declines any other

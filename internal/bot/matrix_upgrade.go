@@ -10,6 +10,9 @@ type tombstoneContent struct {
 	Replacement string `json:"replacement_room"`
 }
 
+// maxMoved is the number of upgrades that are remembered: only for messages that were on their way to the old room.
+const maxMoved = 100
+
 // successor returns the room that has replaced this one, or the room itself.
 func (m *matrix) successor(room string) string {
 	m.mu.Lock()
@@ -85,7 +88,7 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 	}
 	m.log.InfoContext(ctx, "bot: followed an upgrade", "room", room, "new", successor)
 	err := m.change(ctx, func(s *matrixSession) {
-		if s.Moved == nil {
+		if s.Moved == nil || len(s.Moved) >= maxMoved {
 			s.Moved = map[string]string{}
 		}
 		s.Moved[room] = successor
