@@ -17,8 +17,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 )
 
 const adminToken = "correct-horse"
@@ -31,21 +31,13 @@ type door struct {
 
 func newDoor(t *testing.T, token domain.Secret, key string) door {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
 	buffer := &logBuffer{}
-	log := slog.New(slog.NewTextHandler(buffer, nil))
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Bot: &fakeBot{}})
-	if err != nil {
+	o := service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}
+	g := gatewaytest.New(t, o, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
+	if _, err := g.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := svc.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
-		t.Fatal(err)
-	}
-	return door{handlers.Gateway{Service: svc, Log: log, AdminToken: token, SessionKey: []byte(key)}.Handler(), buffer}
+	return door{g.HTTP.Handler(), buffer}
 }
 
 // knock sends a request from an address; headers are name, value, name, value, …

@@ -1,12 +1,10 @@
 package handlers_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,10 +14,9 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 	"switchyard/internal/waittest"
-	"switchyard/internal/web"
 )
 
 // agentGateway is a gateway on a real socket, with project alpha.
@@ -35,23 +32,13 @@ func newAgentGateway(t *testing.T) *agentGateway { return newGuardedAgentGateway
 func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGateway {
 	t.Helper()
 	g := &agentGateway{t: t}
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	log := slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g.service, err = service.New(t.Context(), service.Options{Store: db, Log: log, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := service.Options{Log: slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	gateway := gatewaytest.New(t, o, handlers.Gateway{AdminToken: adminToken})
+	g.service = gateway.Service
 	if _, err := g.service.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
 		t.Fatal(err)
 	}
-	g.Server = httptest.NewUnstartedServer(handlers.Gateway{Service: g.service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
-	g.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), t.Context()) }
-	g.Start()
-	t.Cleanup(g.Close)
+	g.Server = gateway.Serve(t)
 	return g
 }
 

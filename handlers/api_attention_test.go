@@ -1,8 +1,6 @@
 package handlers_test
 
 import (
-	"log/slog"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/store"
@@ -44,18 +43,12 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	if err := os.WriteFile(credentials, []byte(`{"oauth":{"access_token":"a","refresh_token":"","expires_at":5}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
 	client := upstream.NewClient(time.Second)
 	defer client.Close()
-	svc, err := service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	defer server.Close()
-	s := apiSite{t, svc, server.URL, db}
+	g := gatewaytest.New(t, service.Options{
+		Store: db, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
+	}, handlers.Gateway{})
+	s := apiSite{t, g.Service, g.Serve(t).URL, db}
 	s.add("a/b", upstreamServer(t, says(strings.ReplaceAll(`{"stages":[{"name":"1_backlog","items":[{"story_id":"0_idea","since_ms":1}]},
 		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
 		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))

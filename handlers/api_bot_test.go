@@ -3,8 +3,6 @@ package handlers_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,8 +17,8 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 )
 
 // fakeBot stands for the running bot.
@@ -47,19 +45,8 @@ func (b *fakeBot) SendTest(context.Context) error { return b.test }
 // botGateway returns a gateway's HTTP with this bot, and the path of its configuration file.
 func botGateway(t *testing.T, bot *fakeBot) (http.Handler, string) {
 	t.Helper()
-	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	path := filepath.Join(dir, "bot.toml")
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s, err := service.New(t.Context(), service.Options{Store: db, Log: log, BotFile: botfile.File{Path: path}, Bot: bot})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handlers.Gateway{Service: s, Log: log}.Handler(), path
+	path := filepath.Join(t.TempDir(), "bot.toml")
+	return gatewaytest.New(t, service.Options{BotFile: botfile.File{Path: path}, Bot: bot}, handlers.Gateway{}).HTTP.Handler(), path
 }
 
 func ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {

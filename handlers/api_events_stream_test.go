@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,8 +15,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 )
 
 // slowConnection is a response whose reader takes nothing once stalled is set: a write then lasts until its deadline.
@@ -55,28 +54,18 @@ func (c *slowConnection) text() string {
 
 // inBubble runs a stream of the whole gateway on connection, in a bubble of synthetic time.
 func inBubble(t *testing.T, connection *slowConnection, test func(svc *service.Service, ended <-chan struct{})) {
-	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := store.Open(context.Background(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		log := slog.New(slog.DiscardHandler)
-		svc, err := service.New(context.Background(), service.Options{Store: db, Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
 		ctx, cancel := context.WithCancel(context.Background())
 		connection.header = http.Header{}
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/gateway/events/stream", nil)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			handlers.Gateway{Service: svc, Log: log}.Handler().ServeHTTP(connection, r)
+			g.HTTP.Handler().ServeHTTP(connection, r)
 		}()
 		synctest.Wait()
-		test(svc, ended)
+		test(g.Service, ended)
 		cancel()
 		<-ended
 	})

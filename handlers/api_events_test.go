@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,9 +14,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
-	"switchyard/internal/web"
 )
 
 // eventGateway is a gateway over a real store and sockets.
@@ -31,25 +27,9 @@ type eventGateway struct {
 
 func startEventGateway(t testing.TB) eventGateway {
 	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
-	svc, err := service.New(context.Background(), service.Options{Store: db, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopping, stop := context.WithCancel(context.Background())
-	server := httptest.NewUnstartedServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
-	server.Start()
-	t.Cleanup(func() {
-		stop()
-		server.Close()
-		db.Close()
-	})
-	return eventGateway{svc, server.URL, stop}
+	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
+	server, stop := g.ServeUntil(t)
+	return eventGateway{g.Service, server.URL, stop}
 }
 
 // record stores records of a project, given as JSON.

@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/upstream"
@@ -30,23 +29,10 @@ type apiSite struct {
 
 func newAPISite(t testing.TB) apiSite {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
 	client := upstream.NewClient(time.Second)
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	t.Cleanup(func() {
-		server.Close()
-		client.Close()
-		db.Close()
-	})
-	return apiSite{t, svc, server.URL, db}
+	t.Cleanup(client.Close)
+	g := gatewaytest.New(t, service.Options{Projects: client}, handlers.Gateway{})
+	return apiSite{t, g.Service, g.Serve(t).URL, g.Store}
 }
 
 // reply is what a caller sees of an answer.

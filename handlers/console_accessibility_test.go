@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,42 +13,31 @@ import (
 	"switchyard/internal/botfile"
 	"switchyard/internal/browsertest"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/store"
 )
 
 // newWholeSite is a gateway with everything set up, something in every state, and an admin token.
 func newWholeSite(t testing.TB) *consoleSite {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
 	provider := signintest.New(t)
 	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]domain.Stage{}}}
-	s.Service, err = service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: s.boards, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
-		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+	g := gatewaytest.New(t, service.Options{
+		Projects: s.boards,
+		BotFile:  botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
 			ClientID: signintest.ClientID, Product: signintest.Product,
 		}, log),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.server = httptest.NewServer(handlers.Gateway{Service: s.Service, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}.Handler())
+	}, handlers.Gateway{AdminToken: adminToken})
+	s.Service, s.server = g.Service, g.Serve(t)
 	_, port, _ := net.SplitHostPort(s.server.Listener.Addr().String())
 	s.url = "http://localhost:" + port
-	t.Cleanup(func() {
-		s.server.Close()
-		db.Close()
-	})
 
 	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
 	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))

@@ -17,8 +17,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 )
 
 // consoleSite is a gateway over a real store and a real socket, with boards in place of project servers.
@@ -42,19 +42,9 @@ func newConsoleSite(t testing.TB) *consoleSite {
 // newConsoleSiteWith has project servers of its own in place of boards.
 func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleSite {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &consoleSite{TB: t}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	s.Service, err = service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: projects, Bot: &fakeBot{}, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.server = httptest.NewServer(handlers.Gateway{Service: s.Service, Log: log}.Handler())
+	o := service.Options{Projects: projects, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	g := gatewaytest.New(t, o, handlers.Gateway{})
+	s := &consoleSite{TB: t, Service: g.Service, server: g.Serve(t)}
 	s.url = s.server.URL
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -64,10 +54,6 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 		Jar:           jar,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	t.Cleanup(func() {
-		s.server.Close()
-		db.Close()
-	})
 	return s
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +15,8 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 	"switchyard/internal/waittest"
 	"switchyard/internal/web"
 )
@@ -79,27 +78,17 @@ func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 
 // TestAHeldHeartbeatsConnectionMayRest: the next request on it may come any time before the connection is idle too long.
 func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
-	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := store.Open(context.Background(), dir)
+		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
+		token, _, err := g.Agents.CreateJoinToken(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
-		log := slog.New(slog.DiscardHandler)
-		svc, err := service.New(context.Background(), service.Options{Store: db, Log: log, AgentTimeout: 45 * time.Second, JoinTokenTTL: time.Hour})
+		agent, secret, err := g.Agents.Join(context.Background(), token, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := svc.Agents.CreateJoinToken(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		agent, secret, err := svc.Agents.Join(context.Background(), token, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := &http.Server{Handler: handlers.Gateway{Service: svc, Log: log}.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+		server := &http.Server{Handler: g.HTTP.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 		defer server.Shutdown(context.Background())
 		client, served := net.Pipe()
 		defer client.Close()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,30 +13,20 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/metrics"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
 
 func TestMetrics(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	log := slog.New(slog.DiscardHandler)
 	counted := metrics.New()
 	client := upstream.NewClient(time.Minute)
 	client.Observe = counted.Call
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log, Projects: client, Bot: &fakeBot{}, Observe: counted.Events})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log, Metrics: counted, Version: "1.2.3"}.Handler())
-	defer server.Close()
-	s := apiSite{t, svc, server.URL, db}
+	g := gatewaytest.New(t, service.Options{Projects: client, Observe: counted.Events}, handlers.Gateway{Metrics: counted, Version: "1.2.3"})
+	server, svc := g.Serve(t), g.Service
+	s := apiSite{t, svc, server.URL, g.Store}
 	s.add(`we"ird\`, upstreamServer(t, says(boardText)))
 	s.add("gone", "http://127.0.0.1:1")
 	s.send("GET", "/api/gateway/pipeline", "")
@@ -178,19 +167,9 @@ func TestMetricsAreCompressedForWhoTakesIt(t *testing.T) {
 }
 
 func TestAccessLogAtDebug(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	var lines logBuffer
 	log := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	svc, err := service.New(t.Context(), service.Options{Store: db, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(handlers.Gateway{Service: svc, Log: log}.Handler())
-	defer server.Close()
+	server := gatewaytest.New(t, service.Options{Log: log}, handlers.Gateway{}).Serve(t)
 	response, err := http.Get(server.URL + "/oauth/callback?code=c4nary&state=c4nary")
 	if err != nil {
 		t.Fatal(err)

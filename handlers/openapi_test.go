@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,44 +18,31 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/botfile"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/store"
 	"switchyard/internal/upstream"
 )
 
 // wholeGateway is a gateway with every part, over real sockets.
 func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gateway) {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
 	client := upstream.NewClient(time.Second)
+	t.Cleanup(client.Close)
 	provider := signintest.New(t)
 	dir := t.TempDir()
-	svc, err := service.New(t.Context(), service.Options{
-		Store: db, Log: log, Projects: client,
+	gateway := gatewaytest.New(t, service.Options{
+		Log: log, Projects: client,
 		AgentTimeout: time.Minute, JoinTokenTTL: time.Hour,
 		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
 		}, log),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := handlers.Gateway{Service: svc, Log: log, AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), TeamChat: silentTeam{}}
-	server := httptest.NewServer(g.Handler())
-	t.Cleanup(func() {
-		server.Close()
-		client.Close()
-		db.Close()
-	})
-	return apiSite{t, svc, server.URL, db}, g
+	}, handlers.Gateway{AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), TeamChat: silentTeam{}})
+	return apiSite{t, gateway.Service, gateway.Serve(t).URL, gateway.Store}, gateway.HTTP
 }
 
 // silentTeam refuses what comes from Slack, as a bot without a signing secret does.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -18,10 +17,10 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
+	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/store"
 )
 
 // signInSite is a gateway over real sockets that signs people in at a provider of its own.
@@ -59,25 +58,14 @@ func newGuardedSignInSite(t testing.TB, provider *signintest.Provider, adminToke
 	t.Helper()
 	s := &signInSite{provider: provider, path: filepath.Join(t.TempDir(), "credentials.json"), log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	db, err := store.Open(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	o := service.Options{Store: db, Log: log, Bot: &fakeBot{}, Credentials: signin.NewFile(s.path)}
+	o := service.Options{Log: log, Credentials: signin.NewFile(s.path)}
 	if provider != nil {
 		o.Provider = signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
 			ClientID: signintest.ClientID, Product: signintest.Product,
 		}, log)
 	}
-	srv, err := service.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gateway := handlers.Gateway{Service: srv, Log: log, AdminToken: adminToken, SessionKey: []byte("key")}
-	server := httptest.NewServer(gateway.Handler())
-	t.Cleanup(server.Close)
+	server := gatewaytest.New(t, o, handlers.Gateway{AdminToken: adminToken}).Serve(t)
 	s.url = server.URL
 	_, s.port, _ = net.SplitHostPort(server.Listener.Addr().String())
 	return s

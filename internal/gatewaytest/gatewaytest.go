@@ -1,0 +1,90 @@
+// Package gatewaytest builds gateways for tests: the real router over the real service and a real database.
+package gatewaytest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"switchyard/handlers"
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/web"
+)
+
+// Gateway is a gateway whose parts a test may reach. It is closed with the test.
+type Gateway struct {
+	*service.Service
+	Store *store.DB
+	HTTP  handlers.Gateway
+}
+
+// New builds a gateway from o and h. What they leave out is filled in: a database of its own, a log that nobody reads, a bot
+// that is off, an agent timeout of 45 s, join tokens that are good for an hour, a session key.
+func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
+	t.Helper()
+	db, ok := o.Store.(*store.DB)
+	if !ok {
+		var err error
+		if db, err = store.Open(context.Background(), t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		o.Store = db
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Bot == nil {
+		o.Bot = noBot{}
+	}
+	if o.AgentTimeout == 0 {
+		o.AgentTimeout = 45 * time.Second
+	}
+	if o.JoinTokenTTL == 0 {
+		o.JoinTokenTTL = time.Hour
+	}
+	svc, err := service.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Service, h.Log = svc, o.Log
+	if h.SessionKey == nil {
+		h.SessionKey = []byte("key")
+	}
+	return &Gateway{svc, db, h}
+}
+
+// Serve serves the gateway over a socket until the test ends.
+func (g *Gateway) Serve(t testing.TB) *httptest.Server {
+	t.Helper()
+	server, _ := g.ServeUntil(t)
+	return server
+}
+
+// ServeUntil serves as Serve does, and returns what begins the server's stop besides: held requests are answered then.
+func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
+	t.Helper()
+	stopping, stop := context.WithCancel(context.Background())
+	server := httptest.NewUnstartedServer(g.HTTP.Handler())
+	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
+	server.Start()
+	t.Cleanup(func() {
+		stop()
+		server.Close()
+	})
+	return server, stop
+}
+
+// noBot is a bot that nobody has set up.
+type noBot struct{}
+
+func (noBot) Restart(context.Context) error  { return nil }
+func (noBot) SendTest(context.Context) error { return nil }
+func (noBot) Status() domain.BotStatus {
+	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}
+}
