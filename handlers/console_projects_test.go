@@ -112,7 +112,7 @@ func TestRemovingAndTakingItBack(t *testing.T) {
 	if project.Token != token || s.Projects.Registry().Active != "a/b c" {
 		t.Errorf("%v, active %q", project.Token.Reveal(), s.Projects.Registry().Active)
 	}
-	s.submitUndo(page).wantStatus(t, http.StatusNotFound).wantText(t, "cannot be taken back any more")
+	s.submitUndo(page).wantStatus(t, http.StatusNotFound).wantText(t, "can no longer be undone")
 	s.submit("/projects/none/remove").wantStatus(t, http.StatusNotFound)
 }
 
