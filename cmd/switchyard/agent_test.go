@@ -233,7 +233,7 @@ func TestAgentProgram(t *testing.T) {
 	}
 
 	p = s.run("--token", s.token()) // the paste of a new command works although the old state file is there
-	joined := s.wait("joined anew", func(a domain.Agent) bool { return a.ID != agent.ID })
+	joined := s.wait("joined again", func(a domain.Agent) bool { return a.ID != agent.ID })
 	p.stop(t, syscall.SIGTERM)
 	leave := switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1", "--leave")
 	if out, err := leave.CombinedOutput(); err != nil {
@@ -303,7 +303,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took < 6*time.Second || took > 14*time.Second || job.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, job.runs(), &s.stderr)
 	}
-	if strings.Contains(s.stderr.String(), "could not be told") {
+	if strings.Contains(s.stderr.String(), "could not report") {
 		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 }
@@ -322,7 +322,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took > 9*time.Second || first.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, first.runs(), &s.stderr)
 	}
-	if strings.Contains(s.stderr.String(), "could not be told") {
+	if strings.Contains(s.stderr.String(), "could not report") {
 		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 	up()

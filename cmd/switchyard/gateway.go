@@ -8,23 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"switchyard/handlers"
-	"switchyard/internal/bot"
-	"switchyard/internal/botfile"
 	"switchyard/internal/config"
-	"switchyard/internal/metrics"
-	"switchyard/internal/poll"
 	"switchyard/internal/service"
-	"switchyard/internal/signin"
-	"switchyard/internal/store"
 	"switchyard/internal/supervise"
-	"switchyard/internal/upstream"
 )
 
 func gatewayCommand() *cobra.Command {
@@ -39,7 +31,7 @@ func gatewayCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return unlessEnded(cmd.Context(), err)
+				return unlessCancelled(cmd.Context(), err)
 			}
 			return errors.Join(g.run(cmd.Context(), cmd.OutOrStdout()), g.close())
 		},
@@ -48,8 +40,8 @@ func gatewayCommand() *cobra.Command {
 	return cmd
 }
 
-// unlessEnded is why a start failed, nil where that is because the process was told to end meanwhile.
-func unlessEnded(ctx context.Context, err error) error {
+// unlessCancelled is why a start failed, nil if that is because the process was asked to stop in the meantime.
+func unlessCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -72,96 +64,6 @@ type gateway struct {
 type loop struct {
 	name string
 	run  func(context.Context) error
-}
-
-// openGateway builds the gateway, its parts in the order in which they need each other. The caller closes it.
-func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
-	g := &gateway{config: c, log: log}
-	for _, warning := range c.Warnings {
-		log.Warn(warning)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, g.close())
-		}
-	}()
-
-	unlock, err := openDataDir(c.Data)
-	if err != nil {
-		return nil, err
-	}
-	g.closers = append(g.closers, func() error { unlock(); return nil })
-
-	if g.listeners, err = listen(log, c.Listen); err != nil {
-		return nil, err
-	}
-	g.closers = append(g.closers, func() error { closeAll(g.listeners); return nil })
-
-	if err := checkNotEmptied(c.Data); err != nil {
-		return nil, err
-	}
-	db, err := store.Open(ctx, c.Data)
-	if err != nil {
-		return nil, err
-	}
-	g.closers = append(g.closers, db.Close)
-	// Made after the database: where there is a key, there was one.
-	key, err := sessionKey(c.Data)
-	if err != nil {
-		return nil, err
-	}
-
-	botFile := botfile.File{Path: c.BotConfig}
-	credentials := signin.NewFile(c.Credentials)
-	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
-		if err != nil {
-			log.Warn("cannot tidy up", "error", err)
-		}
-	}
-	counts := metrics.New()
-	projects := upstream.NewClient(c.UpstreamTimeout)
-	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, Observe: counts.BotMessage})
-	options := service.Options{
-		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
-		Projects: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
-		Provider: signin.New(signin.Config{
-			AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
-			TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
-		}, log),
-		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
-	}
-	if g.service, err = service.New(ctx, options); err != nil {
-		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, store.FileName), err)
-	}
-	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
-		return nil, err
-	}
-	feeds := poll.New(poll.Options{Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Interval: c.PollInterval, Log: log})
-	projects.Observe = func(project, kind string, err error) {
-		counts.Call(project, kind, err)
-		if kind != "feed" {
-			feeds.Observe(project, err)
-		}
-	}
-	s := g.service
-	seen := bot.Gateway{Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents}
-	g.loops = append(
-		g.loops,
-		loop{"feeds", feeds.Run},
-		loop{"agents", g.service.Agents.Run},
-		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
-	)
-	g.handler = handlers.Gateway{
-		Service:    g.service,
-		Log:        log,
-		AllowHosts: c.AllowHosts,
-		Metrics:    counts,
-		Version:    version,
-		TeamChat:   chat,
-		AdminToken: c.AdminToken,
-		SessionKey: key,
-	}
-	return g, nil
 }
 
 // run serves until ctx ends, and says on out where. Its loops have ended when it returns, or were given up.

@@ -15,7 +15,7 @@ const (
 	projectHeapFloor = 16 << 20
 )
 
-// keepHeapFloor makes the garbage collector heed floor from now on. Larger heaps are collected as ever, when they have
+// keepHeapFloor sets floor for the garbage collector from now on. Larger heaps are collected as usual, when they have
 // doubled. Whoever sets GOGC has decided otherwise.
 func keepHeapFloor(floor int) {
 	if os.Getenv("GOGC") != "" {

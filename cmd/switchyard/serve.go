@@ -98,22 +98,22 @@ func baseURL(address string, listeners []net.Listener) string {
 	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
 }
 
-// toldLater is the cause of a context that ended some time after the process was told to end.
-type toldLater struct{ told time.Time }
+// stoppedAt is the cause of a context that ended some time after the process was asked to stop.
+type stoppedAt struct{ time time.Time }
 
-func (t toldLater) Error() string { return "told to end at " + t.told.String() }
+func (s stoppedAt) Error() string { return "asked to stop at " + s.time.String() }
 
-// toldAt is when the process was told to end. That is why ctx has just ended.
-func toldAt(ctx context.Context) time.Time {
-	var later toldLater
+// stopTime is when the process was asked to stop, which is why ctx has just ended.
+func stopTime(ctx context.Context) time.Time {
+	var later stoppedAt
 	if errors.As(context.Cause(ctx), &later) {
-		return later.told
+		return later.time
 	}
 	return time.Now()
 }
 
 // serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
-// for news, and returns when the others have ended, or after drainLimit from when the process was told to end.
+// for news, and returns when the others have ended, or after drainLimit from when the process was asked to stop.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
@@ -135,7 +135,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		return err
 	case <-ctx.Done():
 	}
-	limit, cancel := context.WithDeadline(context.Background(), toldAt(ctx).Add(drainLimit))
+	limit, cancel := context.WithDeadline(context.Background(), stopTime(ctx).Add(drainLimit))
 	defer cancel()
 	if err := server.Shutdown(limit); err != nil {
 		log.Warn("some requests did not end in time and were cut off")

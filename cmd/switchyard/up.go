@@ -54,12 +54,12 @@ func upCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return unlessEnded(cmd.Context(), err)
+				return unlessCancelled(cmd.Context(), err)
 			}
 			err = g.addBoards(cmd.Context(), boards, token, cmd.OutOrStdout())
 			switch {
 			case err != nil:
-				err = unlessEnded(cmd.Context(), err)
+				err = unlessCancelled(cmd.Context(), err)
 			case agent != "":
 				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
 			default:
@@ -79,8 +79,8 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	serving, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	told := make(chan time.Time, 1)
-	context.AfterFunc(ctx, func() { told <- time.Now() })
+	asked := make(chan time.Time, 1)
+	context.AfterFunc(ctx, func() { asked <- time.Now() })
 	options := agentrun.Options{
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
@@ -99,7 +99,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 			}
 			return nil
 		})
-		stop(toldLater{<-told})
+		stop(stoppedAt{<-asked})
 	})
 	err := g.run(serving, out)
 	cancel()

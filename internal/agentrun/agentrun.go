@@ -25,11 +25,11 @@ type Options struct {
 	Version   string
 	// Token gives a join token. It is called only where one is needed.
 	Token func(context.Context) (domain.Secret, error)
-	// Rejoin lets the agent join anew when it starts and the gateway does not know the identity of the state file any more.
+	// Rejoin lets the agent join again when it starts and the gateway no longer knows the identity in the state file.
 	Rejoin bool
 	// Command and its arguments; empty for an agent that only joins and stays alive.
 	Command     []string
-	Environment []string  // of the command, beside what tells it its place
+	Environment []string  // of the command, besides what says where it is assigned
 	Output      io.Writer // gets the command's output
 	Log         *slog.Logger
 }
@@ -37,8 +37,8 @@ type Options struct {
 const (
 	// beatWait is how long the gateway is asked to hold a heartbeat; it holds none longer than a third of its agent timeout.
 	beatWait = 30 * time.Second
-	// lookWait is the wait of a heartbeat that is to be answered at once, to learn what changed meanwhile.
-	lookWait = time.Millisecond
+	// refreshWait is the wait of a heartbeat that is to be answered at once, to learn what has changed in the meantime.
+	refreshWait = time.Millisecond
 	// beatPause keeps a gateway that does not hold heartbeats from being called in a busy loop.
 	beatPause = 100 * time.Millisecond
 	// Pauses while the gateway is away are from 1 s (half of retryFirst) to retryMax.
@@ -57,7 +57,7 @@ type agent struct {
 	known  bool // the gateway has accepted the identity in this run
 }
 
-// Run runs an agent until ctx ends; then its command is stopped and the gateway is told. It returns an error where the
+// Run runs an agent until ctx ends; then its command is stopped and the gateway is informed. It returns an error where the
 // agent cannot go on: its state file is in use or unreadable, the token is refused, or its identity is gone.
 func Run(ctx context.Context, o Options) error {
 	if err := hideMemory(); err != nil {
@@ -160,83 +160,9 @@ func (a *agent) untilReached(ctx context.Context, fn func() error) error {
 			return err
 		}
 		pause := backoff.Next()
-		a.Log.WarnContext(ctx, "the gateway is away", "error", err, "again_in", pause)
+		a.Log.WarnContext(ctx, "the gateway is away", "error", err, "retry_in", pause)
 		if !supervise.Sleep(ctx, pause) {
 			return ctx.Err()
 		}
-	}
-}
-
-// beat says again and again that the agent is there, and sends the runner where the answers say. It returns when ctx
-// ends or the identity is gone.
-func (a *agent) beat(ctx context.Context) error {
-	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
-	var at place
-	wait, away := lookWait, false
-	for ctx.Err() == nil {
-		began := time.Now()
-		next, interrupted, err := a.call(ctx, at, wait)
-		switch {
-		case interrupted: // the answer may have been lost
-			wait = lookWait
-			continue
-		case isRefusal(err, http.StatusUnauthorized):
-			if !a.Rejoin || a.known {
-				return fmt.Errorf("the gateway does not know this agent any more, its identity is gone: remove %s and join with a new token", a.file.path)
-			}
-			a.Log.WarnContext(ctx, "the gateway does not know this agent any more, joining anew")
-			if err := a.join(ctx); err != nil {
-				return fmt.Errorf("the identity in %s is gone: %w", a.file.path, err)
-			}
-			continue
-		case err != nil:
-			pause := backoff.Next()
-			if !away && ctx.Err() == nil {
-				a.Log.WarnContext(ctx, "the gateway is away; the command runs on", "error", err, "again_in", pause)
-			}
-			wait, away = lookWait, true
-			supervise.Sleep(ctx, pause)
-			continue
-		}
-		a.known = true
-		if away {
-			a.Log.InfoContext(ctx, "the gateway is back")
-		}
-		backoff.Reset()
-		a.runner.send(next)
-		if next == at && wait == beatWait && time.Since(began) < beatPause {
-			supervise.Sleep(ctx, beatPause)
-		}
-		at, wait, away = next, beatWait, false
-	}
-	return nil
-}
-
-// call sends one heartbeat. It is interrupted when the runner's state changes, which the next one is to tell at once.
-func (a *agent) call(ctx context.Context, at place, wait time.Duration) (next place, interrupted bool, err error) {
-	calling, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	state, detail := a.runner.status()
-	go func() {
-		defer close(done)
-		next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
-	}()
-	select {
-	case <-done:
-	case <-a.runner.changed:
-		cancel()
-		<-done
-		interrupted = err != nil && ctx.Err() == nil
-	}
-	return next, interrupted, err
-}
-
-// sayStopped takes the agent off the gateway's list; its identity stays.
-func (a *agent) sayStopped(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer cancel()
-	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
-		a.Log.WarnContext(ctx, "the gateway could not be told that the agent stops", "error", err)
 	}
 }

@@ -71,7 +71,7 @@ func (c *client) join(ctx context.Context, token domain.Secret, label, version s
 }
 
 // heartbeat says what the agent does; the gateway holds its answer for wait at most, while the agent is still assigned to assigned.
-func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string, wait time.Duration) (place, error) {
+func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string, wait time.Duration) (assignment, error) {
 	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
 	if wait <= 0 {
 		query = url.Values{}
@@ -80,9 +80,9 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
 		beatBody(state, detail), &answer)
 	if err != nil {
-		return place{}, err
+		return assignment{}, err
 	}
-	return place{project: answer.AssignedProject, url: answer.ProjectURL}, nil
+	return assignment{project: answer.AssignedProject, url: answer.ProjectURL}, nil
 }
 
 // beatBody is what a heartbeat says. Of a detail that a gateway would not take it leaves out the beginning.

@@ -17,9 +17,9 @@ func GroupOf(pid int) Group {
 
 // StopLeftover is what an agent does with the group in its state file.
 func StopLeftover(g Group, agentID string) bool {
-	patience, cancel := context.WithTimeout(context.Background(), time.Second)
+	grace, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return stopLeftover(patience, g, agentID)
+	return stopLeftover(grace, g, agentID)
 }
 
 // PrepareOnly starts a command up to where it waits to be recorded, and lets the agent die there. It returns when

@@ -14,14 +14,14 @@ import (
 const (
 	// killGrace is how long killed processes may take to vanish; the kernel holds on to one that is in the middle of I/O.
 	killGrace = 5 * time.Second
-	// stopPoll is the time between two looks at a group that was told to end.
+	// stopPoll is the time between two checks of a group that was asked to stop.
 	stopPoll = 50 * time.Millisecond
 	// drainGrace is how long output is read on after the last process of the group ended: one that left the group
 	// may hold the pipe for ever.
 	drainGrace = 500 * time.Millisecond
 )
 
-// agentIDVariable tells the command, and whoever finds it after a crash, whose it is.
+// agentIDVariable says to the command, and to whoever finds it after a crash, whose it is.
 const agentIDVariable = "SWITCHYARD_AGENT_ID"
 
 // processGroup names a process group so that it is not mistaken for a later one of the same number.
@@ -41,7 +41,7 @@ type process struct {
 	failed  bool
 }
 
-// gate is the shell's part in starting a command: it becomes the command once it is told to, and ends where the
+// gate is the shell's part in starting a command: it becomes the command once a line arrives, and ends if the
 // agent dies before. So no command runs that no state file knows of.
 const gate = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
 
@@ -89,7 +89,7 @@ func prepare(argv, env []string, output io.Writer) (*process, error) {
 	}()
 	if err != nil {
 		p.kill()
-		return nil, fmt.Errorf("cannot tell when the command started: %w", err)
+		return nil, fmt.Errorf("cannot find out when the command started: %w", err)
 	}
 	return p, nil
 }
@@ -107,10 +107,10 @@ func (p *process) kill() {
 	p.stop(none)
 }
 
-// stop ends the command's whole group, whatever of it is left, and returns when it is gone: by force when patience ends.
-func (p *process) stop(patience context.Context) {
+// stop ends the command's whole group, whatever of it is left, and returns when it is gone: by force when grace ends.
+func (p *process) stop(grace context.Context) {
 	p.release.Close() // where it was not begun
-	stopGroup(patience, p.group.PGID)
+	stopGroup(grace, p.group.PGID)
 	select {
 	case <-p.drained:
 	case <-time.After(drainGrace):
@@ -118,10 +118,10 @@ func (p *process) stop(patience context.Context) {
 	p.output.Close()
 }
 
-// stopGroup sends SIGTERM to a process group and, to what is left of it when patience ends, SIGKILL.
-func stopGroup(patience context.Context, pgid int) {
+// stopGroup sends SIGTERM to a process group and, to what is left of it when grace ends, SIGKILL.
+func stopGroup(grace context.Context, pgid int) {
 	_ = syscall.Kill(-pgid, syscall.SIGTERM) // the group may be gone
-	if !groupEnds(patience, pgid) {
+	if !groupEnds(grace, pgid) {
 		_ = syscall.Kill(-pgid, syscall.SIGKILL)
 		killed, cancel := context.WithTimeout(context.Background(), killGrace)
 		defer cancel()
@@ -145,11 +145,11 @@ func groupEnds(ctx context.Context, pgid int) bool {
 
 // stopLeftover ends what an agent that was killed left running, and reports whether there was anything.
 // A group that only has the same number is left alone.
-func stopLeftover(patience context.Context, g processGroup, agentID string) bool {
+func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
 	if g.PGID <= 1 || !isLeftover(g, agentID) {
 		return false
 	}
-	stopGroup(patience, g.PGID)
+	stopGroup(grace, g.PGID)
 	return true
 }
 

@@ -24,10 +24,10 @@ const (
 	restartMax   = time.Minute
 )
 
-// place is where an agent works, zero for nowhere.
-type place struct{ project, url string }
+// assignment is where an agent works, zero for nowhere.
+type assignment struct{ project, url string }
 
-// runner runs the command where the agent is sent.
+// runner runs the command where the agent is assigned.
 type runner struct {
 	argv   []string // empty: there is nothing to run
 	env    []string
@@ -35,11 +35,11 @@ type runner struct {
 	file   *stateFile
 	log    *slog.Logger
 
-	sent    chan struct{} // holds a value when want changed
-	changed chan struct{} // holds a value when state changed
+	assigned chan struct{} // holds a value when want changed
+	changed  chan struct{} // holds a value when state changed
 
 	mu     sync.Mutex
-	want   place
+	want   assignment
 	state  domain.AgentState
 	detail string // how the command ended last
 	tail   *tail  // what it said last
@@ -48,8 +48,8 @@ type runner struct {
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
 		argv: o.Command, output: o.Output, file: file, log: o.Log,
-		env:  slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
-		sent: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		env:      slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
+		assigned: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		state: domain.AgentIdle, tail: &tail{},
 	}
 }
@@ -61,17 +61,17 @@ func isSecret(line string) bool {
 		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE") // its address has a password
 }
 
-// send sends the command to a place.
-func (r *runner) send(p place) {
+// assign lets the command run at a, nowhere where that is zero.
+func (r *runner) assign(a assignment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.want != p {
-		r.want = p
-		notify(r.sent)
+	if r.want != a {
+		r.want = a
+		notify(r.assigned)
 	}
 }
 
-func (r *runner) wanted() place {
+func (r *runner) wanted() assignment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.want
@@ -100,40 +100,40 @@ func notify(c chan struct{}) {
 	}
 }
 
-// run follows the assignment until ctx ends; when it returns, no command runs any more.
+// run runs the command wherever the agent is assigned until ctx ends; when it returns, no command is running.
 func (r *runner) run(ctx context.Context) {
 	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
 	for ctx.Err() == nil {
-		place := r.wanted()
-		if place.project == "" || len(r.argv) == 0 {
+		at := r.wanted()
+		if at.project == "" || len(r.argv) == 0 {
 			r.set(domain.AgentIdle, "")
 			backoff.Reset()
-			r.stay(ctx, place, nil)
+			r.waitWhile(ctx, at, nil)
 			continue
 		}
 		began := time.Now()
-		state, ending := r.runAt(ctx, place)
-		if ctx.Err() != nil || r.wanted() != place {
+		state, ending := r.runAt(ctx, at)
+		if ctx.Err() != nil || r.wanted() != at {
 			continue
 		}
 		if time.Since(began) >= restartMax {
 			backoff.Reset()
 		}
 		pause := backoff.Next()
-		r.log.WarnContext(ctx, "the command ended", "project", place.project, "ending", ending, "again_in", pause)
+		r.log.WarnContext(ctx, "the command ended", "project", at.project, "ending", ending, "retry_in", pause)
 		r.set(state, ending)
 		paused, cancel := context.WithTimeout(ctx, pause)
-		r.stay(paused, place, nil)
+		r.waitWhile(paused, at, nil)
 		cancel()
 	}
 }
 
-// stay returns when the agent is sent elsewhere than p, when ended is closed, or when ctx ends.
-func (r *runner) stay(ctx context.Context, p place, ended <-chan struct{}) {
-	for r.wanted() == p {
+// waitWhile returns when the agent is no longer assigned to a, when ended is closed, or when ctx ends.
+func (r *runner) waitWhile(ctx context.Context, a assignment, ended <-chan struct{}) {
+	for r.wanted() == a {
 		select {
-		case <-r.sent:
+		case <-r.assigned:
 		case <-ended:
 			return
 		case <-ctx.Done():
@@ -142,9 +142,9 @@ func (r *runner) stay(ctx context.Context, p place, ended <-chan struct{}) {
 	}
 }
 
-// runAt runs the command at a place until it ends by itself, the agent is sent elsewhere, or ctx ends. Nothing of its
+// runAt runs the command at an assignment until it ends by itself, the agent is assigned elsewhere, or ctx ends. Nothing of its
 // process group is left then. It returns the state that follows and, in words, how it ended.
-func (r *runner) runAt(ctx context.Context, at place) (domain.AgentState, string) {
+func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
 	out := io.MultiWriter(r.tail, r.output)
@@ -165,7 +165,7 @@ func (r *runner) runAt(ctx context.Context, at place) (domain.AgentState, string
 	}
 	r.log.InfoContext(ctx, "the command runs", "project", at.project, "pid", p.group.PGID)
 	r.set(domain.AgentRunning, "")
-	r.stay(ctx, at, p.exited)
+	r.waitWhile(ctx, at, p.exited)
 	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
 		r.log.ErrorContext(ctx, "the state file cannot be written", "error", err)
@@ -182,27 +182,27 @@ func (r *runner) runAt(ctx context.Context, at place) (domain.AgentState, string
 }
 
 func (r *runner) stop(ctx context.Context, p *process) {
-	patience, done := r.patience(ctx)
+	grace, done := r.grace(ctx)
 	defer done()
-	p.stop(patience)
+	p.stop(grace)
 }
 
-// patience lasts while a command may take that is told to end now; ctx is the agent's.
-func (r *runner) patience(ctx context.Context) (patience context.Context, done func()) {
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+// grace ends when a command that is asked to stop now has had its time; ctx is the agent's.
+func (r *runner) grace(ctx context.Context) (grace context.Context, done func()) {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	last := context.AfterFunc(ctx, func() {
-		supervise.Sleep(patience, lastGrace)
+		supervise.Sleep(grace, lastGrace)
 		cancel()
 	})
-	return patience, func() { last(); cancel() }
+	return grace, func() { last(); cancel() }
 }
 
 // stopLeftover ends the command of an agent that was killed.
 func (r *runner) stopLeftover(ctx context.Context) {
-	patience, done := r.patience(ctx)
+	grace, done := r.grace(ctx)
 	defer done()
 	group := r.file.command()
-	if stopLeftover(patience, group, r.file.who().ID) {
+	if stopLeftover(grace, group, r.file.who().ID) {
 		r.log.Warn("ended a command that was left running", "pid", group.PGID)
 	}
 }

@@ -174,11 +174,11 @@ func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
 		{"[gateway]\nallow_hosts = ['*.a']", "2", "gateway.allow_hosts: "},
 		{"[gateway]\nallow_hosts = ['']", "2", "gateway.allow_hosts: "},
 		{"[gateway]\nlog_format = 'xml'", "2", "gateway.log_format: must be one of text, json"},
-		{"[gateway]\nlistn = 'a'", "2", "gateway.listn: is no known key"},
-		{"[gateway]\nconfig = 'a'", "2", "gateway.config: is no known key"},
-		{"listen = 'localhost:1'", "1", "listen: is no known key"},
-		{"'gateway.listen' = 'localhost:1'", "1", `"gateway.listen": is no known key`},
-		{"# x\n[gatway]", "2", "gatway: is no known key"},
+		{"[gateway]\nlistn = 'a'", "2", "gateway.listn: is not a known key"},
+		{"[gateway]\nconfig = 'a'", "2", "gateway.config: is not a known key"},
+		{"listen = 'localhost:1'", "1", "listen: is not a known key"},
+		{"'gateway.listen' = 'localhost:1'", "1", `"gateway.listen": is not a known key`},
+		{"# x\n[gatway]", "2", "gatway: is not a known key"},
 		{"[gateway.listen]", "1", "gateway.listen: must be a value"},
 		{"[gateway]\nlisten = {a = 1}", "2", "gateway.listen: must be a value"},
 		{"[gateway]\nallow_hosts = [{a = 1}]", "2", "gateway.allow_hosts: must be a value"},
@@ -208,8 +208,8 @@ func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
 		{"[[projects]]\nname = 1\nurl = 'http://a'", "2", "projects.name: must be a string"},
 		{"[[projects]]\nname = ''\nurl = 'http://a'", "2", "projects.name: must not be empty"},
 		{"[[projects]]\nname = 'a'\nurl = 'a'", "3", "projects.url: must begin with http://"},
-		{"[[projects]]\nname = 'a'\nurl = 'http://a'\ntoken = 'x'", "4", "projects.token: is no known key"},
-		{"[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'a '\nurl = 'http://b'", "5", `projects.name: project "a" stands twice`},
+		{"[[projects]]\nname = 'a'\nurl = 'http://a'\ntoken = 'x'", "4", "projects.token: is not a known key"},
+		{"[[projects]]\nname = 'a'\nurl = 'http://a'\n[[projects]]\nname = 'a '\nurl = 'http://b'", "5", `projects.name: project "a" is listed twice`},
 		{"[gateway]\nlisten = localhost", "2", ""},
 		{"[gateway\n", "1", ""},
 		{"[gateway]\ndata = 'a'\ndata = 'b'", "3", ""},
@@ -408,7 +408,7 @@ func TestManyProjectsAreReadAtOnce(t *testing.T) {
 		t.Errorf("%v, %v", took, err)
 	}
 	_, err = load(t, file.String()+"[[projects]]\nname = 'project 7'\nurl = 'http://a'\n", nil, nil)
-	if err == nil || !strings.Contains(err.Error(), `:30002: projects.name: project "project 7" stands twice`) {
+	if err == nil || !strings.Contains(err.Error(), `:30002: projects.name: project "project 7" is listed twice`) {
 		t.Errorf("a mistake at the end: %v", err)
 	}
 }

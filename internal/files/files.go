@@ -164,7 +164,7 @@ func SweepOrphansLocked(path string) error {
 	return err
 }
 
-// maxLinks is the number of symbolic links that are followed to a file, as many as Linux follows.
+// maxLinks is the number of symbolic links that are resolved on the way to a file, as many as in Linux.
 const maxLinks = 40
 
 // resolve follows path, which need not exist, to the file that it stands for.

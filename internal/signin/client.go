@@ -29,7 +29,7 @@ type Config struct {
 	AuthorizeURL string // where the browser is sent, its own query kept; "" for SetupPage
 	TokenURL     string // where codes are exchanged; without one no sign-in comes to an end
 	ClientID     string
-	Product      string      // stands in the scope user:sessions:<product>_code
+	Product      string      // part of the scope user:sessions:<product>_code
 	TokenFormat  TokenFormat // "" for JSON
 	Scopes       []string    // nil for the usual five
 }

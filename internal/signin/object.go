@@ -54,7 +54,7 @@ func (o object) get(key string) json.RawMessage {
 	return nil
 }
 
-// set returns o with the one value under key, at the place of the first that was there, else at the end.
+// set returns o with the one value under key, where the first was, else at the end.
 func (o object) set(key string, value json.RawMessage) object {
 	for i, m := range o {
 		if m.key == key {

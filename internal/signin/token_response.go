@@ -60,7 +60,7 @@ func expiry(received time.Time, seconds uint64) uint64 {
 	return sum
 }
 
-// maxReported is how much of an error that the token endpoint reports is told, in characters.
+// maxReported is how much of an error that the token endpoint reports is passed on, in characters.
 const maxReported = 512
 
 // reportedError returns what an answer says of an error (RFC 6749, section 5.2), "" where it says nothing. Some providers

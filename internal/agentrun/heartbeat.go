@@ -1,0 +1,85 @@
+package agentrun
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// beat reports again and again that the agent is alive, and assigns the runner as the answers say. It returns when ctx
+// ends or the identity is gone.
+func (a *agent) beat(ctx context.Context) error {
+	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
+	var at assignment
+	wait, away := refreshWait, false
+	for ctx.Err() == nil {
+		began := time.Now()
+		next, interrupted, err := a.call(ctx, at, wait)
+		switch {
+		case interrupted: // the answer may have been lost
+			wait = refreshWait
+			continue
+		case isRefusal(err, http.StatusUnauthorized):
+			if !a.Rejoin || a.known {
+				return fmt.Errorf("the gateway no longer knows this agent, its identity is gone: remove %s and join with a new token", a.file.path)
+			}
+			a.Log.WarnContext(ctx, "the gateway no longer knows this agent, joining again")
+			if err := a.join(ctx); err != nil {
+				return fmt.Errorf("the identity in %s is gone: %w", a.file.path, err)
+			}
+			continue
+		case err != nil:
+			pause := backoff.Next()
+			if !away && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "the gateway is away; the command runs on", "error", err, "retry_in", pause)
+			}
+			wait, away = refreshWait, true
+			supervise.Sleep(ctx, pause)
+			continue
+		}
+		a.known = true
+		if away {
+			a.Log.InfoContext(ctx, "the gateway is back")
+		}
+		backoff.Reset()
+		a.runner.assign(next)
+		if next == at && wait == beatWait && time.Since(began) < beatPause {
+			supervise.Sleep(ctx, beatPause)
+		}
+		at, wait, away = next, beatWait, false
+	}
+	return nil
+}
+
+// call sends one heartbeat. It is interrupted when the runner's state changes, which the next one is to report at once.
+func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (next assignment, interrupted bool, err error) {
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	state, detail := a.runner.status()
+	go func() {
+		defer close(done)
+		next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
+	}()
+	select {
+	case <-done:
+	case <-a.runner.changed:
+		cancel()
+		<-done
+		interrupted = err != nil && ctx.Err() == nil
+	}
+	return next, interrupted, err
+}
+
+// sayStopped takes the agent off the gateway's list; its identity stays.
+func (a *agent) sayStopped(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
+		a.Log.WarnContext(ctx, "could not report to the gateway that the agent stops", "error", err)
+	}
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// AddFlags adds the gateway's flags to flags.
+func AddFlags(flags *pflag.FlagSet) {
+	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
+	for _, s := range (&Config{}).settings() {
+		usage := fmt.Sprintf("%s [$%s]", s.usage, s.env)
+		switch {
+		case s.flag == "":
+		case s.kind == boolKind:
+			flags.Bool(s.flag, false, usage)
+		case s.kind.list():
+			flags.StringArray(s.flag, nil, usage)
+		default:
+			flags.String(s.flag, s.fallback, usage)
+		}
+	}
+}
+
+// Load reads the configuration of flags (AddFlags was applied to them), the environment and the file.
+// An error is one line that names the flag (and is a FlagError then), the variable, or the file with line and key.
+func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
+	c := &Config{}
+	last, err := c.read(c.settings(), flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	tokenFrom, err := c.readAdminToken(last["gateway.admin_token_file"], getenv)
+	switch {
+	case err != nil:
+		return nil, err
+	case onLoopback(c.Listen):
+	case c.AdminToken == "" && !c.allowUnauthenticated:
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file), or --allow-unauthenticated", c.Listen))
+	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
+		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s is not only on loopback", minAdminToken, c.Listen))
+	}
+	if c.PublicURL != "" {
+		public, _ := url.Parse(c.PublicURL) // the setter has parsed it
+		c.AllowHosts = append(c.AllowHosts, public.Hostname())
+	}
+	for _, key := range []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"} {
+		if from, ok := last[key]; !ok || from.isDefault() {
+			c.SignIn.Missing = append(c.SignIn.Missing, key)
+		}
+	}
+	if c.SignIn.ConfigFile = c.File; c.File == "" {
+		if standard, ok := Expand(standardFile, getenv); ok {
+			c.SignIn.ConfigFile = standard
+		}
+	}
+	return c, nil
+}
+
+// AddDataFlags adds those of the gateway's flags that say where its data is.
+func AddDataFlags(flags *pflag.FlagSet) {
+	addSome(flags, "config", "data")
+}
+
+// LoadData returns the gateway's data directory, as Load would. AddDataFlags was applied to flags.
+func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err error) {
+	c := &Config{}
+	_, err = c.read(c.settings(), flags, getenv, "gateway.data")
+	return c.Data, err
+}
+
+// read takes over what file, environment and flags say of the settings with the given keys, or of all, and returns by key
+// the strongest that speaks of each.
+func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
+	path, from, err := filePath(flags, getenv)
+	if err != nil {
+		return nil, err
+	}
+	file := &document{}
+	if path != "" {
+		file, err = readFile(path, settings)
+		var unread *fs.PathError
+		if errors.As(err, &unread) && from != nil {
+			err = from.fail(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.File, c.Projects = path, file.projects
+	}
+	last := map[string]given{}
+	for _, s := range settings {
+		if len(keys) > 0 && !slices.Contains(keys, s.key) {
+			continue
+		}
+		for _, g := range s.layers(flags, getenv, file) {
+			if err := s.set(g.values); err != nil {
+				return nil, g.fail(err)
+			}
+			last[s.key] = g
+		}
+		if _, ok := last[s.key]; !ok && s.fallback != "" {
+			return nil, fmt.Errorf("--%s: must be given where HOME is not set", s.flag)
+		}
+	}
+	return last, nil
+}
+
+// AddListenFlags adds those of the gateway's flags that say where it serves.
+func AddListenFlags(flags *pflag.FlagSet) {
+	addSome(flags, "config", "listen")
+}
+
+// LoadListen returns the gateway's address, as Load would. AddListenFlags was applied to flags.
+func LoadListen(flags *pflag.FlagSet, getenv func(string) string) (address string, err error) {
+	c := &Config{}
+	_, err = c.read(c.settings(), flags, getenv, "gateway.listen")
+	return c.Listen, err
+}
+
+// addSome adds the gateway's flags of the given names.
+func addSome(flags *pflag.FlagSet, names ...string) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(all)
+	for _, name := range names {
+		flags.AddFlag(all.Lookup(name))
+	}
+}
