@@ -36,6 +36,7 @@ func WriteProcess(t *Text) {
 		{Name: "/memory/classes/heap/unused:bytes"},
 		{Name: "/gc/cycles/total:gc-cycles"},
 		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/heap/goal:bytes"},
 	}
 	gometrics.Read(samples)
 	value := func(i int) float64 { return float64(samples[i].Value.Uint64()) }
@@ -44,6 +45,7 @@ func WriteProcess(t *Text) {
 	t.Gauge("go_memstats_heap_inuse_bytes", "Bytes of heap spans in use.", value(1)+value(2))
 	t.Counter("go_gc_cycles_total", "Garbage collections since the start.", value(3))
 	t.Counter("go_memstats_alloc_bytes_total", "Bytes of heap objects allocated since the start.", value(4))
+	t.Gauge("go_memstats_next_gc_bytes", "Bytes of heap at which the next collection begins.", value(5))
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
 		seconds := time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
