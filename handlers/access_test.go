@@ -145,6 +145,33 @@ func TestTheGuardsComeBeforeTheAdminToken(t *testing.T) {
 	}
 }
 
+// TestOtherSitesReadNothing: a page of another site may lead here, but not load what is here. Side channels would tell it.
+func TestOtherSitesReadNothing(t *testing.T) {
+	d := newDoor(t, "", "key")
+	for _, c := range []struct {
+		site, mode string
+		status     int
+	}{
+		{"cross-site", "no-cors", 403},
+		{"cross-site", "cors", 403},
+		{"cross-site", "", 403},
+		{"cross-site", "navigate", 200},
+		{"same-site", "no-cors", 200},
+		{"same-origin", "cors", 200},
+		{"none", "navigate", 200},
+	} {
+		for _, path := range []string{"/", "/api/gateway", "/healthz", "/metrics"} {
+			answer := d.knock(here, "GET", path, "", "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode)
+			if answer.StatusCode != c.status {
+				t.Errorf("%s from %s by %s: %d, want %d", path, c.site, c.mode, answer.StatusCode, c.status)
+			}
+			if got := answer.Header.Get("Cross-Origin-Resource-Policy"); got != "same-origin" {
+				t.Errorf("%s from %s: Cross-Origin-Resource-Policy is %q", path, c.site, got)
+			}
+		}
+	}
+}
+
 func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
 	d := newDoor(t, "", "key")
 	for _, c := range []struct{ method, path, location string }{

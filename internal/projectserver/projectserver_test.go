@@ -313,7 +313,7 @@ func TestDoorsOfAProjectServer(t *testing.T) {
 		"an allowed host":                 {"", "GET", "/api/events", []string{"Host: Builder.example:3001"}, 200, ""},
 		"an address":                      {"", "GET", "/api/events", []string{"Host: 192.0.2.1:3001"}, 200, ""},
 		"a write from another site":       {"", "POST", "/api/events", []string{"Sec-Fetch-Site: cross-site"}, 403, ""},
-		"a read from another site":        {"", "GET", "/api/events", []string{"Sec-Fetch-Site: cross-site"}, 200, ""},
+		"a read from another site":        {"", "GET", "/api/events", []string{"Sec-Fetch-Site: cross-site"}, 403, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(test.token)

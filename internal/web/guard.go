@@ -1,22 +1,22 @@
 package web
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // Guard refuses, before anything else sees a request, one that came under a foreign host name (a rebound name
-// would make a hostile page same-origin) and a write from another origin. Both answers are 403, plain text.
+// would make a hostile page same-origin), a write from another origin, and what a page of another site loads: only
+// people may come from there. The answers are 403, plain text.
 func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 	allowed := hostSet(allowedHosts)
 	crossOrigin := http.NewCrossOriginProtection() // no bypass patterns, ever
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header()["X-Content-Type-Options"] = noSniff
+			header := w.Header()
+			header["X-Content-Type-Options"], header["Cross-Origin-Resource-Policy"] = noSniff, sameOrigin
 			if !allowed.has(r.Host) {
 				Plain(w, http.StatusForbidden, "this host name is not served here; allow it with --allow-host")
 				return
 			}
-			if crossOrigin.Check(r) != nil {
+			if crossOrigin.Check(r) != nil || r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 				Plain(w, http.StatusForbidden, "cross-origin request refused")
 				return
 			}
@@ -25,4 +25,8 @@ func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 	}
 }
 
-var noSniff = []string{"nosniff"} // never changes
+// Headers that never change.
+var (
+	noSniff    = []string{"nosniff"}
+	sameOrigin = []string{"same-origin"}
+)
