@@ -4,6 +4,7 @@ package board
 
 import (
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,12 +47,12 @@ func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {
 		return nil, err
 	}
-	b := &Board{dir: o.Dir, log: o.Log, record: o.Record, allowWrites: o.AllowWrites, faults: map[string]bool{}, openWatcher: openWatcher}
-	b.scanner = scanner{dir: o.Dir, stages: map[string]*stage{}, watch: b.watch}
+	b := &Board{dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, faults: map[string]bool{}, openWatcher: openWatcher}
+	b.scanner = scanner{dir: b.dir, stages: map[string]*stage{}, watch: b.watch}
 	if o.AllowWrites {
 		b.report("remove temporary files", sweepTemp(o.Dir))
 	}
-	if _, err := b.scan(); err != nil {
+	if _, err := b.scan(nil); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -63,11 +64,13 @@ func (b *Board) Writable() bool { return b.allowWrites }
 // View returns the board as the last scan found it.
 func (b *Board) View() *View { return b.view.Load() }
 
-// scan takes in how the work directory is now, and returns when to scan again though nothing seems to change; zero
+// scan takes in how the stages are now that changed, and returns when to scan again though nothing seems to change; zero
 // for never. An error means that the directory could not be read: then the view has the stages from before, and the error.
-func (b *Board) scan() (again time.Time, err error) {
-	b.watched = b.watcher.add != nil
-	stages, err := b.scanner.scan()
+func (b *Board) scan(changed stageSet) (again time.Time, err error) {
+	if changed == nil {
+		b.watched = b.watcher.add != nil
+	}
+	stages, err := b.scanner.scan(changed)
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if view := b.view.Load(); view != nil && view.Err == nil {
@@ -76,7 +79,9 @@ func (b *Board) scan() (again time.Time, err error) {
 		return time.Time{}, err
 	}
 	for _, stage := range stages {
-		b.report("read stage "+stage.name, stage.err)
+		if !stage.skipped {
+			b.report("read stage "+stage.name, stage.err)
+		}
 	}
 	found := b.tracker.update(time.Now(), stages)
 	if view := b.view.Load(); found.view || view == nil || view.Err != nil {

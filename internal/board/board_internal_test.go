@@ -78,7 +78,7 @@ func (d *fixture) remove(path string) {
 func (d *fixture) expect(want string) {
 	d.t.Helper()
 	d.recorded = nil
-	if _, err := d.scan(); err != nil {
+	if _, err := d.scan(nil); err != nil {
 		d.t.Fatal(err)
 	}
 	if got := recorded(changes{notifications: d.recorded}); got != want {
@@ -268,7 +268,7 @@ func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
 	read := d.scanner.stages["2_current"].known["a"]
 	for _, stable := range []bool{false, true} {
 		read.facts, read.stable = facts{name: "other"}, stable
-		if _, err := d.scanner.scan(); err != nil {
+		if _, err := d.scanner.scan(nil); err != nil {
 			t.Fatal(err)
 		}
 		if again := read.facts.blocked == "key"; again == stable {
@@ -280,7 +280,7 @@ func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
 func TestAWorkDirectoryThatGoesAndComes(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n", "2_current/b.md": "b", "3_qa/c.md": "c"})
 	d.move("", "../away")
-	if _, err := d.scan(); err == nil {
+	if _, err := d.scan(nil); err == nil {
 		t.Error("scanned a directory that is gone")
 	}
 	d.expectStories("2_current[a b] 3_qa[c]")

@@ -38,12 +38,12 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.change(id, c)
+	changed, err := b.change(id, c)
 	if errors.Is(err, errMoved) {
-		if _, err := b.scan(); err != nil {
+		if _, err := b.scan(nil); err != nil {
 			return nil, Unavailable(err)
 		}
-		err = b.change(id, c)
+		changed, err = b.change(id, c)
 	}
 	if errors.Is(err, errMoved) {
 		return nil, noSuchStory(id)
@@ -51,7 +51,7 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	if err != nil {
 		return nil, writeError(err)
 	}
-	_, _ = b.scan() // if it fails, the view says so
+	_, _ = b.scan(changed) // if it fails, the view says so
 	details, err := b.read(id)
 	if errors.Is(err, errMoved) {
 		return nil, noSuchStory(id)
@@ -59,42 +59,45 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	return details, err
 }
 
-// change writes the change. It returns errMoved when the file is not where the last scan found it.
-func (b *Board) change(id string, c Change) error {
+// change writes the change, and returns the stages that it touches. It returns errMoved when the file is not where the
+// last scan found it.
+func (b *Board) change(id string, c Change) (changed stageSet, err error) {
 	_, stage, err := b.find(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	changed = stageSet{stage: {id: true}}
 	dir, err := openStage(filepath.Join(b.dir, stage))
 	if errors.Is(err, fs.ErrNotExist) {
-		return errMoved
+		return nil, errMoved
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer dir.Close()
 	target := dir
 	if c.Stage != nil && *c.Stage != stage {
 		if target, err = b.openTarget(*c.Stage); err != nil {
-			return err
+			return nil, err
 		}
 		defer target.Close()
+		changed.add(*c.Stage, id)
 	}
 	file, err := readStory(dir, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errMoved
+		return nil, errMoved
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if file.version(stage) != c.Version {
-		return errChanged
+		return nil, errChanged
 	}
 	content, err := c.apply(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return put(dir, target, id+".md", file, content)
+	return changed, put(dir, target, id+".md", file, content)
 }
 
 var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile")

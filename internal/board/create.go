@@ -32,7 +32,7 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.scan(); err != nil {
+	if _, err := b.scan(nil); err != nil {
 		return nil, Unavailable(err)
 	}
 	if stages := b.View().Stages; stage == "" && len(stages) > 0 {
@@ -47,7 +47,7 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if err := add(dir, id+".md", content); err != nil {
 		return nil, writeError(err)
 	}
-	_, _ = b.scan() // if it fails, the view says so
+	_, _ = b.scan(stageSet{stage: {id: true}}) // if it fails, the view says so
 	return b.read(id)
 }
 

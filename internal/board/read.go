@@ -53,7 +53,7 @@ func (b *Board) Read(id string) (*Details, error) {
 	details, err := b.read(id)
 	if errors.Is(err, errMoved) {
 		b.mu.Lock()
-		_, _ = b.scan() // if it fails, the view says so
+		_, _ = b.scan(nil) // if it fails, the view says so
 		b.mu.Unlock()
 		details, err = b.read(id)
 	}

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 )
 
@@ -12,41 +13,57 @@ const (
 	debounceFactor = 4
 	debounceMin    = 10 * time.Millisecond
 	debounceMax    = 50 * time.Millisecond
-	// Without any change it scans after rescan: a watch may miss what happens on a network file system.
-	rescan = 5 * time.Second
+	// Without any change it scans everything after rescanMin, or rescanFactor times what the last such scan took, but
+	// after rescanMax at the latest: a watch may miss what happens on a network file system.
+	rescanMin    = 5 * time.Second
+	rescanFactor = 100
+	rescanMax    = time.Minute
 	// While not all can be watched it scans after unwatchedRescan, or unwatchedFactor times what the last scan took.
 	unwatchedRescan = 500 * time.Millisecond
 	unwatchedFactor = 20
 )
 
-// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil.
-// Only one Run may be under way; another may follow it.
+// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads the
+// file that the event is about, else everything. Only one Run may be under way; another may follow it.
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
-	next, debounce := time.Now(), debounceMin
+	next := time.Now()
+	everything, debounce := next, debounceMin // when all stages are due
+	var changed stageSet
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		var open bool
+		open := true
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 			began := time.Now()
-			again, pause := b.rescan()
+			if !began.Before(everything) {
+				changed = nil
+			}
+			again, pause := b.rescan(changed)
 			took := time.Since(began)
 			debounce = min(max(debounceFactor*took, debounceMin), debounceMax)
-			next = began.Add(took + pause)
+			if due := began.Add(took + pause); changed == nil || due.Before(everything) {
+				everything = due
+			}
+			next, changed = everything, stageSet{}
 			if !again.IsZero() && again.Before(next) {
 				next = again
 			}
 			timer.Reset(time.Until(next))
 			continue
-		case _, open = <-b.watcher.events:
+		case event, more := <-b.watcher.events:
+			if open = more; changed != nil {
+				changed = b.addFile(changed, event.Name)
+			}
 		case _, open = <-b.watcher.errors: // above all, that events were lost
+			changed = nil
 		}
 		if !open {
 			b.closeWatcher()
+			changed = nil
 		}
 		if soon := time.Now().Add(debounce); soon.Before(next) {
 			next = soon
@@ -55,15 +72,34 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// rescan scans, and returns when to scan again (zero for never) and how long it may wait for an event until then.
-func (b *Board) rescan() (again time.Time, pause time.Duration) {
+// addFile adds the file at path, if it is a work item; of a path that is no file of a stage nil comes back, for everything.
+func (b *Board) addFile(changed stageSet, path string) stageSet {
+	stage := filepath.Dir(path)
+	if filepath.Dir(stage) != b.dir {
+		return nil
+	}
+	if id, isItem := itemID(filepath.Base(path)); isItem {
+		changed.add(filepath.Base(stage), id)
+	}
+	return changed
+}
+
+// rescan scans, and returns when to scan again (zero for never) and how long everything may wait for an event until then.
+func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.watcher.add == nil {
+		changed = nil
+	}
 	b.watchAgain()
 	began := time.Now()
-	again, _ = b.scan() // its error is logged, and the view has it
-	if b.watched {
-		return again, rescan
+	again, _ = b.scan(changed) // its error is logged, and the view has it
+	took := time.Since(began)
+	switch {
+	case !b.watched:
+		return again, max(unwatchedRescan, unwatchedFactor*took)
+	case changed != nil: // says nothing of what a scan of everything takes
+		return again, rescanMax
 	}
-	return again, max(unwatchedRescan, unwatchedFactor*time.Since(began))
+	return again, min(max(rescanMin, rescanFactor*took), rescanMax)
 }

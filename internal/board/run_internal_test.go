@@ -102,7 +102,7 @@ func TestTheBoardShowsANewStateBeforeItRecordsIt(t *testing.T) {
 	shown := ""
 	d.record = func(...feed.Notification) { shown = d.stories() }
 	d.move("2_current/a.md", "3_qa/a.md")
-	if _, err := d.scan(); err != nil || shown != "2_current[] 3_qa[a b]" {
+	if _, err := d.scan(nil); err != nil || shown != "2_current[] 3_qa[a b]" {
 		t.Errorf("showed %s, %v", shown, err)
 	}
 }
@@ -218,10 +218,10 @@ func TestLostEventsAreScannedFor(t *testing.T) {
 func TestAChangeWithoutAnEventIsFoundAtTheNextRescan(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.move("2_current/a.md", "3_qa/a.md")
-		b.within(rescan-1, "")
+		b.within(rescanMin-1, "")
 		b.within(1, "a 2_current>3_qa")
 		b.move("3_qa/a.md", "2_current/a.md")
-		b.within(rescan, "a 3_qa>2_current")
+		b.within(rescanMin, "a 3_qa>2_current")
 	})
 }
 
@@ -277,6 +277,37 @@ func TestEveryDirectoryIsWatchedBeforeEachScan(t *testing.T) {
 	})
 }
 
+// An event that names a file costs that file, not the board.
+func TestAnEventHasItsFileReadAndNoOther(t *testing.T) {
+	inBubble(t, func(b *bubble) {
+		event := func(path string) { b.events <- fsnotify.Event{Name: b.path(path)} }
+		b.write("3_qa/unnoticed.md", "x")
+		b.move("2_current/a.md", "3_qa/a.md")
+		event("2_current/a.md")
+		event("3_qa/a.md")
+		b.within(debounceMin, "a 2_current>3_qa")
+		b.expectStories("2_current[] 3_qa[a b]")
+		b.write("3_qa/.hidden.md", "x")
+		event("3_qa/.hidden.md")
+		b.within(debounceMin, "")
+		for i := range maxFileSet + 1 {
+			event(fmt.Sprintf("3_qa/%d.md", i)) // too many to be read one by one
+		}
+		b.within(debounceMin, "unnoticed >3_qa")
+		b.write("3_qa/c.md", "c")
+		b.remove("3_qa/b.md")
+		event("3_qa/b.md")
+		b.within(debounceMin, "")
+		b.pass(grace)
+		b.expectStories("2_current[] 3_qa[a unnoticed]")
+		event("9_new")
+		b.within(debounceMin, "c >3_qa")
+		if b.added[filepath.Base(b.dir)] != 2 {
+			t.Errorf("everything was scanned %d times", b.added[filepath.Base(b.dir)])
+		}
+	})
+}
+
 func TestAStoryThatVanishesIsForgottenAfterASecondWithoutAnyEvent(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.remove("2_current/a.md")
@@ -320,7 +351,7 @@ func BenchmarkRescan10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := board.scan(); err != nil {
+		if _, err := board.scan(nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,44 +8,98 @@ import (
 	"slices"
 )
 
+// stageSet are stages by name, with those of their files that may have changed. nil stands for everything.
+type stageSet map[string]fileSet
+
+// fileSet are the ids of files. nil stands for all files of a stage.
+type fileSet map[string]bool
+
+// maxFileSet is the number of files above which a stage is rather read as a whole.
+const maxFileSet = 200
+
+// add adds the file of a stage.
+func (s stageSet) add(stage, id string) {
+	files, known := s[stage]
+	switch {
+	case !known:
+		s[stage] = fileSet{id: true}
+	case files != nil && len(files) < maxFileSet:
+		files[id] = true
+	default:
+		s[stage] = nil
+	}
+}
+
 // scanner reads a work directory. It remembers what it read, so that only changed files are read again.
 type scanner struct {
 	dir string
 	// watch is called with each directory before it is read, so that no change falls between reading and watching.
 	watch  func(path string)
 	stages map[string]*stage
-	scans  int
+	// inOrder are the same stages in their order; nil when the directory could not be read.
+	inOrder []*stage
+	scans   int
 
 	entries []entry // of the stage that is being read; kept for its memory, as content is
 	content []byte
 }
 
-// scan reads the whole directory and returns its stages in their order.
-// An error means that nothing was found out about any of them.
-func (s *scanner) scan() ([]*stage, error) {
+// scan reads the files that changed, or the whole directory where those are not known, and returns all stages in their
+// order. An error means that nothing was found out about any of them.
+func (s *scanner) scan(changed stageSet) ([]*stage, error) {
+	if changed != nil && s.inOrder != nil {
+		if stages, ok := s.scanSome(changed); ok {
+			return stages, nil
+		}
+	}
+	return s.scanAll()
+}
+
+// scanSome reads the files that changed. It gives up when there is one that it does not know, or that has gone.
+func (s *scanner) scanSome(changed stageSet) (stages []*stage, ok bool) {
+	for name := range changed {
+		if s.stages[name] == nil {
+			return nil, false
+		}
+	}
+	s.scans++
+	for _, st := range s.inOrder {
+		files, due := changed[st.name]
+		if st.skipped = !due; st.skipped {
+			continue
+		}
+		if st.err = s.read(st, files); errors.Is(st.err, fs.ErrNotExist) {
+			return nil, false
+		}
+	}
+	return s.inOrder, true
+}
+
+func (s *scanner) scanAll() ([]*stage, error) {
 	s.watch(s.dir)
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
+		s.inOrder = nil
 		return nil, err
 	}
 	s.scans++
-	var found []*stage
+	s.inOrder = []*stage{}
 	for _, entry := range entries {
-		if !entry.IsDir() || !stageName.MatchString(entry.Name()) {
+		if !isStage(entry) {
 			continue
 		}
 		st := s.stages[entry.Name()]
 		if st == nil {
 			st = &stage{name: entry.Name(), known: map[string]*file{}}
 		}
-		if st.err = s.read(st); errors.Is(st.err, fs.ErrNotExist) {
+		if st.err = s.read(st, nil); errors.Is(st.err, fs.ErrNotExist) {
 			continue // it went meanwhile
 		}
-		st.scan = s.scans
+		st.scan, st.skipped = s.scans, false
 		s.stages[st.name] = st
-		found = append(found, st)
+		s.inOrder = append(s.inOrder, st)
 	}
 	maps.DeleteFunc(s.stages, func(_ string, st *stage) bool { return st.scan != s.scans })
-	slices.SortFunc(found, func(a, b *stage) int { return compareNumbered(a.name, b.name) })
-	return found, nil
+	slices.SortFunc(s.inOrder, func(a, b *stage) int { return compareNumbered(a.name, b.name) })
+	return s.inOrder, nil
 }

@@ -39,6 +39,8 @@ type stage struct {
 	files []*file // ordered by the number that their ids begin with
 	err   error   // why it could not be read; files are then those of the last scan that could
 
+	skipped bool // nothing seems to have changed in it: the last scan did not read it
+
 	known map[string]*file // by id
 	scan  int              // the last scan that found it
 }
@@ -54,40 +56,62 @@ func openStage(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// read brings a stage up to date. On an error the stage stays as it was.
-func (s *scanner) read(st *stage) error {
+// read brings a stage up to date, or some of its files. On an error the stage stays as it was.
+func (s *scanner) read(st *stage, files fileSet) error {
 	path := filepath.Join(s.dir, st.name)
-	s.watch(path)
+	if files == nil {
+		s.watch(path)
+	}
 	dir, err := openStage(path)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := s.list(dir); err != nil {
+	if files == nil || st.err != nil {
+		files, err = nil, s.list(dir)
+	} else {
+		err = s.listSome(dir, files)
+	}
+	if err != nil {
 		return err
 	}
-	added := false
 	for _, entry := range s.entries {
 		f := st.known[entry.id]
 		if f == nil {
 			f = &file{id: entry.id}
-			st.known[f.id] = f
-			st.files = append(st.files, f)
-			added = true
+			st.add(f)
 		}
 		f.scan = s.scans
 		if !f.stable || f.identity != entry.identity {
 			s.load(dir, f, entry.identity)
 		}
 	}
-	if len(s.entries) < len(st.files) {
+	if files == nil && len(s.entries) < len(st.files) {
 		st.files = slices.DeleteFunc(st.files, func(f *file) bool { return f.scan != s.scans })
 		maps.DeleteFunc(st.known, func(_ string, f *file) bool { return f.scan != s.scans })
 	}
-	if added {
-		slices.SortFunc(st.files, func(a, b *file) int { return compareNumbered(a.id, b.id) })
+	for id := range files {
+		if f := st.known[id]; f != nil && f.scan != s.scans {
+			st.remove(f)
+		}
+	}
+	if !slices.IsSortedFunc(st.files, compareFiles) {
+		slices.SortFunc(st.files, compareFiles)
 	}
 	return nil
+}
+
+func compareFiles(a, b *file) int { return compareNumbered(a.id, b.id) }
+
+// add adds a file, which is in no order yet.
+func (st *stage) add(f *file) {
+	st.known[f.id] = f
+	st.files = append(st.files, f)
+}
+
+func (st *stage) remove(f *file) {
+	delete(st.known, f.id)
+	st.files = slices.DeleteFunc(st.files, func(other *file) bool { return other == f })
 }
 
 // list puts what dir says of its work items into s.entries.
@@ -98,19 +122,42 @@ func (s *scanner) list(dir *os.File) error {
 	}
 	s.entries = s.entries[:0]
 	for _, name := range names {
-		id, isItem := strings.CutSuffix(name.Name(), ".md")
-		if !isItem || strings.HasPrefix(name.Name(), ".") || !name.Type().IsRegular() {
-			continue
+		if id, isItem := itemID(name.Name()); isItem && name.Type().IsRegular() {
+			if err := s.stat(dir, id); err != nil {
+				return err
+			}
 		}
-		var info unix.Stat_t
-		err := unix.Fstatat(int(dir.Fd()), name.Name(), &info, unix.AT_SYMLINK_NOFOLLOW)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
-			continue // it went meanwhile
-		}
-		if err != nil {
+	}
+	return nil
+}
+
+// listSome puts what dir says of those of the files that it has into s.entries.
+func (s *scanner) listSome(dir *os.File, files fileSet) error {
+	s.entries = s.entries[:0]
+	for id := range files {
+		if err := s.stat(dir, id); err != nil {
 			return err
 		}
-		s.entries = append(s.entries, entry{id, identityOf(&info)})
 	}
+	return nil
+}
+
+// itemID is the id of the work item that a file of that name is.
+func itemID(name string) (id string, isItem bool) {
+	id, isItem = strings.CutSuffix(name, ".md")
+	return id, isItem && !strings.HasPrefix(name, ".")
+}
+
+// stat adds an entry for a work item, if dir has it.
+func (s *scanner) stat(dir *os.File, id string) error {
+	var info unix.Stat_t
+	err := unix.Fstatat(int(dir.Fd()), id+".md", &info, unix.AT_SYMLINK_NOFOLLOW)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil // it went meanwhile
+	case err != nil:
+		return err
+	}
+	s.entries = append(s.entries, entry{id, identityOf(&info)})
 	return nil
 }

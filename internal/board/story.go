@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,20 +16,22 @@ type story struct {
 	since        time.Time // when it was first seen in its stage
 	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
 
-	scan             int        // the last scan that found it
-	copies, previous []fileCopy // what that scan and the one before found of it, in the order of stages
+	scan, updated    int        // the last scans that found or missed it, and that updated it
+	copies, previous []fileCopy // its files, and what they were before that scan
 	gone             time.Time  // when it was first missed; zero while it is there
 	torn             time.Time  // when its file was first found torn; zero while it is whole
 }
 
 // fileCopy is a story's file in one of the stages.
 type fileCopy struct {
-	stage string
-	file  *file
+	stage  string
+	number int // of the stage in the order of stages when the file was entered
+	file   *file
 }
 
-// update decides where a story counts that this scan found, takes in what its file says, and adds what is new.
-func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) {
+// update decides where a story counts that has a file, takes in what that says, adds what is new, and reports whether the
+// story is not as it was.
+func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}
 	s.takeFacts(current.file.facts, now, c)
@@ -46,10 +49,10 @@ func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) {
 	case was.facts.blocked == "":
 		s.blockedSince = began
 	}
-	c.view = c.view || was.stage != s.stage || was.facts != s.facts
 	if !old {
 		s.notify(was, c)
 	}
+	return was.stage != s.stage || was.facts != s.facts
 }
 
 // notify adds how the story differs from what it was.
@@ -70,8 +73,12 @@ func (s *story) notify(was story, c *changes) {
 func (s *story) choose() fileCopy {
 	best := s.copies[0]
 	for _, other := range s.copies[1:] {
-		order := other.file.modified.Compare(best.file.modified)
-		if order > 0 || order == 0 && s.rank(other) >= s.rank(best) {
+		order := cmp.Or(
+			other.file.modified.Compare(best.file.modified),
+			cmp.Compare(s.rank(other), s.rank(best)),
+			cmp.Compare(other.number, best.number),
+		)
+		if order > 0 {
 			best = other
 		}
 	}

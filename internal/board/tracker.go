@@ -11,14 +11,19 @@ import (
 // torn keeps what the file said before: an editor's save may look like either.
 const grace = time.Second
 
-// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value.
+// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value. A scan costs
+// what the stages that it read hold, not what the board does.
 type tracker struct {
 	scans   int
 	stages  []string
 	stories map[string]*story
+	inStage map[string][]*story // the stories with a file in a stage, in the order of its files
+	gone    map[string]*story   // that no stage has, for no longer than grace
+	torn    map[string]*story   // whose files are torn, and may have to be taken as they are
 	// unread are stages that have not been readable since they appeared: what is in one when it can be read at last is
 	// no news.
 	unread map[string]bool
+	shown  map[string]Stage // the stages as board returned them, but for those that have changed since
 }
 
 // changes are what a scan brought.
@@ -31,67 +36,142 @@ type changes struct {
 // update takes in a scan that ended at now. What the first one finds is where everything starts, and no news.
 func (t *tracker) update(now time.Time, stages []*stage) changes {
 	if t.scans == 0 {
-		t.stories, t.unread = map[string]*story{}, map[string]bool{}
+		t.stories, t.inStage, t.unread = map[string]*story{}, map[string][]*story{}, map[string]bool{}
+		t.gone, t.torn, t.shown = map[string]*story{}, map[string]*story{}, map[string]Stage{}
 	}
 	t.scans++
 	var c changes
-	preexisting := t.enter(stages, &c)
+	preexisting := t.enterStages(stages, &c)
+	t.leave(stages)
+	t.enter(stages)
 	for _, stage := range stages {
-		for _, file := range stage.files {
-			if s := t.stories[file.id]; s.copies[0].file == file { // once for each story
-				s.update(now, preexisting, &c)
-			}
+		if stage.skipped {
+			continue
+		}
+		for _, s := range t.inStage[stage.name] {
+			t.updateStory(s, now, preexisting, &c)
+		}
+	}
+	for _, s := range t.torn {
+		if len(s.copies) > 0 {
+			t.touch(s)
+			t.updateStory(s, now, preexisting, &c)
 		}
 	}
 	t.forget(now, &c)
 	return c
 }
 
-// enter notes where each story is, and returns the stages whose unknown stories were there before they could be read.
-func (t *tracker) enter(stages []*stage, c *changes) (preexisting map[string]bool) {
+// updateStory updates a story once in each scan.
+func (t *tracker) updateStory(s *story, now time.Time, preexisting map[string]bool, c *changes) {
+	if s.updated == t.scans {
+		return
+	}
+	s.updated = t.scans
+	was := s.stage
+	if s.update(now, preexisting, c) {
+		c.view = true
+		delete(t.shown, was)
+		delete(t.shown, s.stage)
+	}
+	delete(t.gone, s.id)
+	delete(t.torn, s.id)
+	if !s.torn.IsZero() {
+		t.torn[s.id] = s
+	}
+}
+
+// enterStages takes in which stages there are, and returns those whose unknown stories were there before they could be read.
+func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[string]bool) {
 	preexisting = map[string]bool{}
 	var names []string
 	for _, stage := range stages {
 		names = append(names, stage.name)
 		switch {
+		case stage.skipped:
 		case stage.err == nil:
 			preexisting[stage.name] = t.scans == 1 || t.unread[stage.name]
 			delete(t.unread, stage.name)
 		case !slices.Contains(t.stages, stage.name):
 			t.unread[stage.name] = true
 		}
-		for _, file := range stage.files {
+	}
+	if !slices.Equal(t.stages, names) {
+		c.view = true
+		clear(t.shown)
+	}
+	t.stages = names
+	return preexisting
+}
+
+// leave takes the files of the stages that were read, and of those that are no more, off their stories.
+func (t *tracker) leave(stages []*stage) {
+	skipped := map[string]bool{}
+	for _, stage := range stages {
+		skipped[stage.name] = stage.skipped
+	}
+	for name, stories := range t.inStage {
+		if skipped[name] {
+			continue
+		}
+		for _, s := range stories {
+			t.touch(s)
+			s.copies = slices.DeleteFunc(s.copies, func(c fileCopy) bool { return c.stage == name })
+			if len(s.copies) == 0 {
+				t.gone[s.id] = s
+			}
+		}
+		delete(t.inStage, name)
+	}
+}
+
+// enter gives the files of the stages that were read to their stories.
+func (t *tracker) enter(stages []*stage) {
+	for number, stage := range stages {
+		if stage.skipped {
+			continue
+		}
+		list := make([]*story, len(stage.files))
+		for i, file := range stage.files {
 			s := t.stories[file.id]
 			if s == nil {
 				s = &story{id: file.id}
 				t.stories[file.id] = s
 			}
-			if s.scan != t.scans {
-				s.scan = t.scans
-				s.copies, s.previous = s.previous[:0], s.copies
-			}
-			s.copies = append(s.copies, fileCopy{stage.name, file})
+			t.touch(s)
+			s.copies = append(s.copies, fileCopy{stage.name, number, file})
+			list[i] = s
 		}
+		t.inStage[stage.name] = list
 	}
-	c.view = !slices.Equal(t.stages, names)
-	t.stages = names
-	return preexisting
+}
+
+// touch remembers where a story was before this scan.
+func (t *tracker) touch(s *story) {
+	if s.scan == t.scans {
+		return
+	}
+	s.scan = t.scans
+	if len(s.copies) > 0 {
+		s.previous = append(s.previous[:0], s.copies...)
+	}
 }
 
 // forget drops the stories that have been gone for longer than grace.
 func (t *tracker) forget(now time.Time, c *changes) {
-	for id, s := range t.stories {
-		switch {
-		case s.scan == t.scans:
-		case s.gone.IsZero():
+	for id, s := range t.gone {
+		if s.gone.IsZero() {
 			s.gone = now
-			c.rescanAt(now.Add(grace))
-		case now.Sub(s.gone) >= grace:
-			delete(t.stories, id)
-			c.view = true
-		default:
-			c.rescanAt(s.gone.Add(grace))
 		}
+		if now.Sub(s.gone) < grace {
+			c.rescanAt(s.gone.Add(grace))
+			continue
+		}
+		delete(t.gone, id)
+		delete(t.torn, id)
+		delete(t.stories, id)
+		delete(t.shown, s.stage)
+		c.view = true
 	}
 }
 
@@ -107,19 +187,26 @@ func (c *changes) rescanAt(at time.Time) {
 
 // board returns every stage with the stories that count there, ordered by the number that their ids begin with.
 func (t *tracker) board() []Stage {
+	gone := map[string][]*story{}
+	for _, s := range t.gone {
+		gone[s.stage] = append(gone[s.stage], s)
+	}
 	stages := make([]Stage, len(t.stages))
-	index := map[string]int{}
 	for i, name := range t.stages {
-		stages[i].Name = name
-		index[name] = i
-	}
-	for _, s := range t.stories {
-		if i, ok := index[s.stage]; ok { // it goes with its stage, if that was removed
-			stages[i].Stories = append(stages[i].Stories, s.public())
+		if shown, ok := t.shown[name]; ok {
+			stages[i] = shown
+			continue
 		}
-	}
-	for _, stage := range stages {
-		slices.SortFunc(stage.Stories, func(a, b Story) int { return compareNumbered(a.ID, b.ID) })
+		stages[i].Name = name
+		for _, list := range [][]*story{t.inStage[name], gone[name]} {
+			for _, s := range list {
+				if s.stage == name {
+					stages[i].Stories = append(stages[i].Stories, s.public())
+				}
+			}
+		}
+		slices.SortFunc(stages[i].Stories, func(a, b Story) int { return compareNumbered(a.ID, b.ID) })
+		t.shown[name] = stages[i]
 	}
 	return stages
 }
