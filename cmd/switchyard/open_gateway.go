@@ -65,7 +65,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	}
 	counts := metrics.New()
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, Observe: counts.BotMessage})
+	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage})
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, BotFile: botFile, Bot: chat, Credentials: credentials,

@@ -65,6 +65,7 @@ type bot struct {
 	log     *slog.Logger
 	report  func(domain.BotState, string)
 	observe func(refused bool)
+	links   links
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
@@ -106,7 +107,7 @@ func (b *bot) run(ctx context.Context) {
 
 // attempt connects once and works until something fails.
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
-	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe}
+	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, links: b.links}
 	if err := n.load(ctx); err != nil { // first: a new bot starts at the events of this moment
 		return err
 	}

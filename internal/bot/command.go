@@ -13,6 +13,7 @@ import (
 type commands struct {
 	gateway   Gateway
 	operators []string
+	links     links
 	log       *slog.Logger
 }
 

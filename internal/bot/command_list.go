@@ -78,6 +78,6 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 	}
 	slices.Reverse(page.Events)
 	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, func(e domain.Event) Line {
-		return columns(Line{Plain(time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04"))}, describe(e))
+		return columns(Line{Plain(time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
 	})
 }

@@ -35,10 +35,10 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	if len(alerts) == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
-	return appendLines(m, alerts, alertLine)
+	return appendLines(m, alerts, c.alertLine)
 }
 
-func alertLine(a domain.Alert) Line {
+func (c *commands) alertLine(a domain.Alert) Line {
 	sign := Line{Plain("▲ ")}
 	if a.Kind.Stops() {
 		sign = Line{Plain("■ ")}
@@ -51,5 +51,5 @@ func alertLine(a domain.Alert) Line {
 		trouble += " in " + stageTitle(a.Stage)
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
-	return slices.Concat(sign, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, story(d)), reason(d))
+	return slices.Concat(sign, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, c.links.title(a.Project, d)), reason(d))
 }

@@ -19,6 +19,7 @@ const (
 
 // digest sums up any number of events, in bounded memory, in one message.
 type digest struct {
+	links    links
 	events   int64
 	troubles int64
 	shown    []Line // the first troubles, in the order of the stream
@@ -71,7 +72,7 @@ func (g *digest) add(e domain.Event) {
 func (g *digest) addTrouble(e domain.Event) {
 	g.troubles++
 	if len(g.shown) < maxDigestTroubles {
-		g.shown = append(g.shown, describe(e))
+		g.shown = append(g.shown, g.links.describe(e))
 	}
 }
 

@@ -29,31 +29,31 @@ func columns(columns ...Line) Line {
 }
 
 // describe says what happened, in one line.
-func describe(e domain.Event) Line {
+func (l links) describe(e domain.Event) Line {
 	d := e.Details()
 	project := Line{Bold(short(e.Project, maxName))}
 	switch e.Type {
 	case domain.StageTransition:
-		return columns(project, story(d), Line{Plain(stageTitle(d.FromStage) + " → " + stageTitle(d.ToStage))})
+		return columns(project, l.title(e.Project, d), Line{Plain(stageTitle(d.FromStage) + " → " + stageTitle(d.ToStage))})
 	case domain.StoryBlocked:
-		return slices.Concat(Line{Plain("■ ")}, columns(project, Line{Bold("blocked")}, story(d)), reason(d))
+		return slices.Concat(Line{Plain("■ ")}, columns(project, Line{Bold("blocked")}, l.title(e.Project, d)), reason(d))
 	case domain.MergeFailure:
-		return slices.Concat(Line{Plain("▲ ")}, columns(project, Line{Bold("merge failed")}, story(d)), reason(d))
+		return slices.Concat(Line{Plain("▲ ")}, columns(project, Line{Bold("merge failed")}, l.title(e.Project, d)), reason(d))
 	case domain.FeedGap:
 		return columns(project, Line{Plain(plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")})
 	}
-	return columns(project, Line{Plain(short(string(e.Type), maxName))}, story(d))
+	return columns(project, Line{Plain(short(string(e.Type), maxName))}, l.title(e.Project, d))
 }
 
 func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
 
-// story names a story by its id, and by its name where it has one.
-func story(d domain.EventDetails) Line {
-	id, name := short(d.StoryID, maxName), short(d.StoryName, maxName)
-	if name == "" || name == id {
-		return Line{Code(id)}
+// title names a story by its id, and by its name where it has one.
+func (l links) title(project string, d domain.EventDetails) Line {
+	id, name := Line{l.story(project, d.StoryID)}, short(d.StoryName, maxName)
+	if name == "" || name == short(d.StoryID, maxName) {
+		return id
 	}
-	return columns(Line{Code(id)}, Line{Plain(name)})
+	return columns(id, Line{Plain(name)})
 }
 
 func reason(d domain.EventDetails) Line {

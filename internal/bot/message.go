@@ -17,6 +17,7 @@ type Line []Span
 type Span struct {
 	text  string
 	style style
+	link  string // address that the text leads to, "" for none
 }
 
 type style int
@@ -28,13 +29,13 @@ const (
 )
 
 // Plain, Bold and Code make spans.
-func Plain(text string) Span { return Span{text, plain} }
+func Plain(text string) Span { return Span{text: text, style: plain} }
 
-func Bold(text string) Span { return Span{text, bold} }
+func Bold(text string) Span { return Span{text: text, style: bold} }
 
-func Code(text string) Span { return Span{text, code} }
+func Code(text string) Span { return Span{text: text, style: code} }
 
-// maxMessage bounds a message, in bytes of its plain text. A Matrix event may have 64 KiB with text and HTML, in
+// maxMessage bounds a message, in bytes of its plain text and its links. A Matrix event may have 64 KiB with text and HTML, in
 // which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
 const maxMessage = 4000
 
@@ -43,7 +44,7 @@ func (m Message) clip() Message {
 	size := 0
 	for i, line := range m {
 		for _, span := range line {
-			size += len(span.text)
+			size += len(span.text) + len(span.link)
 		}
 		if size++; size > maxMessage && i > 0 {
 			return append(m[:i:i], Line{Plain("…")})
@@ -78,9 +79,12 @@ func (m Message) HTML() string {
 		text := html.EscapeString(s.text)
 		switch s.style {
 		case bold:
-			return "<strong>" + text + "</strong>"
+			text = "<strong>" + text + "</strong>"
 		case code:
-			return "<code>" + text + "</code>"
+			text = "<code>" + text + "</code>"
+		}
+		if s.link != "" {
+			text = `<a href="` + html.EscapeString(s.link) + `">` + text + "</a>"
 		}
 		return text
 	})
@@ -94,6 +98,8 @@ func (m Message) Mrkdwn() string {
 		switch {
 		case text == "":
 			return ""
+		case s.link != "":
+			return "<" + mrkdwnEscapes.Replace(s.link) + "|" + literal(text) + ">"
 		case s.style == code:
 			return "`" + strings.ReplaceAll(text, "`", "ˋ") + "`"
 		case s.style == bold:

@@ -18,6 +18,7 @@ type notifier struct {
 	gateway Gateway
 	state   State
 	log     *slog.Logger
+	links   links
 	observe func(refused bool)
 
 	outbox outbox
@@ -116,7 +117,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 
 // messages words the batch's events: one message for each, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
-	var all digest
+	all := digest{links: n.links}
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
 		page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})
@@ -133,7 +134,7 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 			case b.Digest:
 				all.add(e)
 			default:
-				messages = append(messages, Message{describe(e)})
+				messages = append(messages, Message{n.links.describe(e)})
 			}
 		}
 	}

@@ -15,6 +15,7 @@ type Options struct {
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended, with a slash between
+	PublicURL  string   // where people reach the console, for links to it; "" for no links
 	// Observe, unless it is nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
 }
@@ -79,8 +80,8 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 		close(ended)
 		return ended
 	}
-	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log}
-	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe}
+	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log, links: links(s.options.PublicURL)}
+	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, links: links(s.options.PublicURL)}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
 	go func() {
