@@ -1,0 +1,26 @@
+package architecture
+
+import (
+	"os"
+	"regexp"
+	"testing"
+)
+
+// TestContributingNamesWhatThereIs: a newcomer finds every file and package that CONTRIBUTING.md names.
+func TestContributingNamesWhatThereIs(t *testing.T) {
+	const root = "../../"
+	text, err := os.ReadFile(root + "CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, match := range regexp.MustCompile("`((?:cmd|handlers|internal|static|views)(?:/[a-z_./-]+)?)`").FindAllStringSubmatch(string(text), -1) {
+		named++
+		if _, err := os.Stat(root + match[1]); err != nil {
+			t.Errorf("CONTRIBUTING.md names %s: %v", match[1], err)
+		}
+	}
+	if named < 40 {
+		t.Errorf("only %d files and packages are named", named)
+	}
+}
