@@ -53,9 +53,15 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 		{"name":"2_current","items":[{"story_id":"1_pay","story_name":"Pay","blocked":"API key","since_ms":5},{"story_id":"2_slow","since_ms":1}]},
 		{"name":"4_merge","items":[{"story_id":"3_login","merge_failure":"conflict","since_ms":9}]},{"name":"5_done","items":[{"story_id":"4_old","since_ms":1}]}]}`, "\n", ""))))
 	s.add("gone", "http://127.0.0.1:1")
-	s.record("gone", domain.NewFeedGap(3, hours(1)))
-	s.record("gone", domain.NewFeedGap(4, hours(2)))
-	s.record("removed", domain.NewFeedGap(5, hours(1)))
+	ahead := func(project string) {
+		t.Helper()
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: 11, AheadMS: now.Add(48 * time.Hour).UnixMilli()}
+		if err := svc.Events.Record(t.Context(), read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ahead("a/b")
+	ahead("removed")
 
 	type item struct {
 		Kind, Text, Link      string
@@ -65,13 +71,12 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	}
 	want := []struct{ kind, text, link string }{
 		{"unreachable", "project gone is unreachable: connection refused", "/projects/gone"},
-		{"blocked", "story 1_pay of a/b is blocked: API key", "/projects/a%2Fb#story-1_pay"},
-		{"merge_failure", "merge failed of story 3_login of a/b: conflict", "/projects/a%2Fb#story-3_login"},
-		{"bot", "the chat bot has failed: wrong password", "/bot-config"},
-		{"sign_in", "the sign-in has expired", "/oauth/authorize"},
+		{"blocked", "story 1_pay of a/b is blocked: API key", "/projects/a%2Fb/stories/1_pay"},
+		{"merge_failed", "merge failed of story 3_login of a/b: conflict", "/projects/a%2Fb/stories/3_login"},
+		{"bot_failed", "the chat bot has failed: wrong password", "/bot-config"},
 		{"agent_lost", "agent builder is lost", "/agents"},
-		{"stuck", "story 2_slow of a/b has been in Current for more than a day", "/projects/a%2Fb#story-2_slow"},
-		{"feed_gap", "events of gone are missing: 7 were dropped before they could be read", "/events?project=gone&type=feed_gap"},
+		{"clock_ahead", "the clock of project a/b is more than a day ahead", "/projects/a%2Fb"},
+		{"stuck", "story 2_slow of a/b has been in Current for longer than is usual there", "/projects/a%2Fb/stories/2_slow"},
 	}
 	var answer struct{ Items []item }
 	var got reply
@@ -88,7 +93,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 			t.Errorf("item %d:\n got %s, %s, %s\nwant %v", i, a.Kind, a.Text, a.Link, w)
 		}
 	}
-	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS != nil || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
+	if unreachable, blocked := answer.Items[0], answer.Items[1]; unreachable.SinceMS == nil || *unreachable.SinceMS < now.UnixMilli() || unreachable.StoryID != nil || *blocked.SinceMS != 5 || *blocked.StoryID != "1_pay" || *blocked.Stage != "2_current" {
 		t.Errorf("%s", got.body)
 	}
 }
@@ -98,6 +103,6 @@ func TestNothingNeedsSomebody(t *testing.T) {
 	s.add("alpha", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[]}]}`)))
 	waittest.Until(t, "alpha has answered", func() bool { // as soon as alpha has answered
 		got := s.send("GET", "/api/gateway/attention", "")
-		return got.status == 200 && got.body == `{"items":[]}`
+		return got.status == 200 && got.body == `{"more":0,"items":[]}`
 	})
 }

@@ -111,12 +111,8 @@ func alertSubject(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:
 		return "Bot configuration"
-	case domain.AlertAgentLost:
+	case domain.AlertAgentLost, domain.AlertAgentFailed:
 		return a.Agent
-	case domain.AlertFeedGap:
-		return "Show where"
-	case domain.AlertSignIn:
-		return "Sign in again"
 	}
 	return ""
 }

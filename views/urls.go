@@ -38,12 +38,10 @@ func AlertURL(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:
 		return BotConfigURL
-	case domain.AlertSignIn:
-		return SignInURL
-	case domain.AlertAgentLost:
+	case domain.AlertAgentLost, domain.AlertAgentFailed:
 		return AgentsURL
-	case domain.AlertFeedGap:
-		return withQuery(EventsURL, "project", a.Project, "type", string(domain.FeedGap))
+	case domain.AlertStore:
+		return OverviewURL
 	}
 	if a.Story != nil {
 		return StoryURL(a.Project, a.Story.StoryID)

@@ -81,6 +81,7 @@ func days(counts ...int) (list []domain.DayCount) {
 func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
+	day := func(string, string) time.Duration { return 24 * time.Hour }
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
@@ -89,14 +90,14 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
-			Active: "alpha", Pipelines: pipelines, Alerts: domain.FindAlerts(pipelines, now), Events: events(t), Now: now,
+			Active: "alpha", Pipelines: pipelines, Alerts: domain.NewAlerts(domain.FindAlerts(pipelines, day, now)), Events: events(t), Now: now,
 		})),
-		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: []domain.Alert{
-			{Kind: domain.AlertBot, Reason: "wrong password", SinceMS: minutesAgo(3)},
-			{Kind: domain.AlertSignIn, SinceMS: minutesAgo(9)},
-			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", SinceMS: minutesAgo(50)},
-			{Kind: domain.AlertFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read", SinceMS: minutesAgo(60)},
-		}})),
+		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: domain.NewAlerts([]domain.Alert{
+			{Kind: domain.AlertBot, Reason: "wrong password", Since: time.UnixMilli(minutesAgo(3))},
+			{Kind: domain.AlertStore, Reason: "the store failed: the disk is full", Since: time.UnixMilli(minutesAgo(9))},
+			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", Since: time.UnixMilli(minutesAgo(50))},
+			{Kind: domain.AlertClockAhead, Project: "alpha", Since: time.UnixMilli(minutesAgo(60))},
+		})})),
 		"charts_empty": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
 		})),

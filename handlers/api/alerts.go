@@ -5,40 +5,60 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
-	"switchyard/views"
 )
 
 // alertJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
 type alertJSON struct {
-	Kind      domain.AlertKind `json:"kind"`
-	Project   *string          `json:"project"`
-	Agent     *string          `json:"agent"`
-	StoryID   *string          `json:"story_id"`
-	StoryName *string          `json:"story_name"`
-	Stage     *string          `json:"stage"`
-	Text      string           `json:"text"`
-	SinceMS   *int64           `json:"since_ms"`
-	Link      string           `json:"link"` // the console's page where it is mended
+	Key          string               `json:"key"`
+	Kind         domain.AlertKind     `json:"kind"`
+	Project      *string              `json:"project"`
+	Agent        *string              `json:"agent"`
+	StoryID      *string              `json:"story_id"`
+	StoryName    *string              `json:"story_name"`
+	Stage        *string              `json:"stage"`
+	Text         string               `json:"text"`
+	SinceMS      int64                `json:"since_ms"`
+	Link         string               `json:"link"` // the console's page about it
+	Acknowledged *acknowledgementJSON `json:"acknowledged"`
+}
+
+type acknowledgementJSON struct {
+	By      string `json:"by"`
+	AtMS    int64  `json:"at_ms"`
+	UntilMS *int64 `json:"until_ms"` // null for as long as the trouble lasts
+}
+
+func encodeAlert(a domain.Alert) alertJSON {
+	encoded := alertJSON{
+		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Agent: web.OrNull(a.Agent), Stage: web.OrNull(a.Stage),
+		Text: a.Text(), SinceMS: a.Since.UnixMilli(), Link: a.Link(),
+	}
+	if a.Story != nil {
+		encoded.StoryID, encoded.StoryName = &a.Story.StoryID, &a.Story.StoryName
+	}
+	if k := a.Acknowledged; k != nil {
+		encoded.Acknowledged = &acknowledgementJSON{By: k.By, AtMS: k.At.UnixMilli()}
+		if !k.Until.IsZero() {
+			until := k.Until.UnixMilli()
+			encoded.Acknowledged.UntilMS = &until
+		}
+	}
+	return encoded
 }
 
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	_, pipelines := a.service.Pipelines.All(r.Context(), freshPipeline)
-	list, err := a.service.Alerts.List(r.Context(), pipelines)
+	alerts, err := a.service.Alerts.List(r.Context(), pipelines)
 	if err != nil {
 		return err
 	}
-	items := make([]alertJSON, len(list))
-	for i, a := range list {
-		items[i] = alertJSON{
-			Kind: a.Kind, Project: web.OrNull(a.Project), Agent: web.OrNull(a.Agent), Stage: web.OrNull(a.Stage),
-			Text: a.Text(), SinceMS: web.OrNull(a.SinceMS), Link: views.AlertURL(a),
-		}
-		if a.Story != nil {
-			items[i].StoryID, items[i].StoryName = &a.Story.StoryID, &a.Story.StoryName
-		}
+	items := make([]alertJSON, len(alerts.Items))
+	for i, alert := range alerts.Items {
+		items[i] = encodeAlert(alert)
 	}
 	web.WriteJSON(w, http.StatusOK, struct {
+		More  int         `json:"more"`
 		Items []alertJSON `json:"items"`
-	}{items})
+	}{alerts.More, items})
 	return nil
 }

@@ -34,7 +34,7 @@ type Gateway struct {
 		All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
 	}
 	Alerts interface {
-		List(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Alert, error)
+		List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error)
 	}
 	Agents interface {
 		Alive() []domain.Agent

@@ -32,10 +32,10 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
 		plural(int64(len(pipelines)), "project", "projects"), reachable,
 		plural(int64(len(c.gateway.Agents.Alive())), "agent", "agents")))}}
-	if len(alerts) == 0 {
+	if alerts.Open == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
-	return appendLines(m, alerts, c.alertLine)
+	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], c.alertLine)
 }
 
 func (c *commands) alertLine(a domain.Alert) Line {

@@ -25,8 +25,8 @@ func TestCommands(t *testing.T) {
 		{"silence", said(""), ""},
 		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +
 			"■ project beta two is unreachable: connection refused\n■ alpha · blocked · 12_pay · Pay: waiting: <API> key\n" +
-			"▲ agent builder 4 is lost, assigned to alpha\n▲ alpha · stuck in QA · 9_search\n" +
-			"▲ events of alpha are missing: 3 were dropped before they could be read"},
+			"▲ agent builder 4 is lost, assigned to alpha\n▲ the clock of project alpha is more than a day ahead\n" +
+			"▲ alpha · stuck in QA · 9_search"},
 		{"projects", said("projects"), "2 projects\n● alpha: Current 1, QA 1, Done 0\n■ beta two: unreachable, connection refused"},
 		{"agents", said("agents"), "3 agents\nbuilder 1 · a1 · idle · unassigned\ntwin · a2 · running · unassigned\ntwin · a3 · running · unassigned"},
 		{"events", said("events"), "Latest events (UTC)\n1 Jan 00:00 · alpha · s1 · Story 1 · Current → QA"},

@@ -128,12 +128,12 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 }
 
 // List is more than what is wrong in pipelines.
-func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) ([]domain.Alert, error) {
-	found := append(domain.FindAlerts(pipelines, time.Now()),
+func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
+	day := func(string, string) time.Duration { return 24 * time.Hour }
+	found := append(domain.FindAlerts(pipelines, day, time.Now()),
 		domain.Alert{Kind: domain.AlertAgentLost, Agent: "builder 4", Project: "alpha"},
-		domain.Alert{Kind: domain.AlertFeedGap, Project: "alpha", Reason: "3 were dropped before they could be read"})
-	domain.SortAlerts(found)
-	return found, nil
+		domain.Alert{Kind: domain.AlertClockAhead, Project: "alpha"})
+	return domain.NewAlerts(found), nil
 }
 
 func (g *fakeGateway) Alive() []domain.Agent {

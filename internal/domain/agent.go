@@ -53,6 +53,8 @@ type KnownAgent struct {
 	Presence   AgentPresence
 	Connected  bool      // a heartbeat of it is being held right now
 	StateSince time.Time // when it first said its present state
+	// FailingSince is when its command failed first, without having run for long since; zero while all is well.
+	FailingSince time.Time
 }
 
 // AgentRecord is an agent as it is stored.

@@ -2,7 +2,9 @@ package domain
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -10,58 +12,99 @@ import (
 type AlertKind string
 
 const (
-	AlertUnreachable AlertKind = "unreachable"   // a project server does not answer
-	AlertBlocked     AlertKind = "blocked"       // a story is blocked
-	AlertMerge       AlertKind = "merge_failure" // a story's merge failed
-	AlertStuck       AlertKind = "stuck"         // a story has been in one stage for longer than StuckAfter
-	AlertBot         AlertKind = "bot"           // the chat bot has failed
-	AlertAgentLost   AlertKind = "agent_lost"    // an agent has fallen silent
-	AlertFeedGap     AlertKind = "feed_gap"      // events of a project were lost
-	AlertSignIn      AlertKind = "sign_in"       // the stored sign-in has expired
+	AlertBlocked     AlertKind = "blocked"      // a story is blocked
+	AlertMerge       AlertKind = "merge_failed" // a story's merge failed
+	AlertStuck       AlertKind = "stuck"        // a story has been in one stage of work for longer than is usual there
+	AlertUnreachable AlertKind = "unreachable"  // a project server does not answer
+	AlertAgentLost   AlertKind = "agent_lost"   // an agent has fallen silent
+	AlertAgentFailed AlertKind = "agent_failed" // an agent's command keeps failing
+	AlertBot         AlertKind = "bot_failed"   // the chat bot has failed
+	AlertClockAhead  AlertKind = "clock_ahead"  // a project's feed holds stamps far ahead of the gateway's clock
+	AlertStore       AlertKind = "store_failed" // the last write to the store failed
 )
-
-// StuckAfter is how long a story may be in one stage of work before it needs somebody.
-const StuckAfter = 24 * time.Hour
-
-// GapAlertAge is how long a gap in a feed needs somebody: then whoever cares has seen it.
-const GapAlertAge = 24 * time.Hour
 
 // Alert is something that needs somebody. Story is set where it is about one.
 type Alert struct {
 	Kind    AlertKind
 	Project string // "" where it is about none
 	Agent   string // the label of the agent that it is about
+	AgentID string
 	Story   *Item
-	Stage   string // of the story
-	Reason  string // "" where the kind says it all
-	SinceMS int64  // when the story came into its stage, the project last answered, and so on; 0 is never
+	Stage   string    // of the story
+	Reason  string    // "" where the kind says it all
+	Since   time.Time // when the trouble began
+	// Acknowledged is nil while nobody has taken note of it.
+	Acknowledged *Acknowledgement
 }
 
-// FindAlerts returns what needs somebody in these pipelines: what stands still before what is merely slow, the oldest
-// first. A story counts once, and not any more when it is done.
-func FindAlerts(pipelines []ProjectPipeline, now time.Time) []Alert {
+// Acknowledgement says that somebody knows of an alert. It ends with the trouble, or when that changes its text.
+type Acknowledgement struct {
+	Key   string // of the alert
+	Text  string // that the alert had
+	By    string
+	At    time.Time
+	Until time.Time // zero for as long as the trouble lasts
+}
+
+// MaxAlerts is how many alerts are shown at once.
+const MaxAlerts = 200
+
+// Alerts are what needs somebody: first what is not acknowledged, in it what stands still before what is merely slow, the
+// oldest first.
+type Alerts struct {
+	Items []Alert // at most MaxAlerts
+	More  int     // how many others there are
+	// Open is how many are not acknowledged, and ByProject how many of these there are of each project; in both all count.
+	Open      int
+	ByProject map[string]int
+}
+
+// NewAlerts sorts and counts a list, which it takes over.
+func NewAlerts(list []Alert) Alerts {
+	SortAlerts(list)
+	a := Alerts{Items: list, ByProject: map[string]int{}}
+	for _, alert := range list {
+		if alert.Acknowledged == nil {
+			a.Open++
+			a.ByProject[alert.Project]++
+		}
+	}
+	if len(list) > MaxAlerts {
+		a.Items, a.More = slices.Clone(list[:MaxAlerts]), len(list)-MaxAlerts
+	}
+	return a
+}
+
+// StuckLimit returns how long a story may stay in a stage of work before it needs somebody.
+type StuckLimit func(project, stage string) time.Duration
+
+// FindAlerts returns what needs somebody in these pipelines, in no particular order. A story counts once, and no longer
+// when it is done.
+func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
 	var found []Alert
-	stuck := now.Add(-StuckAfter).UnixMilli()
 	for _, p := range pipelines {
 		if p.Error == NoAnswerYet {
 			continue // its answer is on the way, or will be known to fail
 		}
 		if !p.Reachable {
-			found = append(found, Alert{Kind: AlertUnreachable, Project: p.Project, Reason: p.Error, SinceMS: p.LastSeenMS})
+			found = append(found, Alert{Kind: AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
 			continue
 		}
 		from, to := WorkStages(p.Stages)
 		for i, stage := range p.Stages[:to] {
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				a := Alert{Project: p.Project, Story: item, Stage: stage.Name, SinceMS: item.SinceMS}
+				a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
 				switch {
 				case item.Blocked != nil:
-					a.Kind, a.Reason = AlertBlocked, *item.Blocked
+					a.Kind, a.Reason, a.Since = AlertBlocked, *item.Blocked, item.BlockedSince()
 				case item.MergeFailure != nil:
-					a.Kind, a.Reason = AlertMerge, *item.MergeFailure
-				case i >= from && item.SinceMS < stuck:
-					a.Kind = AlertStuck
+					a.Kind, a.Reason, a.Since = AlertMerge, *item.MergeFailure, item.MergeFailedSince()
+				case i >= from:
+					a.Kind, a.Since = AlertStuck, time.UnixMilli(item.SinceMS).Add(limit(p.Project, stage.Name))
+					if !a.Since.Before(now) {
+						continue
+					}
 				default:
 					continue
 				}
@@ -69,15 +112,23 @@ func FindAlerts(pipelines []ProjectPipeline, now time.Time) []Alert {
 			}
 		}
 	}
-	SortAlerts(found)
 	return found
 }
 
-// SortAlerts puts what stands still before what is merely slow or past, the oldest first.
+// SortAlerts puts what is not acknowledged first, what stands still before what is merely slow, the oldest first.
 func SortAlerts(list []Alert) {
 	slices.SortStableFunc(list, func(a, b Alert) int {
-		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(a.SinceMS, b.SinceMS))
+		return cmp.Or(
+			cmp.Compare(acknowledged(a), acknowledged(b)), cmp.Compare(a.Kind.rank(), b.Kind.rank()), a.Since.Compare(b.Since),
+		)
 	})
+}
+
+func acknowledged(a Alert) int {
+	if a.Acknowledged != nil {
+		return 1
+	}
+	return 0
 }
 
 // alertKinds are the kinds in the order of their weight, in words, and whether something stands still.
@@ -86,14 +137,15 @@ var alertKinds = []struct {
 	word  string
 	stops bool
 }{
+	{AlertStore, "store failed", true},
 	{AlertUnreachable, "unreachable", true},
 	{AlertBlocked, "blocked", true},
 	{AlertMerge, "merge failed", false},
 	{AlertBot, "bot failed", true},
-	{AlertSignIn, "sign-in expired", false},
+	{AlertAgentFailed, "agent failed", false},
 	{AlertAgentLost, "agent lost", false},
+	{AlertClockAhead, "clock ahead", false},
 	{AlertStuck, "stuck", false},
-	{AlertFeedGap, "events lost", false},
 }
 
 // Stops reports whether something stands still; other kinds ask for caution.
@@ -111,7 +163,33 @@ func (k AlertKind) rank() int {
 	panic("unknown kind of alert: " + string(k))
 }
 
-// Text says what is wrong, in words and in one line.
+// Key names the trouble, as long as it lasts, whatever its text becomes.
+func (a Alert) Key() string {
+	parts := []string{string(a.Kind)}
+	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
+		if part != "" {
+			parts = append(parts, url.PathEscape(part))
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// Link is the address of the console's page about it, below the gateway's own.
+func (a Alert) Link() string {
+	switch {
+	case a.Kind == AlertBot:
+		return "/bot-config"
+	case a.Kind == AlertStore:
+		return "/"
+	case a.AgentID != "":
+		return "/agents"
+	case a.Story != nil:
+		return "/projects/" + url.PathEscape(a.Project) + "/stories/" + url.PathEscape(a.Story.StoryID)
+	}
+	return "/projects/" + url.PathEscape(a.Project)
+}
+
+// Text says what is wrong, in words and in one line. It holds nothing that changes while the trouble stays the same.
 func (a Alert) Text() string {
 	var text string
 	switch a.Kind {
@@ -122,18 +200,21 @@ func (a Alert) Text() string {
 	case AlertMerge:
 		text = "merge failed of " + a.story()
 	case AlertStuck:
-		text = a.story() + " has been in " + StageTitle(a.Stage) + " for more than a day"
+		text = a.story() + " has been in " + StageTitle(a.Stage) + " for longer than is usual there"
 	case AlertBot:
 		text = "the chat bot has failed"
-	case AlertAgentLost:
+	case AlertAgentLost, AlertAgentFailed:
 		text = "agent " + a.Agent + " is lost"
+		if a.Kind == AlertAgentFailed {
+			text = "the command of agent " + a.Agent + " keeps failing"
+		}
 		if a.Project != "" {
 			text += ", assigned to " + a.Project
 		}
-	case AlertFeedGap:
-		text = "events of " + a.Project + " are missing"
-	case AlertSignIn:
-		text = "the sign-in has expired"
+	case AlertClockAhead:
+		text = "the clock of project " + a.Project + " is more than a day ahead"
+	case AlertStore:
+		text = "the last write to the database failed"
 	}
 	if a.Reason != "" {
 		text += ": " + a.Reason
@@ -142,3 +223,10 @@ func (a Alert) Text() string {
 }
 
 func (a Alert) story() string { return "story " + a.Story.StoryID + " of " + a.Project }
+
+func (a Alert) storyID() string {
+	if a.Story == nil {
+		return ""
+	}
+	return a.Story.StoryID
+}

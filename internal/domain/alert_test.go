@@ -51,8 +51,11 @@ func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 		}},
 		{Project: "new", Error: domain.NoAnswerYet},
 	}
+	day := func(string, string) time.Duration { return 24 * time.Hour }
+	sorted := domain.FindAlerts(pipelines, day, now)
+	domain.SortAlerts(sorted)
 	var got []string
-	for _, a := range domain.FindAlerts(pipelines, now) {
+	for _, a := range sorted {
 		story := "-"
 		if a.Story != nil {
 			story = a.Story.StoryID
@@ -63,7 +66,7 @@ func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 		`unreachable beta - "connection refused"`,
 		`blocked alpha blocked_longer "waiting for a key"`,
 		`blocked alpha blocked "waiting for a key"`,
-		`merge_failure alpha conflict "waiting for a key"`,
+		`merge_failed alpha conflict "waiting for a key"`,
 		`stuck alpha slow ""`,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

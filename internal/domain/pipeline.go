@@ -1,9 +1,11 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,7 +16,18 @@ type Item struct {
 	StoryName    string  `json:"story_name"`
 	Blocked      *string `json:"blocked"`       // the reason, nil when not blocked
 	MergeFailure *string `json:"merge_failure"` // the reason, nil when none
-	SinceMS      int64   `json:"since_ms"`      // when it was first seen in this stage
+	SinceMS      int64   `json:"since_ms"`      // when it came into this stage
+	// BlockedSinceMS and MergeFailedSinceMS are when these began, 0 where that is not known.
+	BlockedSinceMS     int64 `json:"-"`
+	MergeFailedSinceMS int64 `json:"-"`
+}
+
+// BlockedSince is when the story was blocked first; where that is not known, when it came into its stage.
+func (i *Item) BlockedSince() time.Time { return time.UnixMilli(cmp.Or(i.BlockedSinceMS, i.SinceMS)) }
+
+// MergeFailedSince is when its merge failed first; where that is not known, when it came into its stage.
+func (i *Item) MergeFailedSince() time.Time {
+	return time.UnixMilli(cmp.Or(i.MergeFailedSinceMS, i.SinceMS))
 }
 
 // Stage is a stage of a pipeline with its items.
@@ -52,8 +65,9 @@ type ProjectPipeline struct {
 	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
-	Error       string // why it is unreachable, in words
-	LastSeenMS  int64  // time of the last good answer, 0 when there was none
+	Error       string    // why it is unreachable, in words
+	LastSeenMS  int64     // time of the last good answer, 0 when there was none
+	FailedSince time.Time // when it became unreachable
 }
 
 // NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.

@@ -31,6 +31,30 @@ type agentEntry struct {
 	sentTo  assignment    // where the last answer to a heartbeat sent it
 	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
 	removed bool
+	failing time.Time // when its command failed first; zero where it has not, or was well since
+}
+
+// recoveredAfter is how long a command must run after a failure to count as well again.
+const recoveredAfter = time.Minute
+
+// failingSince is when the agent's command began to fail, zero while all is well.
+func (e *agentEntry) failingSince() time.Time {
+	if e.record.State == domain.AgentRunning && time.Since(e.record.StateSince) >= recoveredAfter {
+		return time.Time{}
+	}
+	return e.failing
+}
+
+// failingIn is what failing becomes with the state that was just said.
+func (e *agentEntry) failingIn(state domain.AgentState) time.Time {
+	since := e.failingSince()
+	switch {
+	case state == domain.AgentIdle || state == domain.AgentStopped:
+		return time.Time{}
+	case state == domain.AgentFailed && since.IsZero():
+		return e.record.LastSeen
+	}
+	return since
 }
 
 // assignment is where an agent works, zero for nowhere.
@@ -58,6 +82,9 @@ func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration
 
 func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
 	e := &agentEntry{record: r, seen: seen, changed: make(chan struct{})}
+	if r.State == domain.AgentFailed {
+		e.failing = r.StateSince
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byID[r.ID] = e
@@ -96,6 +123,7 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 		state = *b.State
 	}
 	if state != e.record.State {
+		e.failing = e.failingIn(state)
 		e.record.State, e.record.StateSince = state, e.record.LastSeen
 	}
 	if b.Detail != nil {
@@ -219,6 +247,7 @@ func (t *agentTable) known(id string, registry *domain.Registry) (domain.KnownAg
 func (t *agentTable) describe(e *agentEntry, registry *domain.Registry) domain.KnownAgent {
 	return domain.KnownAgent{
 		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSince: e.record.StateSince,
+		FailingSince: e.failingSince(),
 	}
 }
 

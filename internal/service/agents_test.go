@@ -298,3 +298,38 @@ func TestAssigningWhileProjectsVanish(t *testing.T) {
 		}
 	}
 }
+
+func TestCommandThatKeepsFailingIsAnAlert(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		agent, began := g.join("builder"), time.Time{}
+		for i, step := range []struct {
+			state   domain.AgentState
+			after   time.Duration
+			failing bool
+		}{
+			{domain.AgentRunning, 0, false},
+			{domain.AgentFailed, 2 * time.Minute, true},
+			{domain.AgentRunning, time.Second, true}, // started again, and not well yet
+			{domain.AgentFailed, time.Second, true},
+			{domain.AgentRunning, 10 * time.Second, true},
+			{domain.AgentRunning, 61 * time.Second, false},
+			{domain.AgentFailed, time.Second, true},
+			{domain.AgentIdle, time.Second, false},
+		} {
+			time.Sleep(step.after)
+			g.beat(agent.ID, service.Heartbeat{State: &step.state})
+			known, _ := g.Agents.Find(agent.ID)
+			if known.FailingSince.IsZero() == step.failing {
+				t.Errorf("step %d, %s: failing since %v", i, step.state, known.FailingSince)
+			}
+			switch i {
+			case 1:
+				began = known.FailingSince
+			case 4:
+				if !known.FailingSince.Equal(began) {
+					t.Errorf("failing since %v, want %v, the first time", known.FailingSince, began)
+				}
+			}
+		}
+	})
+}

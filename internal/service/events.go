@@ -27,6 +27,7 @@ const maxBatch = 1000
 type Events struct {
 	store eventStore
 	last  lastStamps
+	ahead ahead
 	tail  atomic.Pointer[tail]
 	// observe is nil where nobody counts.
 	observe func(added []domain.Event)
@@ -64,6 +65,7 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s.ahead.note(read)
 	pending := &pendingRead{read, make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, pending)

@@ -36,7 +36,7 @@ type Snapshot struct {
 	Registry  *domain.Registry
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
 	Charts    []domain.Charts          // likewise; empty ones while they are not drawn
-	Alerts    []domain.Alert
+	Alerts    domain.Alerts
 	Finished  []domain.DayCount // stories of all projects; none while they are not counted
 }
 

@@ -47,6 +47,7 @@ type pipelineState struct {
 
 	askedAt time.Time              // when the last fetch that has ended asked; zero before the first
 	err     error                  // how it failed
+	failed  time.Time              // when it did for the first time since the last good answer
 	answer  *domain.PipelineAnswer // the last good answer, nil before the first
 	seenMS  int64                  // when that came
 }
@@ -146,6 +147,9 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logReachability(state, err)
+	if err != nil && state.err == nil {
+		state.failed = time.Now()
+	}
 	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
 	if err == nil {
 		state.answer, state.seenMS = answer, time.Now().UnixMilli()
@@ -219,7 +223,7 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	case shown.Reachable:
 		shown.Stale = state.askedAt.Before(oldest)
 	case state.err != nil:
-		shown.Error = domain.MessageOf(state.err)
+		shown.Error, shown.FailedSince = domain.MessageOf(state.err), state.failed
 	default:
 		shown.Error = domain.NoAnswerYet
 	}

@@ -18,6 +18,8 @@ type Store interface {
 	agentStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
+	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
+	WriteFailure() (err error, since time.Time)
 }
 
 // Options are what a Service is built from. Durations must be positive.
@@ -79,12 +81,18 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		store:     o.Store,
 	}
-	s.Alerts = &Alerts{projects: projects, agents: s.Agents, events: events, bot: s.Bot, signIn: s.SignIn}
+	s.Alerts = &Alerts{store: o.Store, projects: projects, agents: s.Agents, events: events, bot: s.Bot}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
 	return s, nil
 }
 
-// Ready reports whether the service can do its work.
-func (s *Service) Ready(ctx context.Context) error { return s.store.Ping(ctx) }
+// Ready reports whether the service can do its work: the store answers, and took the last write of the last minute.
+func (s *Service) Ready(ctx context.Context) error {
+	if err := s.store.Ping(ctx); err != nil {
+		return err
+	}
+	err, _ := s.store.WriteFailure()
+	return err
+}

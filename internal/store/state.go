@@ -18,7 +18,7 @@ func (db *DB) State(ctx context.Context, key string) (string, error) {
 
 // SetState stores value under key, in place of what is there.
 func (db *DB) SetState(ctx context.Context, key, value string) error {
-	_, err := db.write.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		"INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
-	return translate(err)
+	return err
 }

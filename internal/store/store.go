@@ -33,6 +33,8 @@ var migrations embed.FS
 type DB struct {
 	write *sql.DB
 	read  *sql.DB
+
+	health health
 }
 
 // readers is the number of connections for reading; more than this many slow reads at once queue.
@@ -138,7 +140,8 @@ func (db *DB) Ping(ctx context.Context) error {
 }
 
 // tx runs fn in one transaction: all of it is stored when tx returns nil, none of it otherwise.
-func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) error {
+func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) (err error) {
+	defer func() { db.health.note(err) }()
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return translate(err)
@@ -148,6 +151,20 @@ func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) error {
 		return translate(err)
 	}
 	return translate(tx.Commit())
+}
+
+// exec executes a statement that writes.
+func (db *DB) exec(ctx context.Context, statement string, args ...any) (sql.Result, error) {
+	result, err := db.write.ExecContext(ctx, statement, args...)
+	if err != nil {
+		err = translate(err)
+		db.health.note(err)
+		return nil, err
+	}
+	if n, err := result.RowsAffected(); err == nil && n > 0 { // what changed nothing wrote nothing
+		db.health.note(nil)
+	}
+	return result, nil
 }
 
 // translate gives driver errors their domain code: what is missing is NotFound, what exists already Conflict,
@@ -163,5 +180,5 @@ func translate(err error) error {
 	case errors.As(err, &driver) && (driver.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || driver.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
 		return domain.WrapError(domain.Conflict, err, "already exists")
 	}
-	return domain.WrapError(domain.Internal, err, "the store failed")
+	return failure(err)
 }

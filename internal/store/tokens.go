@@ -10,9 +10,9 @@ import (
 
 // AddToken stores a new join token. It returns Conflict when there is one of the same hash.
 func (db *DB) AddToken(ctx context.Context, t domain.JoinToken) error {
-	_, err := db.write.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli())
-	return translate(err)
+	return err
 }
 
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by"
@@ -51,16 +51,16 @@ func (db *DB) RevokeToken(ctx context.Context, hash string) error {
 
 // ForgetTokens removes the tokens that expired before then, used or not.
 func (db *DB) ForgetTokens(ctx context.Context, before time.Time) error {
-	_, err := db.write.ExecContext(ctx, "DELETE FROM join_tokens WHERE expires_at_ms < $1", before.UnixMilli())
-	return translate(err)
+	_, err := db.exec(ctx, "DELETE FROM join_tokens WHERE expires_at_ms < $1", before.UnixMilli())
+	return err
 }
 
 // changeOne executes a statement and returns NotFound when it changed no row. The end of ctx does not interrupt it: then
 // nobody would know whether it was stored.
 func (db *DB) changeOne(ctx context.Context, statement string, args ...any) error {
-	result, err := db.write.ExecContext(context.WithoutCancel(ctx), statement, args...)
+	result, err := db.exec(context.WithoutCancel(ctx), statement, args...)
 	if err != nil {
-		return translate(err)
+		return err
 	}
 	return translate(changed(result))
 }

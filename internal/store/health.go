@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"switchyard/internal/domain"
+)
+
+// failureMemory is for how long a failed write counts when no other follows it.
+const failureMemory = time.Minute
+
+// health is how writing goes.
+type health struct {
+	mu    sync.Mutex
+	err   error     // of the last write, nil for a good one
+	at    time.Time // when that was
+	since time.Time // when the first of those that failed in a row did
+}
+
+// note records how a write ended, err being translated. A refusal, such as a conflict, or a caller who left says nothing.
+func (h *health) note(err error) {
+	if err != nil && (domain.CodeOf(err) != domain.Internal || errors.Is(err, context.Canceled)) {
+		return
+	}
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil && h.err == nil {
+		h.since = now
+	}
+	h.err, h.at = err, now
+}
+
+// WriteFailure returns why the last write failed, unless that was more than a minute ago, and since when writes have been
+// failing; nil when the last one was good.
+func (db *DB) WriteFailure() (err error, since time.Time) { //nolint:revive // the error is the subject
+	h := &db.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil || time.Since(h.at) > failureMemory {
+		return nil, time.Time{}
+	}
+	return h.err, h.since
+}
+
+// failure is the error for what SQLite could not do, with the reason where people can do something about it.
+func failure(err error) error {
+	message := "the store failed"
+	var driver *sqlite.Error
+	if errors.As(err, &driver) {
+		switch driver.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			message += ": the disk is full"
+		case sqlite3.SQLITE_READONLY:
+			message += ": the database is read-only"
+		case sqlite3.SQLITE_IOERR:
+			message += ": the disk has an error"
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			message += ": the database is damaged"
+		}
+	}
+	return domain.WrapError(domain.Internal, err, message)
+}
