@@ -56,7 +56,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	ahead := func(project string) {
 		t.Helper()
 		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: 11, AheadMS: now.Add(48 * time.Hour).UnixMilli()}
-		if err := svc.Events.Record(t.Context(), read); err != nil {
+		if err := g.Service.Events.Record(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}
 	}
