@@ -36,7 +36,7 @@ func TestSignalsEndAGatewayCleanly(t *testing.T) {
 			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
 			// Requests that wait for news must not hold up the end.
 			var waiting sync.WaitGroup
-			for path, want := range map[string]string{"/api/gateway/events?wait=60s": `{"events":[],"next":0}`, "/api/gateway/events/stream": ""} {
+			for path, want := range map[string]string{"/api/gateway/events?wait=60s": `{"events":[],"next":0}`, "/api/gateway/events/stream": "id: 0\n\n"} {
 				waiting.Go(func() {
 					if status, text, err := p.ask("GET", path, ""); status != 200 || text != want || err != nil {
 						t.Errorf("%s: %d %q %v", path, status, text, err)
