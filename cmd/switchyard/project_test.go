@@ -93,6 +93,18 @@ func TestAProjectServerFindsTheWorkOfARepository(t *testing.T) {
 	}
 }
 
+func TestAProjectServerIsWrittenToOnlyWhereThatIsAllowed(t *testing.T) {
+	for flag, want := range map[string]int{"--allow-writes": http.StatusCreated, "--allow-writes=false": http.StatusForbidden} {
+		dir := t.TempDir()
+		p := start(t, switchyard(t, dir, "project", "--name", "alpha", "--work", "DIR/work", "--listen", "127.0.0.1:0", flag))
+		status, text := p.do(t, "POST", "/api/stories", `{"name":"Log in"}`)
+		_, err := os.Stat(filepath.Join(dir, "work", "1_backlog", "1_story_log_in.md"))
+		if status != want || (err == nil) != (want == http.StatusCreated) {
+			t.Errorf("%s: %d %s, %v", flag, status, text, err)
+		}
+	}
+}
+
 func TestSignalsEndAProjectServerCleanly(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		dir := t.TempDir()

@@ -17,6 +17,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"switchyard/internal/feed"
+	"switchyard/internal/waittest"
 )
 
 // patience is how long a test waits for what should take milliseconds.
@@ -95,6 +96,17 @@ func TestAWorkDirectoryThatIsReplacedIsWatchedAgain(t *testing.T) {
 	l.next("b 3_qa>2_current")
 	l.write("3_qa/c.md", "c")
 	l.next("c >3_qa")
+}
+
+func TestAVanishedWorkDirectoryIsAnErrorUntilItIsBack(t *testing.T) {
+	l := newLive(t, map[string]string{"2_current/a.md": "a", "3_qa/b.md": "b"})
+	l.run()
+	l.move("", "../away")
+	waittest.Until(t, "an error", func() bool { return errors.Is(l.View().Err, fs.ErrNotExist) })
+	l.move("../away", "")
+	waittest.Until(t, "no error", func() bool { return l.View().Err == nil })
+	l.move("2_current/a.md", "3_qa/a.md")
+	l.next("a 2_current>3_qa")
 }
 
 func TestTheBoardShowsANewStateBeforeItRecordsIt(t *testing.T) {

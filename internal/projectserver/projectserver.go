@@ -50,7 +50,7 @@ type server struct {
 }
 
 // Handler returns the project server's HTTP: first come the guards, then the token, then the routes. It does without
-// a router and without an id for each request: the feed is asked all the time, and there is nothing to tell apart.
+// a router and without an id for each request: the feed is read all the time, and one request is like another.
 func (s Server) Handler() http.Handler {
 	h := &server{Server: s, Errors: web.Errors{Log: s.Log}, instance: []string{s.Feed.Instance()}}
 	return web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.authenticate(h.routes()))))
