@@ -29,7 +29,6 @@ func TestStoriesPassAsTheyAre(t *testing.T) {
 			}
 		}
 	}
-	check(200, "GET /below/api/stories/7_pay Bearer s3cret  ")(client.Story(t.Context(), project, "7_pay"))
 	check(409, `PATCH /below/api/stories/7_pay Bearer s3cret application/json {"version":"1"}`)(client.PatchStory(t.Context(), project, "7_pay", []byte(`{"version":"1"}`)))
 	check(201, `POST /below/api/stories Bearer s3cret application/json {"name":"x"}`)(client.CreateStory(t.Context(), project, []byte(`{"name":"x"}`)))
 }
@@ -52,7 +51,7 @@ func TestStoryIDsDoNotLeadElsewhere(t *testing.T) {
 		strings.Repeat("x", 5000): "",
 	} {
 		asked = ""
-		status, _, err := newClient(t).Story(t.Context(), project, id)
+		status, _, err := newClient(t).PatchStory(t.Context(), project, id, []byte("{}"))
 		if asked != want || err != nil || (status == 404) != (want == "") {
 			t.Errorf("%.20q: asked %q, want %q; %d, %v", id, asked, want, status, err)
 		}
@@ -76,6 +75,49 @@ func TestStoryWithoutAnAnswerIsAnErrorInWords(t *testing.T) {
 		status, body, err := client.PatchStory(t.Context(), project, "7_pay", []byte(`{}`))
 		if domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), want) || status != 0 || body != nil {
 			t.Errorf("%d %q %v, want %s", status, body, err, want)
+		}
+	}
+}
+
+func TestAStoryIsReadWithinBounds(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer string
+		code   domain.Code
+		want   func(domain.Story) bool
+	}{
+		"whole": {
+			`{"story_id":"7","story_name":"N","stage":"3_qa","since_ms":5,"blocked":"key","blocked_since_ms":6,"merge_failure":null,"path":"3_qa/7.md",` +
+				`"version":"v","front_matter":{"a":[1]},"front_matter_error":null,"body":"text","body_cut":false,"criteria":{"done":1,"total":2},` +
+				`"commits":[{"hash":"h","author":"a","at_ms":7,"subject":"s","files":1,"added":2,"removed":3}],"writable":true}`,
+			"", func(s domain.Story) bool {
+				f := s.File
+				return s.Name == "N" && s.Stage == "3_qa" && s.Since.UnixMilli() == 5 && s.Blocked == "key" && s.BlockedSince.UnixMilli() == 6 &&
+					f.Path == "3_qa/7.md" && f.Version == "v" && string(f.FrontMatter) == `{"a":[1]}` && f.Body == "text" && *f.Criteria == domain.Criteria{Done: 1, Total: 2} &&
+					len(f.Commits) == 1 && f.Commits[0].Removed == 3 && f.Writable
+			},
+		},
+		"little":              {`{"story_id":"7"}`, "", func(s domain.Story) bool { return string(s.File.FrontMatter) == "{}" && s.File.Commits == nil }},
+		"no commits":          {`{"story_id":"7","commits":[]}`, "", func(s domain.Story) bool { return s.File.Commits != nil }},
+		"a long name":         {`{"story_id":"7","story_name":"` + strings.Repeat("x", 5000) + `"}`, "", func(s domain.Story) bool { return len(s.Name) == 1000 }},
+		"a long body":         {`{"story_id":"7","body":"` + strings.Repeat("ä", 200<<10) + `"}`, "", func(s domain.Story) bool { return s.File.BodyCut && len(s.File.Body) <= 256<<10 }},
+		"millions of commits": {`{"story_id":"7","commits":[` + strings.Repeat("{},", 2_000_000) + `{}]}`, "", func(s domain.Story) bool { return len(s.File.Commits) == 50 }},
+		"deep front matter":   {`{"story_id":"7","front_matter":{"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}}`, "", func(s domain.Story) bool { return s.File.FrontMatterError != "" }},
+		"another story":       {`{"story_id":"8"}`, domain.BadGateway, nil},
+		"no story":            {`{"project":"x","stages":[]}`, domain.BadGateway, nil},
+		"no JSON":             {`<html>`, domain.BadGateway, nil},
+		"a list":              {`[]`, domain.BadGateway, nil},
+		"mistyped":            {`{"story_id":"7","blocked":true}`, domain.BadGateway, nil},
+	} {
+		project := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.answer) })
+		story, err := newClient(t).Story(t.Context(), project, "7")
+		if domain.CodeOf(err) != test.code || err == nil && !test.want(story) {
+			t.Errorf("%s: %+v %+v, %v", name, story, story.File, err)
+		}
+	}
+	project := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) })
+	for _, id := range []string{"7", ".."} {
+		if _, err := newClient(t).Story(t.Context(), project, id); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("%s: %v", id, err)
 		}
 	}
 }
