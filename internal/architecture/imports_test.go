@@ -39,6 +39,7 @@ var layers = []string{
 	"internal/files",
 	"internal/metrics",
 	"internal/markdown",
+	"internal/fold",
 	"internal/neterr",
 	"internal/domain",
 }

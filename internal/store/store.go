@@ -74,6 +74,9 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 }
 
 func open(path, option string) (*sql.DB, error) {
+	if err := registerFold(); err != nil {
+		return nil, err
+	}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + option
 	return sql.Open("sqlite", dsn)
