@@ -184,6 +184,64 @@ func TestHeldRequestIsAnsweredByNewsOrByTheServersEnd(t *testing.T) {
 	}
 }
 
+// TestTheMergedStreamAsAFeed: in the form of a project server, the newest 500 records that are newer than since.
+func TestTheMergedStreamAsAFeed(t *testing.T) {
+	g := startEventGateway(t)
+	feed := func(query string) string {
+		t.Helper()
+		status, body := g.get(t, "/api/events"+query)
+		var events []struct {
+			ID      int64
+			Project string
+		}
+		if err := json.Unmarshal([]byte(body), &events); status != 200 || err != nil || events == nil {
+			t.Fatalf("%s: %d %s", query, status, body)
+		}
+		ids := make([]string, len(events))
+		for i, e := range events {
+			ids[i] = fmt.Sprint(e.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := feed(""); got != "" {
+		t.Errorf("an empty stream: %s", got)
+	}
+	g.record(t, "alpha", fmt.Sprintf(blocked, 1, 1000), fmt.Sprintf(blocked, 2, 3000))
+	g.record(t, "beta", fmt.Sprintf(blocked, 1, 2000))
+	for query, want := range map[string]string{
+		"": "1 2 3", "?since=0": "1 2 3", "?since=999": "1 2 3", "?since=1000": "2 3", "?since=2000": "2", "?since=3000": "",
+		"?since=18446744073709551615": "", "?since=2999&wait=60s": "2", "?since=3000&wait=1ms": "", "?wait=1h": "1 2 3",
+	} {
+		if got := feed(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	_, body := g.get(t, "/api/events?since=2000")
+	if _, page := g.get(t, "/api/gateway/events?after=1&limit=1"); page != `{"events":`+body+`,"next":2}` {
+		t.Errorf("a record is %s in the one and %s in the other form", body, page)
+	}
+	for _, query := range []string{"since=", "since=x", "since=-1", "since=+1", "since=18446744073709551616", "wait=", "wait=5", "wait=-1s", "since=%zz"} {
+		if status, body := g.get(t, "/api/events?"+query); status != 400 || body == "" {
+			t.Errorf("%s: %d %q, want 400", query, status, body)
+		}
+	}
+	held := make(chan string)
+	go func() { held <- feed("?since=3000&wait=60s") }()
+	g.record(t, "beta", fmt.Sprintf(blocked, 2, 2500)) // not newer
+	g.record(t, "beta", fmt.Sprintf(blocked, 3, 3500))
+	if got := <-held; got != "5" {
+		t.Errorf("woken with %s", got)
+	}
+	var many []string
+	for i := range 600 {
+		many = append(many, fmt.Sprintf(blocked, i, 4000+i))
+	}
+	g.record(t, "alpha", many...)
+	if ids := strings.Fields(feed("")); len(ids) != 500 || ids[0] != "106" || ids[499] != "605" {
+		t.Errorf("%d records, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
+	}
+}
+
 // eventReader reads server-sent events.
 type eventReader struct {
 	*http.Response

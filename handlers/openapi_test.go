@@ -291,6 +291,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	s.record("alpha", domain.NewFeedGap(3, 1_700_000_000_000))
 	s.record("alpha", domain.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	get("/api/gateway/attention", "", 200)
+	get("/api/events", "?since=0", 200)
+	get("/api/events", "?since=x", 400)
 	get("/api/gateway/events", "", 200)
 	get("/api/gateway/events", "?before=&limit=1", 200)
 	get("/api/gateway/events", "?after=x", 400)

@@ -87,6 +87,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(public, "POST /bot/team/events", g.teamEvents)
 	t.plain(public, "POST /bot/team/commands", g.teamCommands)
 
+	t.plain(viewer, "GET /api/events", a.Feed)
 	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -38,21 +39,52 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	if len(events) > 0 {
 		next = events[len(events)-1].ID
 	}
-	body := append(make([]byte, 0, 64+256*len(events)), `{"events":[`...)
-	for i, e := range events {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = e.AppendJSON(body)
-	}
-	body = append(body, `],"next":`...)
+	body := append(make([]byte, 0, 64+256*len(events)), `{"events":`...)
+	body = appendEvents(body, events)
+	body = append(body, `,"next":`...)
 	body = strconv.AppendInt(body, next, 10)
 	body = append(body, '}')
 	web.WriteEncoded(w, http.StatusOK, body)
 	return nil
 }
 
-// ListEvents returns what the query selects of the merged stream, and the position that it names.
+// Feed answers in the form of a project server's feed: with those of the newest 500 records that are newer than since. For
+// the first of them it may wait.
+func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
+	if r.UserAgent() == domain.GatewayUserAgent {
+		return domain.Errorf(domain.NotFound, "this is a gateway, which other gateways do not follow")
+	}
+	since, wait, err := web.ParseFeedQuery(r)
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = web.LongPollContext(r)
+		defer cancel()
+	}
+	events, err := a.service.Events.Since(ctx, since, wait)
+	if err != nil {
+		return err
+	}
+	web.WriteEncoded(w, http.StatusOK, appendEvents(make([]byte, 0, 2+256*len(events)), events))
+	return nil
+}
+
+// appendEvents appends a JSON array.
+func appendEvents(b []byte, events []domain.Event) []byte {
+	b = append(b, '[')
+	for i, e := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = e.AppendJSON(b)
+	}
+	return append(b, ']')
+}
+
+// eventQuery returns what the query selects of the merged stream, and the position that it names.
 func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err error) {
 	selected = domain.EventQuery{Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before")}
 	limit, err := q.Number("limit", 200, 1, 1000)

@@ -28,6 +28,10 @@ type EventPage struct {
 	More   bool // further events are selected, past the last of these in the query's direction
 }
 
+// GatewayUserAgent is how a gateway names itself to the servers that it follows. A gateway does not let itself be followed: its
+// own records would come back to it, again and again.
+const GatewayUserAgent = "switchyard-gateway"
+
 // EventQuery selects events of the merged stream.
 type EventQuery struct {
 	After    int64 // events with a greater id, oldest first

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/web"
 )
@@ -14,7 +13,7 @@ import (
 // everyone all the time, so an answer makes few allocations.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	snapshot := s.Feed.Snapshot()
-	since, wait, err := feedQuery(r)
+	since, wait, err := web.ParseFeedQuery(r)
 	if err == nil && wait > 0 && !snapshot.Has(since) {
 		snapshot = s.await(r, since, wait)
 	}
@@ -55,19 +54,4 @@ func (s *server) await(r *http.Request, since uint64, wait time.Duration) *feed.
 			return snapshot
 		}
 	}
-}
-
-// feedQuery reads since and wait.
-func feedQuery(r *http.Request) (since uint64, wait time.Duration, err error) {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return 0, 0, err
-	}
-	if query.Has("since") {
-		if since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
-			return 0, 0, domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
-		}
-	}
-	wait, err = query.Wait()
-	return since, wait, err
 }

@@ -81,7 +81,7 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set("User-Agent", domain.GatewayUserAgent)
 	request.Header.Set("Accept", "application/json")
 	if call.body != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -16,8 +16,6 @@ const (
 	// connectionBuffer is the size of a connection's read and write buffers, in bytes. Most connections are idle long-polls:
 	// with the default of 4 KiB each, the buffers of 1,000 projects are half of the heap.
 	connectionBuffer = 1 << 10
-	// userAgent names the caller to project servers.
-	userAgent = "switchyard-gateway"
 )
 
 // Client calls project servers. It is safe for concurrent use.

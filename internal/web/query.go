@@ -47,3 +47,19 @@ func (q Query) Wait() (time.Duration, error) {
 	}
 	return min(wait, MaxWait), nil
 }
+
+// ParseFeedQuery reads what the form of a feed takes: since, the time after which events are asked for in Unix
+// milliseconds, 0 without it, and wait.
+func ParseFeedQuery(r *http.Request) (since uint64, wait time.Duration, err error) {
+	query, err := ParseQuery(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	if query.Has("since") {
+		if since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
+			return 0, 0, domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
+		}
+	}
+	wait, err = query.Wait()
+	return since, wait, err
+}

@@ -1,0 +1,58 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// feedSize is how many records the merged stream shows in the form of a project server's feed.
+const feedSize = 500
+
+// Since returns, of the newest 500 records, those with a timestamp_ms greater than since, oldest first. While there are none
+// it waits, at most for wait, until there are. It returns nothing and no error when the time is over or ctx ends.
+func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([]domain.Event, error) {
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for over := wait <= 0; ; {
+		changed := s.Changed()
+		newest, err := s.newest(ctx, feedSize)
+		if err != nil {
+			if ctx.Err() != nil && wait > 0 {
+				return nil, nil
+			}
+			return nil, err
+		}
+		newest = slices.DeleteFunc(newest, func(e domain.Event) bool { return e.TimestampMS < 0 || uint64(e.TimestampMS) <= since })
+		if len(newest) > 0 || over {
+			return newest, nil
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			over = true
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// newest returns the newest n events, oldest first.
+func (s *Events) newest(ctx context.Context, n int) ([]domain.Event, error) {
+	var all []domain.Event
+	q := domain.EventQuery{Backward: true, Limit: n}
+	for {
+		page, err := s.Page(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Events...)
+		if q.Limit = n - len(all); !page.More || q.Limit <= 0 || len(page.Events) == 0 {
+			slices.Reverse(all)
+			return all, nil
+		}
+		q.Before = all[len(all)-1].ID
+	}
+}
