@@ -29,6 +29,7 @@ type Board struct {
 	log         *slog.Logger
 	record      func(...feed.Notification)
 	allowWrites bool
+	readers     chan struct{} // as many as may read at the same time
 	view        atomic.Pointer[View]
 
 	mu      sync.Mutex // guards what is below
@@ -47,7 +48,7 @@ func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {
 		return nil, err
 	}
-	b := &Board{dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, faults: map[string]bool{}, openWatcher: openWatcher}
+	b := &Board{dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher}
 	b.scanner = scanner{dir: b.dir, stages: map[string]*stage{}, watch: b.watch}
 	if o.AllowWrites {
 		b.report("remove temporary files", sweepTemp(o.Dir))

@@ -230,6 +230,7 @@ func TestNewStories(t *testing.T) {
 		{"", "", "", domain.Invalid},
 		{" \u00a0", "", "", domain.Invalid},
 		{"a\x00b", "", "", domain.Invalid},
+		{"a\nb", "", "", domain.Invalid},
 		{strings.Repeat("x", 1001), "", "", domain.Invalid},
 		{"x", "", "9_none", domain.Invalid},
 		{"x", "", "../1_backlog", domain.Invalid},

@@ -26,6 +26,9 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if err := checkText("name", name); err != nil {
 		return nil, err
 	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, domain.Errorf(domain.Invalid, "name: must be one line")
+	}
 	content := newStory(name, body)
 	if len(content) > maxFile {
 		return nil, domain.Errorf(domain.TooLarge, "body: the file would be larger than 1 MiB")

@@ -22,6 +22,9 @@ import (
 // maxBody is where the body of a story is cut, in bytes.
 const maxBody = 256 << 10
 
+// maxReaders is the number of stories that are read at the same time: the worst front matter takes 20 MiB while it is read.
+const maxReaders = 4
+
 // Details are all that is to be known of a story.
 type Details struct {
 	Story
@@ -50,6 +53,8 @@ func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 // Read reads a story's file. It returns a NotFound error for an id that is not on the board, and an Unavailable one
 // while the work directory cannot be read.
 func (b *Board) Read(id string) (*Details, error) {
+	b.readers <- struct{}{}
+	defer func() { <-b.readers }()
 	details, err := b.read(id)
 	if errors.Is(err, errMoved) {
 		b.mu.Lock()

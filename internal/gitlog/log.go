@@ -46,7 +46,6 @@ type Log struct {
 	head       string      // whose history has been read
 	view       *board.View // whose stories have been searched for
 	searched   map[string]bool
-	lost       map[string]bool // stories that may have older commits than are kept
 	failed     bool
 }
 
