@@ -1,8 +1,18 @@
 const colour = (name) => `var(--${name})`
 
+const words = (text, pattern) => [...text.matchAll(pattern)].flatMap(([found]) => found.split(/[\s"'`{},()<>=]+/))
+
 /** @type {import('tailwindcss').Config} */
 module.exports = {
-  content: ['./views/*.templ', './views/!(*_templ).go', './static/*.js'],
+  content: {
+    files: ['./views/*.templ', './views/{grid,state}.go', './static/*.js'],
+    // Only what is meant as a class: any other word that happens to be one of Tailwind's would become a rule as well.
+    extract: {
+      templ: (text) => words(text, /class=(?:"[^"]*"|\{[^}]*)|templ\.KV\(.*|(?:newPart|makeActive)\(.*/g),
+      go: (text) => words(text, /"[^"\n]*"/g),
+      js: (text) => words(text, /class.*/gi),
+    },
+  },
   theme: {
     screens: { sm: '30em', md: '45em', lg: '68.75em', xl: '100em' }, // in letters: large text takes the small layout
     // Names say what a colour is for. Their values for light and dark are in static/src/app.css.

@@ -38,6 +38,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 	s.Service, s.server = g.Service, g.Serve(t)
 	_, port, _ := net.SplitHostPort(s.server.Listener.Addr().String())
 	s.url = "http://localhost:" + port
+	s.client = newReader(t)
 
 	s.add("alpha", board("1_backlog: 30_story_export", "2_current: 14_story_login, 9_story_search", "3_qa: 12_story_pay!waiting for a key", "5_done: 1_story_first"))
 	s.add("beta", board("1_backlog:", "2_current:", "4_merge: 7_story_cache?conflict in go.mod", "5_done:"))

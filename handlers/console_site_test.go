@@ -46,15 +46,21 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 	g := gatewaytest.New(t, o, handlers.Gateway{})
 	s := &consoleSite{TB: t, Service: g.Service, server: g.Serve(t)}
 	s.url = s.server.URL
+	s.client = newReader(t)
+	return s
+}
+
+// newReader is a client that keeps cookies and follows no redirects.
+func newReader(t testing.TB) *http.Client {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.client = &http.Client{
+	return &http.Client{
 		Jar:           jar,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return s
 }
 
 // boards answer as project servers would: by the project's name, refusing where there is no board.

@@ -89,3 +89,7 @@ func id(n int64) string {
 // elementID is an id for what shows the thing with this name. It stays with it wherever on the page it stands, and holds
 // no space, whatever the name does.
 func elementID(kind, name string) string { return kind + "-" + url.PathEscape(name) }
+
+// within is an id for something inside the element with this id. No name can make it another element's: names have their
+// commas escaped.
+func within(id, what string) string { return id + "," + what }
