@@ -13,12 +13,14 @@ import (
 // maxLines is the number of entries that an answer lists at most.
 const maxLines = 25
 
-// appendLines appends a line for each of the first maxLines items, and one that counts the others.
-func appendLines[T any](m Message, items []T, line func(T) Line) Message {
-	for _, item := range items[:min(len(items), maxLines)] {
+// appendLines appends a line for each of the first maxLines of count items, and one that counts the others. Of a long list the
+// caller needs to have the first maxLines only.
+func appendLines[T any](m Message, items []T, count int, line func(T) Line) Message {
+	shown := items[:min(len(items), maxLines)]
+	for _, item := range shown {
 		m = append(m, line(item))
 	}
-	if hidden := len(items) - maxLines; hidden > 0 {
+	if hidden := count - len(shown); hidden > 0 {
 		m = append(m, Line{Plain(fmt.Sprintf("and %d more", hidden))})
 	}
 	return m
@@ -31,7 +33,7 @@ func (c *commands) projects(ctx context.Context, _ []word) Message {
 		return Message{{Plain("No project is registered.")}}
 	}
 	m := Message{{Bold(plural(int64(len(pipelines)), "project", "projects"))}}
-	return appendLines(m, pipelines, func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
+	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
 }
 
 func projectLine(p domain.ProjectPipeline, active bool) Line {
@@ -58,7 +60,7 @@ func (c *commands) agents(context.Context, []word) Message {
 	if len(agents) == 0 {
 		return Message{{Plain("No agent is alive.")}}
 	}
-	return appendLines(Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}, agents, func(a domain.Agent) Line {
+	return appendLines(Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}
 		if a.Project != "" {
 			assigned = Line{Plain("assigned to "), Bold(short(a.Project, maxName))}
@@ -77,7 +79,7 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 		return Message{{Plain("No events yet.")}}
 	}
 	slices.Reverse(page.Events)
-	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, func(e domain.Event) Line {
+	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, len(page.Events), func(e domain.Event) Line {
 		return columns(Line{Plain(time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
 	})
 }

@@ -35,7 +35,7 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	if alerts.Open == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
-	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], c.alertLine)
+	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], alerts.Open, c.alertLine)
 }
 
 func (c *commands) alertLine(a domain.Alert) Line {
