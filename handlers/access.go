@@ -32,13 +32,14 @@ type access struct {
 	agents   *service.Agents
 	sessions sessions
 	limiter  tokenLimiter
+	callers  callers
 	log      *slog.Logger
 }
 
 func newAccess(g Gateway) *access {
 	return &access{
 		Errors: web.Errors{Log: g.Log}, token: g.AdminToken, agents: g.Service.Agents,
-		sessions: newSessions(g.SessionKey, g.AdminToken), log: g.Log,
+		sessions: newSessions(g.SessionKey, g.AdminToken), callers: callers{g.TrustedProxies}, log: g.Log,
 	}
 }
 
@@ -125,13 +126,13 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string
 	if err := a.countWrong(w, r); err != nil {
 		return err
 	}
-	a.log.WarnContext(r.Context(), "wrong admin token", "from", callerOf(r), "id", web.RequestID(r.Context()))
+	a.log.WarnContext(r.Context(), "wrong admin token", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
 	return domain.Errorf(domain.Unauthorized, "the admin token or a session is needed")
 }
 
 // countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, where too many came from there.
 func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
-	retryAfter, limited := a.limiter.count(callerOf(r))
+	retryAfter, limited := a.limiter.count(a.callers.of(r))
 	if !limited {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 	if err := a.sessions.begin(w, r); err != nil {
 		return domain.WrapError(domain.Internal, err, "the session could not be made")
 	}
-	a.log.InfoContext(r.Context(), "logged in", "from", callerOf(r), "id", web.RequestID(r.Context()))
+	a.log.InfoContext(r.Context(), "logged in", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -23,25 +24,29 @@ import (
 
 const adminToken = "correct-horse"
 
-// door is a gateway with an admin token, "" for none, and what it logged.
-type door struct {
+// guarded is a gateway with an admin token, "" for none, and what it logged.
+type guarded struct {
 	http.Handler
 	log *logBuffer
 }
 
-func newDoor(t *testing.T, token domain.Secret, key string) door {
+func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ...string) guarded {
 	t.Helper()
 	buffer := &logBuffer{}
 	o := service.Options{Log: slog.New(slog.NewTextHandler(buffer, nil))}
-	g := gatewaytest.New(t, o, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
+	h := handlers.Gateway{AdminToken: token, SessionKey: []byte(key)}
+	for _, network := range trustedProxies {
+		h.TrustedProxies = append(h.TrustedProxies, netip.MustParsePrefix(network))
+	}
+	g := gatewaytest.New(t, o, h)
 	if _, err := g.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	return door{g.HTTP.Handler(), buffer}
+	return guarded{g.HTTP.Handler(), buffer}
 }
 
-// knock sends a request from an address; headers are name, value, name, value, …
-func (d door) knock(from, method, target, body string, headers ...string) *http.Response {
+// send sends a request from an address; headers are name, value, name, value, …
+func (g guarded) send(from, method, target, body string, headers ...string) *http.Response {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "localhost"
 	r.RemoteAddr = from
@@ -49,21 +54,21 @@ func (d door) knock(from, method, target, body string, headers ...string) *http.
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	d.ServeHTTP(w, r)
+	g.ServeHTTP(w, r)
 	return w.Result()
 }
 
 const here = "127.0.0.1:4711"
 
-func (d door) logIn(from, token, next string, headers ...string) *http.Response {
+func (g guarded) logIn(from, token, next string, headers ...string) *http.Response {
 	form := url.Values{"token": {token}, "next": {next}}
-	return d.knock(from, "POST", "/login", form.Encode(), append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+	return g.send(from, "POST", "/login", form.Encode(), append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
 }
 
 // session returns the Cookie header of a new session.
-func (d door) session(t *testing.T, headers ...string) string {
+func (g guarded) session(t *testing.T, headers ...string) string {
 	t.Helper()
-	answer := d.logIn(here, adminToken, "", headers...)
+	answer := g.logIn(here, adminToken, "", headers...)
 	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 {
 		t.Fatalf("login: status %d, cookies %v", answer.StatusCode, answer.Cookies())
 	}
@@ -78,8 +83,8 @@ func bodyOf(r *http.Response) string {
 }
 
 func TestWhoIsAskedForTheAdminToken(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
-	session := d.session(t)
+	g := newGuarded(t, adminToken, "key")
+	session := g.session(t)
 	for _, c := range []struct {
 		method, path string
 		without      int    // the status without anything
@@ -117,7 +122,7 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 		{"GET", "/callback", 400, "", 400},
 		{"GET", "/oauth/callback", 400, "", 400},
 	} {
-		answer := d.knock(here, c.method, c.path, "")
+		answer := g.send(here, c.method, c.path, "")
 		if answer.StatusCode != c.without || answer.Header.Get("Location") != c.location {
 			t.Errorf("%s %s: %d to %q, want %d to %q", c.method, c.path, answer.StatusCode, answer.Header.Get("Location"), c.without, c.location)
 		}
@@ -127,27 +132,27 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 		if c.with == 0 {
 			continue
 		}
-		for _, proof := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", session}} {
-			if got := d.knock(here, c.method, c.path, "", proof...).StatusCode; got != c.with {
-				t.Errorf("%s %s with %s: %d, want %d", c.method, c.path, proof[0], got, c.with)
+		for _, auth := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", session}} {
+			if got := g.send(here, c.method, c.path, "", auth...).StatusCode; got != c.with {
+				t.Errorf("%s %s with %s: %d, want %d", c.method, c.path, auth[0], got, c.with)
 			}
 		}
 	}
 }
 
 func TestTheGuardsComeBeforeTheAdminToken(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
-	if got := d.knock(here, "POST", "/api/gateway/switch", "", "Sec-Fetch-Site", "cross-site").StatusCode; got != 403 {
+	g := newGuarded(t, adminToken, "key")
+	if got := g.send(here, "POST", "/api/gateway/switch", "", "Sec-Fetch-Site", "cross-site").StatusCode; got != 403 {
 		t.Errorf("from another site: %d, want 403", got)
 	}
-	if got := d.knock(here, "POST", "/login", "token="+adminToken, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/x-www-form-urlencoded").StatusCode; got != 403 {
+	if got := g.send(here, "POST", "/login", "token="+adminToken, "Sec-Fetch-Site", "cross-site", "Content-Type", "application/x-www-form-urlencoded").StatusCode; got != 403 {
 		t.Errorf("login from another site: %d, want 403", got)
 	}
 }
 
 // TestOtherSitesReadNothing: a page of another site may lead here, but not load what is here. Side channels would tell it.
 func TestOtherSitesReadNothing(t *testing.T) {
-	d := newDoor(t, "", "key")
+	g := newGuarded(t, "", "key")
 	for _, c := range []struct {
 		site, mode string
 		status     int
@@ -161,7 +166,7 @@ func TestOtherSitesReadNothing(t *testing.T) {
 		{"none", "navigate", 200},
 	} {
 		for _, path := range []string{"/", "/api/gateway", "/healthz", "/metrics"} {
-			answer := d.knock(here, "GET", path, "", "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode)
+			answer := g.send(here, "GET", path, "", "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode)
 			if answer.StatusCode != c.status {
 				t.Errorf("%s from %s by %s: %d, want %d", path, c.site, c.mode, answer.StatusCode, c.status)
 			}
@@ -173,23 +178,23 @@ func TestOtherSitesReadNothing(t *testing.T) {
 }
 
 func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
-	d := newDoor(t, "", "key")
+	g := newGuarded(t, "", "key")
 	for _, c := range []struct{ method, path, location string }{
 		{"GET", "/login", "/"},
 		{"GET", "/login?next=/agents", "/"},
 		{"POST", "/login", "/"},
 	} {
-		if answer := d.knock(here, c.method, c.path, ""); answer.StatusCode != 303 || answer.Header.Get("Location") != c.location || len(answer.Cookies()) > 0 {
+		if answer := g.send(here, c.method, c.path, ""); answer.StatusCode != 303 || answer.Header.Get("Location") != c.location || len(answer.Cookies()) > 0 {
 			t.Errorf("%s %s: %d to %q with cookies %v", c.method, c.path, answer.StatusCode, answer.Header.Get("Location"), answer.Cookies())
 		}
 	}
-	if got := d.knock(here, "GET", "/api/gateway", "", "Authorization", "Bearer whatever").StatusCode; got != 200 {
+	if got := g.send(here, "GET", "/api/gateway", "", "Authorization", "Bearer whatever").StatusCode; got != 200 {
 		t.Errorf("a needless token: %d, want 200", got)
 	}
 }
 
 func TestLogin(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
+	g := newGuarded(t, adminToken, "key")
 	for _, c := range []struct{ next, location string }{
 		{"", "/"},
 		{"/agents", "/agents"},
@@ -205,32 +210,32 @@ func TestLogin(t *testing.T) {
 		{"agents", "/"},
 		{"/\r\nSet-Cookie: a=b", "/"},
 	} {
-		answer := d.logIn(here, adminToken, c.next)
+		answer := g.logIn(here, adminToken, c.next)
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != c.location {
 			t.Errorf("next %q: %d to %q, want 303 to %q", c.next, answer.StatusCode, answer.Header.Get("Location"), c.location)
 		}
 	}
 
-	answer := d.logIn(here, "wrong", "/agents")
+	answer := g.logIn(here, "wrong", "/agents")
 	text := bodyOf(answer)
 	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "not the admin token") || !strings.Contains(text, `value="/agents"`) {
 		t.Errorf("a wrong token: %d, cookies %v, %s", answer.StatusCode, answer.Cookies(), text)
 	}
-	if strings.Contains(d.log.String(), "wrong\"") || strings.Contains(d.log.String(), adminToken) {
-		t.Errorf("the log holds a token: %s", d.log)
+	if strings.Contains(g.log.String(), "wrong\"") || strings.Contains(g.log.String(), adminToken) {
+		t.Errorf("the log holds a token: %s", g.log)
 	}
-	if answer := d.knock(here, "GET", "/login?next=%2Fagents", "", "Cookie", d.session(t)); answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
+	if answer := g.send(here, "GET", "/login?next=%2Fagents", "", "Cookie", g.session(t)); answer.StatusCode != 303 || answer.Header.Get("Location") != "/agents" {
 		t.Errorf("the login with a session: %d to %q", answer.StatusCode, answer.Header.Get("Location"))
 	}
 }
 
 func TestTheSessionCookie(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
-	plain := d.logIn(here, adminToken, "").Cookies()[0]
+	g := newGuarded(t, adminToken, "key")
+	plain := g.logIn(here, adminToken, "").Cookies()[0]
 	if !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode || plain.Path != "/" || plain.Domain != "" || plain.Secure || plain.MaxAge <= 0 || !regexp.MustCompile(`^switchyard_[0-9a-f]{12}$`).MatchString(plain.Name) {
 		t.Errorf("cookie %+v", plain)
 	}
-	secure := d.logIn(here, adminToken, "", "X-Forwarded-Proto", "https").Cookies()[0]
+	secure := g.logIn(here, adminToken, "", "X-Forwarded-Proto", "https").Cookies()[0]
 	if !secure.Secure || secure.Name != "__Host-"+plain.Name || secure.Path != "/" || secure.Domain != "" || !secure.HttpOnly {
 		t.Errorf("cookie by https %+v", secure)
 	}
@@ -238,42 +243,42 @@ func TestTheSessionCookie(t *testing.T) {
 		t.Error("the cookie holds the token")
 	}
 
-	enters := func(d door, cookie string) bool {
-		return d.knock(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode == 200
+	enters := func(g guarded, cookie string) bool {
+		return g.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode == 200
 	}
 	good := plain.Name + "=" + plain.Value
 	flipped := []byte(good)
 	flipped[len(flipped)-10] ^= 1
 	for name, c := range map[string]struct {
-		door   door
+		at     guarded
 		cookie string
 		want   bool
 	}{
-		"as given":                 {d, good, true},
-		"by https":                 {d, secure.Name + "=" + secure.Value, true},
-		"among others of its name": {d, plain.Name + "=x; " + good, true},
-		"changed":                  {d, string(flipped), false},
-		"empty":                    {d, plain.Name + "=", false},
-		"under another name":       {d, "switchyard_notice=" + plain.Value, false},
-		"after a restart":          {newDoor(t, adminToken, "key"), good, true},
-		"at another gateway":       {newDoor(t, adminToken, "other key"), good, false},
-		"forged for it":            {newDoor(t, adminToken, "other key"), newDoor(t, adminToken, "other key").session(t), true},
-		"after the token's change": {newDoor(t, "another token", "key"), good, false},
+		"as given":                 {g, good, true},
+		"by https":                 {g, secure.Name + "=" + secure.Value, true},
+		"among others of its name": {g, plain.Name + "=x; " + good, true},
+		"changed":                  {g, string(flipped), false},
+		"empty":                    {g, plain.Name + "=", false},
+		"under another name":       {g, "switchyard_notice=" + plain.Value, false},
+		"after a restart":          {newGuarded(t, adminToken, "key"), good, true},
+		"at another gateway":       {newGuarded(t, adminToken, "other key"), good, false},
+		"forged for it":            {newGuarded(t, adminToken, "other key"), newGuarded(t, adminToken, "other key").session(t), true},
+		"after the token's change": {newGuarded(t, "another token", "key"), good, false},
 	} {
-		if got := enters(c.door, c.cookie); got != c.want {
+		if got := enters(c.at, c.cookie); got != c.want {
 			t.Errorf("%s: enters is %v, want %v", name, got, c.want)
 		}
 	}
-	if other := newDoor(t, adminToken, "other key").logIn(here, adminToken, "").Cookies()[0].Name; other == plain.Name {
+	if other := newGuarded(t, adminToken, "other key").logIn(here, adminToken, "").Cookies()[0].Name; other == plain.Name {
 		t.Error("two gateways on one host have the same cookie")
 	}
 }
 
 func TestASessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, adminToken, "key")
-		session := d.session(t)
-		answer := d.knock(here, "POST", "/logout", "", "Cookie", session)
+		g := newGuarded(t, adminToken, "key")
+		session := g.session(t)
+		answer := g.send(here, "POST", "/logout", "", "Cookie", session)
 		if answer.StatusCode != 303 || answer.Header.Get("Location") != "/login" || len(answer.Cookies()) != 2 {
 			t.Errorf("logout: %d to %q with cookies %v", answer.StatusCode, answer.Header.Get("Location"), answer.Cookies())
 		}
@@ -283,27 +288,27 @@ func TestASessionEnds(t *testing.T) {
 			}
 		}
 		time.Sleep(6 * 24 * time.Hour)
-		if got := d.knock(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 200 {
+		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 200 {
 			t.Errorf("after six days: %d, want 200", got)
 		}
 		time.Sleep(2 * 24 * time.Hour)
-		if got := d.knock(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 401 {
+		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 401 {
 			t.Errorf("after eight days: %d, want 401", got)
 		}
 	})
 }
 
 func TestBrowsersWithoutASessionAreLedToTheLogin(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
-	part := d.knock(here, "GET", "/agents", "", "HX-Request", "true")
+	g := newGuarded(t, adminToken, "key")
+	part := g.send(here, "GET", "/agents", "", "HX-Request", "true")
 	if part.StatusCode != 401 || part.Header.Get("HX-Refresh") != "true" {
 		t.Errorf("a part: %d, HX-Refresh %q; the page around it must load anew", part.StatusCode, part.Header.Get("HX-Refresh"))
 	}
-	form := d.knock(here, "POST", "/theme", "theme=dark", "Accept", "text/html,*/*", "Content-Type", "application/x-www-form-urlencoded")
+	form := g.send(here, "POST", "/theme", "theme=dark", "Accept", "text/html,*/*", "Content-Type", "application/x-www-form-urlencoded")
 	if text := bodyOf(form); form.StatusCode != 401 || !strings.Contains(text, "Admin token") {
 		t.Errorf("a form: %d %s", form.StatusCode, text)
 	}
-	api := d.knock(here, "GET", "/api/gateway", "")
+	api := g.send(here, "GET", "/api/gateway", "")
 	if api.Header.Get("WWW-Authenticate") != "Bearer" || !strings.HasPrefix(api.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("the API: %v", api.Header)
 	}
@@ -311,10 +316,10 @@ func TestBrowsersWithoutASessionAreLedToTheLogin(t *testing.T) {
 
 func TestTwentyWrongTokensAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(t, adminToken, "key")
-		session := d.session(t)
+		g := newGuarded(t, adminToken, "key")
+		session := g.session(t)
 		bearer := func(from, token string) *http.Response {
-			return d.knock(from, "GET", "/api/gateway", "", "Authorization", "Bearer "+token)
+			return g.send(from, "GET", "/api/gateway", "", "Authorization", "Bearer "+token)
 		}
 		want := func(what string, answer *http.Response, status int) {
 			t.Helper()
@@ -328,7 +333,7 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 			if i%2 == 0 {
 				want("a wrong bearer token", bearer(here, "wrong"), 401)
 			} else {
-				want("a wrong form", d.logIn("127.0.0.1:99", "wrong", ""), 401)
+				want("a wrong form", g.logIn("127.0.0.1:99", "wrong", ""), 401)
 			}
 		}
 		// The window began with the first wrong token, 19 s ago.
@@ -338,17 +343,17 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 			t.Errorf("Retry-After is %q, want 41", got)
 		}
 		want("a right token", bearer(here, adminToken), 200)
-		want("a right form", d.logIn(here, adminToken, ""), 303)
-		want("a wrong form", d.logIn(here, "wrong", ""), 429)
-		want("a right token for an agent that does not exist", d.knock(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer "+adminToken), 404)
-		want("a wrong one there", d.knock(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer wrong"), 429)
-		want("a session", d.knock(here, "GET", "/api/gateway", "", "Cookie", session), 200)
-		want("a request without a token", d.knock(here, "GET", "/api/gateway", ""), 401)
-		want("a page without a token", d.knock(here, "GET", "/agents", ""), 303)
-		want("what is open to everyone", d.knock(here, "GET", "/healthz", ""), 200)
-		want("the login page", d.knock(here, "GET", "/login", ""), 200)
-		want("another address", bearer("127.0.0.2:1", adminToken), 200)
-		want("another address, wrong", bearer("127.0.0.2:1", "wrong"), 401)
+		want("a right form", g.logIn(here, adminToken, ""), 303)
+		want("a wrong form", g.logIn(here, "wrong", ""), 429)
+		want("a right token for an agent that does not exist", g.send(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer "+adminToken), 404)
+		want("a wrong one there", g.send(here, "DELETE", "/gateway/agents/x", "", "Authorization", "Bearer wrong"), 429)
+		want("a session", g.send(here, "GET", "/api/gateway", "", "Cookie", session), 200)
+		want("a request without a token", g.send(here, "GET", "/api/gateway", ""), 401)
+		want("a page without a token", g.send(here, "GET", "/agents", ""), 303)
+		want("what is open to everyone", g.send(here, "GET", "/healthz", ""), 200)
+		want("the login page", g.send(here, "GET", "/login", ""), 200)
+		want("another address", bearer("192.0.2.2:1", adminToken), 200)
+		want("another address, wrong", bearer("192.0.2.2:1", "wrong"), 401)
 
 		time.Sleep(41*time.Second - time.Millisecond)
 		want("just before the minute is over", bearer(here, "wrong"), 429)
@@ -358,9 +363,9 @@ func TestTwentyWrongTokensAMinute(t *testing.T) {
 }
 
 func TestWrongTokensCountBySubnetOfIPv6(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
+	g := newGuarded(t, adminToken, "key")
 	try := func(from string) int {
-		return d.knock(from, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode
+		return g.send(from, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode
 	}
 	for i := range 20 {
 		try("[2001:db8:0:1::" + strconv.FormatInt(int64(i+1), 16) + "]:1")
@@ -382,13 +387,44 @@ func TestWrongTokensCountBySubnetOfIPv6(t *testing.T) {
 	}
 }
 
+// TestTrustedProxiesSayWhereWrongTokensComeFrom: of all others nothing is believed.
+func TestTrustedProxiesSayWhereWrongTokensComeFrom(t *testing.T) {
+	const proxy, far = "10.0.0.1:7", "192.0.2.9:7"
+	for _, c := range []struct {
+		name            string
+		peer, forwarded string // of those who use up the limit
+		same            [2]string
+		other           [2]string
+	}{
+		{"a proxy forwards", proxy, "192.0.2.1", [2]string{proxy, "192.0.2.1"}, [2]string{proxy, "192.0.2.2"}},
+		{"what callers say themselves", proxy, "203.0.113.5, 192.0.2.1", [2]string{proxy, "203.0.113.6, 192.0.2.1"}, [2]string{proxy, "192.0.2.1, 192.0.2.2"}},
+		{"two proxies", proxy, "192.0.2.1, 10.0.0.2", [2]string{proxy, "192.0.2.1"}, [2]string{proxy, "192.0.2.2, 10.0.0.2"}},
+		{"with ports", proxy, "192.0.2.1:99", [2]string{proxy, "192.0.2.1:98"}, [2]string{proxy, "[2001:db8::1]:99"}},
+		{"IPv6", proxy, "2001:db8::1", [2]string{proxy, "2001:db8::2"}, [2]string{proxy, "2001:db8:0:1::1"}},
+		{"a proxy says nonsense", proxy, "unknown", [2]string{proxy, ""}, [2]string{proxy, "192.0.2.2"}},
+		{"a stranger forwards", far, "192.0.2.1", [2]string{far, "192.0.2.2"}, [2]string{proxy, "192.0.2.1"}},
+		{"this machine", "127.0.0.1:1", "", [2]string{"127.9.9.9:1", ""}, [2]string{"[::1]:1", ""}},
+	} {
+		g := newGuarded(t, adminToken, "key", "10.0.0.0/8")
+		try := func(from [2]string) int {
+			return g.send(from[0], "GET", "/api/gateway", "", "Authorization", "Bearer wrong", "X-Forwarded-For", from[1]).StatusCode
+		}
+		for range 20 {
+			try([2]string{c.peer, c.forwarded})
+		}
+		if same, other := try(c.same), try(c.other); same != 429 || other != 401 {
+			t.Errorf("%s: %d and %d, want 429 and 401", c.name, same, other)
+		}
+	}
+}
+
 func TestWrongTokensAtOnceAreCountedExactly(t *testing.T) {
-	d := newDoor(t, adminToken, "key")
+	g := newGuarded(t, adminToken, "key")
 	var wrong, limited atomic.Int32
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			switch d.knock(here, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode {
+			switch g.send(here, "GET", "/api/gateway", "", "Authorization", "Bearer wrong").StatusCode {
 			case 401:
 				wrong.Add(1)
 			case 429:

@@ -5,6 +5,7 @@ package handlers
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -32,6 +33,8 @@ type Gateway struct {
 	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
 	AdminToken domain.Secret
 	SessionKey []byte
+	// TrustedProxies are believed about where a request comes from.
+	TrustedProxies []netip.Prefix
 }
 
 // TeamChat is where Slack sends what people say. It checks the signature of every call itself.

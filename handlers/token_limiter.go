@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"net/http"
 	"net/netip"
 	"strconv"
 	"sync"
@@ -17,31 +16,10 @@ const (
 	maxWindows = 1 << 16
 )
 
-// caller is an address from which tokens come: an IPv4 address, or the /64 that somebody has of IPv6.
-type caller = netip.Prefix
-
-// callerOf returns who made the request. It does not believe what proxies say: anyone could say it.
-func callerOf(r *http.Request) caller {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return caller{}
-	}
-	ip := from.Addr().Unmap().WithZone("")
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	prefix, err := ip.Prefix(bits)
-	if err != nil {
-		return caller{}
-	}
-	return prefix
-}
-
 // tokenLimiter counts wrong tokens by caller. The zero value is ready for use.
 type tokenLimiter struct {
 	mu      sync.Mutex
-	windows map[caller]*window
+	windows map[netip.Prefix]*window
 }
 
 type window struct {
@@ -53,7 +31,7 @@ func (w *window) over() bool { return time.Since(w.began) >= wrongWindow }
 
 // count counts a wrong token. Where it is one too many, it returns the time until the caller's window is over, in whole
 // seconds and at least one.
-func (t *tokenLimiter) count(from caller) (retryAfter string, limited bool) {
+func (t *tokenLimiter) count(from netip.Prefix) (retryAfter string, limited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.windows[from]
@@ -69,9 +47,9 @@ func (t *tokenLimiter) count(from caller) (retryAfter string, limited bool) {
 }
 
 // begin begins a window. Callers hold mu.
-func (t *tokenLimiter) begin(from caller) *window {
+func (t *tokenLimiter) begin(from netip.Prefix) *window {
 	if t.windows == nil {
-		t.windows = map[caller]*window{}
+		t.windows = map[netip.Prefix]*window{}
 	}
 	if len(t.windows) >= maxWindows {
 		t.makeRoom()

@@ -105,6 +105,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		TeamChat:   chat,
 		AdminToken: c.AdminToken,
 		SessionKey: key,
+
+		TrustedProxies: c.Login.TrustedProxies,
 	}
 	return g, nil
 }

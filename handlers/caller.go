@@ -1,0 +1,60 @@
+package handlers
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
+
+// callers tells where requests come from. What X-Forwarded-For says counts only where one of the proxies has said it:
+// anybody could say it.
+type callers struct{ trustedProxies []netip.Prefix }
+
+// of returns the addresses that whoever made the request may have: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
+func (c callers) of(r *http.Request) netip.Prefix {
+	from := c.address(r)
+	switch {
+	case !from.IsValid():
+		return netip.Prefix{}
+	case loopback4.Contains(from):
+		return loopback4
+	case from.Is4():
+		return netip.PrefixFrom(from, 32)
+	}
+	return netip.PrefixFrom(from, 64).Masked()
+}
+
+// address is the peer's, or while that is a trusted proxy the one that it has forwarded.
+func (c callers) address(r *http.Request) netip.Addr {
+	from := parseAddress(r.RemoteAddr)
+	if !c.trusts(from) {
+		return from
+	}
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, text := range slices.Backward(forwarded) {
+		next := parseAddress(strings.TrimSpace(text))
+		if !next.IsValid() {
+			break
+		}
+		if from = next; !c.trusts(from) {
+			break
+		}
+	}
+	return from
+}
+
+func (c callers) trusts(from netip.Addr) bool {
+	return slices.ContainsFunc(c.trustedProxies, func(p netip.Prefix) bool { return p.Contains(from) })
+}
+
+// parseAddress reads an address with or without a port. It is not valid where there is none.
+func parseAddress(text string) netip.Addr {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap().WithZone("")
+	}
+	address, _ := netip.ParseAddr(strings.Trim(text, "[]"))
+	return address.Unmap().WithZone("")
+}
