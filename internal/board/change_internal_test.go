@@ -2,6 +2,7 @@ package board
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -12,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
@@ -359,18 +358,22 @@ func TestAKilledWriterLeavesTheOldFileOrTheNew(t *testing.T) {
 }
 
 func TestARenameThatOverwritesNothing(t *testing.T) {
-	d := newFixture(t, map[string]string{"1_a/x.md": "a", "2_b/x.md": "b"})
-	from, err := openStage(d.path("1_a"))
-	d.must(err)
-	defer from.Close()
-	to, err := openStage(d.path("2_b"))
-	d.must(err)
-	defer to.Close()
-	if err := renameNew(from, "x.md", to, "x.md"); err != unix.EEXIST {
-		t.Errorf("%v", err)
-	}
-	d.must(renameNew(from, "x.md", to, "y.md"))
-	if d.files() != "2_b/x.md 2_b/y.md" || d.content("2_b/x.md") != "b" {
-		t.Errorf("files %s", d.files())
+	for name, rename := range map[string]func(from *os.File, name string, to *os.File, newName string) error{
+		"in one step": renameNew, "in two": linkAndUnlink,
+	} {
+		d := newFixture(t, map[string]string{"1_a/x.md": "a", "2_b/x.md": "b"})
+		from, err := openStage(d.path("1_a"))
+		d.must(err)
+		defer from.Close()
+		to, err := openStage(d.path("2_b"))
+		d.must(err)
+		defer to.Close()
+		if err := rename(from, "x.md", to, "x.md"); !errors.Is(err, fs.ErrExist) || d.content("2_b/x.md") != "b" {
+			t.Errorf("%s: %v", name, err)
+		}
+		d.must(rename(from, "x.md", to, "y.md"))
+		if d.files() != "2_b/x.md 2_b/y.md" || d.content("2_b/y.md") != "a" {
+			t.Errorf("%s: files %s", name, d.files())
+		}
 	}
 }

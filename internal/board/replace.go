@@ -45,12 +45,16 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 func removeAt(dir *os.File, name string) error { return unix.Unlinkat(int(dir.Fd()), name, 0) }
 
 // renameNew renames a file so that nothing is overwritten: it returns an error that is fs.ErrExist when something has
-// the new name. Where the file system cannot do it in one step, the file has both names for a moment.
+// the new name. Where the system or its file system cannot do it in one step, the file has both names for a moment.
 func renameNew(from *os.File, name string, to *os.File, newName string) error {
-	err := unix.Renameat2(int(from.Fd()), name, int(to.Fd()), newName, unix.RENAME_NOREPLACE)
+	err := renameNoReplace(from, name, to, newName)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
+	return linkAndUnlink(from, name, to, newName)
+}
+
+func linkAndUnlink(from *os.File, name string, to *os.File, newName string) error {
 	if err := unix.Linkat(int(from.Fd()), name, int(to.Fd()), newName, 0); err != nil {
 		return err
 	}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package board
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameNoReplace is for Linux only.
+func renameNoReplace(*os.File, string, *os.File, string) error { return unix.ENOSYS }
