@@ -15,7 +15,7 @@ import (
 // events a second, 5 % of the projects dead and 2 % hanging.
 func measureDelivery(binary string) ([]row, error) {
 	const count, events = 1000, 1000
-	projects, err := startFleet(count)
+	projects, err := startProjects(count)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 // measureFootprint measures a cold start with an existing database, memory and the size of the binary.
 func measureFootprint(binary string) ([]row, error) {
-	projects, err := startFleet(10)
+	projects, err := startProjects(10)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // measureGateway measures a gateway with 50 projects: small JSON and the first page.
 func measureGateway(binary string) ([]row, error) {
-	projects, err := startFleet(50)
+	projects, err := startProjects(50)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func firstPageWeight(gateway *process) (float64, error) {
 	return float64(total) / 1000, nil
 }
 
-// startGateway starts a gateway with the first n projects of the fleet registered.
-func startGateway(binary string, projects *fleet, n int, faults bool) (*process, error) {
+// startGateway starts a gateway with the first n projects of the project servers registered.
+func startGateway(binary string, projects *projectServers, n int, faults bool) (*process, error) {
 	data, err := os.MkdirTemp(workDir, "data-")
 	if err != nil {
 		return nil, err

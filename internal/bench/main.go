@@ -69,14 +69,14 @@ func run(binary, write, only string) error {
 			return fmt.Errorf("%s: %w", section.name, err)
 		}
 		for _, r := range rows {
-			verdict := "missed"
+			result := "missed"
 			switch {
 			case r.goal == "":
-				verdict = ""
+				result = ""
 			case r.met:
-				verdict = "met"
+				result = "met"
 			}
-			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", r.what, r.measured, r.goal, verdict)
+			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", r.what, r.measured, r.goal, result)
 		}
 	}
 	fmt.Print(table.String())

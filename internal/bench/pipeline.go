@@ -13,7 +13,7 @@ func measurePipeline(binary string) ([]row, error) {
 		projects int
 		goal     float64
 	}{{10, 2}, {100, 6}, {1000, 40}} {
-		projects, err := startFleet(c.projects)
+		projects, err := startProjects(c.projects)
 		if err != nil {
 			return nil, err
 		}

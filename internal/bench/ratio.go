@@ -41,12 +41,12 @@ func compare(ours, nginx *process, c compared, nginxPath string) (row, error) {
 		ratios = append(ratios, rate/theirs)
 	}
 	r := row{what: c.what}
+	if nginx == nil { // nothing to hold the goal against
+		r.measured = fmt.Sprintf("no nginx here; %.0f µs of CPU a request", median(cpu))
+		return r, nil
+	}
 	if c.goal > 0 {
 		r.goal = fmt.Sprintf("≥ %.2f of nginx", c.goal)
-	}
-	if nginx == nil {
-		r.measured, r.met = fmt.Sprintf("no nginx here; %.0f µs of CPU a request", median(cpu)), true
-		return r, nil
 	}
 	r.measured = fmt.Sprintf("%.2f of nginx, %.0f µs of CPU a request", median(ratios), median(cpu))
 	r.met = median(ratios) >= c.goal

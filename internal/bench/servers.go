@@ -108,7 +108,7 @@ http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000;
 
 // fleet is a number of project servers on one port, each on a loopback address of its own (127.1.x.y).
 // Of 100 projects, from the 94th on, 5 refuse (nothing answers there) and 2 hang, where faults are asked for.
-type fleet struct {
+type projectServers struct {
 	port      string
 	listeners []net.Listener
 	mu        sync.Mutex
@@ -122,9 +122,9 @@ type fleetFeed struct {
 	changed chan struct{}
 }
 
-func startFleet(projects int) (*fleet, error) {
+func startProjects(projects int) (*projectServers, error) {
 	_, port, _ := net.SplitHostPort(freeAddress())
-	f := &fleet{port: port, feeds: map[string]*fleetFeed{}, instance: fmt.Sprint(time.Now().UnixNano())}
+	f := &projectServers{port: port, feeds: map[string]*fleetFeed{}, instance: fmt.Sprint(time.Now().UnixNano())}
 	for n := range projects {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host(n), port))
 		if err != nil {
@@ -137,7 +137,7 @@ func startFleet(projects int) (*fleet, error) {
 	return f, nil
 }
 
-func (f *fleet) stop() {
+func (f *projectServers) stop() {
 	for _, listener := range f.listeners {
 		listener.Close()
 	}
@@ -146,7 +146,7 @@ func (f *fleet) stop() {
 func host(n int) string { return fmt.Sprintf("127.1.%d.%d", n/250, n%250+1) }
 
 // url returns the address of project n. With faults, 5 of 100 are dead and 2 hang.
-func (f *fleet) url(n int, faults bool) string {
+func (f *projectServers) url(n int, faults bool) string {
 	switch {
 	case faults && n%100 >= 93 && n%100 < 98:
 		return "http://" + host(n) + ":1"
@@ -156,7 +156,7 @@ func (f *fleet) url(n int, faults bool) string {
 	return "http://" + host(n) + ":" + f.port
 }
 
-func (f *fleet) feed(name string) *fleetFeed {
+func (f *projectServers) feed(name string) *fleetFeed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	feed, ok := f.feeds[name]
@@ -168,7 +168,7 @@ func (f *fleet) feed(name string) *fleetFeed {
 }
 
 // push records an event at project n; its reason is the time in nanoseconds at which that happened.
-func (f *fleet) push(n int) {
+func (f *projectServers) push(n int) {
 	feed := f.feed(host(n))
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,7 +185,7 @@ const boardBody = `{"project":"p","stages":[{"name":"1_backlog","items":[]},{"na
 	`{"story_id":"14_story_login","story_name":"Sign in","blocked":"waiting","merge_failure":null,"since_ms":1700000000000}]},` +
 	`{"name":"3_qa","items":[]},{"name":"4_merge","items":[]},{"name":"5_done","items":[]},{"name":"6_archived","items":[]}]}`
 
-func (f *fleet) serve(w http.ResponseWriter, r *http.Request) {
+func (f *projectServers) serve(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/hang/") {
 		<-r.Context().Done()
 		return
