@@ -106,17 +106,17 @@ http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000;
 	return nil, fmt.Errorf("nginx did not start, see %s/nginx.log", workDir)
 }
 
-// fleet is a number of project servers on one port, each on a loopback address of its own (127.1.x.y).
+// projectServers are project servers on one port, each on a loopback address of its own (127.1.x.y).
 // Of 100 projects, from the 94th on, 5 refuse (nothing answers there) and 2 hang, where faults are asked for.
 type projectServers struct {
 	port      string
 	listeners []net.Listener
 	mu        sync.Mutex
-	feeds     map[string]*fleetFeed
+	feeds     map[string]*servedFeed
 	instance  string
 }
 
-type fleetFeed struct {
+type servedFeed struct {
 	events  []json.RawMessage
 	last    int64
 	changed chan struct{}
@@ -124,7 +124,7 @@ type fleetFeed struct {
 
 func startProjects(projects int) (*projectServers, error) {
 	_, port, _ := net.SplitHostPort(freeAddress())
-	f := &projectServers{port: port, feeds: map[string]*fleetFeed{}, instance: fmt.Sprint(time.Now().UnixNano())}
+	f := &projectServers{port: port, feeds: map[string]*servedFeed{}, instance: fmt.Sprint(time.Now().UnixNano())}
 	for n := range projects {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host(n), port))
 		if err != nil {
@@ -156,12 +156,12 @@ func (f *projectServers) url(n int, faults bool) string {
 	return "http://" + host(n) + ":" + f.port
 }
 
-func (f *projectServers) feed(name string) *fleetFeed {
+func (f *projectServers) feed(name string) *servedFeed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	feed, ok := f.feeds[name]
 	if !ok {
-		feed = &fleetFeed{changed: make(chan struct{})}
+		feed = &servedFeed{changed: make(chan struct{})}
 		f.feeds[name] = feed
 	}
 	return feed
