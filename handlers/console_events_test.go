@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,10 +102,41 @@ func TestWhatIsReadStaysWhileEventsCome(t *testing.T) {
 	if ids := eventIDs(part); len(ids) != 130 || ids[0] != "180" || ids[129] != "51" {
 		t.Fatalf("the part shows %d events, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 	}
-	part.wantNoText(t, "left out")
+	part.wantNoText(t, "Too many new events")
 	move(500)
 	part = s.get(page.partAddress(t), "HX-Request", "true").wantText(t, "Too many new events to show.")
 	if ids := eventIDs(part); len(ids) != 500 || ids[0] != "680" {
 		t.Fatalf("the part shows %d events, from %s", len(ids), ids[0])
 	}
+}
+
+func TestOlderEventsAreReachableBehindHugeOnes(t *testing.T) {
+	s := newConsoleSite(t)
+	pad := strings.Repeat("x", 200_000)
+	for i := range 120 { // 24 MB, more than one page holds
+		s.record("alpha", fmt.Sprintf(`{"type":"note","pad":%q,"timestamp_ms":%d}`, pad, i+1))
+	}
+	page := s.get("/events")
+	seen := len(eventIDs(page))
+	if seen >= 100 {
+		t.Fatalf("the first page shows %d events: they are not huge", seen)
+	}
+	s.get(page.partAddress(t)+"x", "HX-Request", "true").wantNoText(t, "Too many new events") // nothing came since
+	for match := older.FindStringSubmatch(page.body); match != nil; match = older.FindStringSubmatch(page.body) {
+		page = s.get(strings.ReplaceAll(match[1], "&amp;", "&"), "HX-Request", "true").wantStatus(t, http.StatusOK)
+		seen += len(eventIDs(page))
+	}
+	if seen != 120 {
+		t.Errorf("%d of 120 events can be reached", seen)
+	}
+}
+
+func TestFiltersHaveALimit(t *testing.T) {
+	s := newConsoleSite(t)
+	longest, longer := strings.Repeat("é", 200), strings.Repeat("é", 201)
+	for _, path := range []string{"/?q=", "/events?q=", "/events?project=", "/events?type=", "/api/gateway/events?project=", "/api/gateway/events?type="} {
+		s.get(path+url.QueryEscape(longest)).wantStatus(t, http.StatusOK)
+		s.get(path+url.QueryEscape(longer)).wantStatus(t, http.StatusBadRequest).wantText(t, "must be at most 200 characters")
+	}
+	s.get("/api/gateway/events/stream?project="+url.QueryEscape(longer)).wantStatus(t, http.StatusBadRequest)
 }

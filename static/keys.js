@@ -1,5 +1,5 @@
-// Keys: "/" goes to the filter, "g" and a letter to a page, "?" shows the list. None acts while something is typed, and
-// who does not want them (a voice types letters, too) turns them off in that list.
+// Keyboard shortcuts: "/" goes to the filter, "g" and a letter to a page, "?" shows the list. None acts while something is
+// typed. They can be turned off in that list, since voice input types letters as well.
 (() => {
   const off = () => localStorage.getItem('keys') === 'off'
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
@@ -18,11 +18,20 @@
     event.target.click()
   })
 
+  // Escape in a filter shows everything again, and then leaves it, as it leaves any other field.
+  const leave = (event) => {
+    const field = event.target
+    if (!('filter' in field.dataset) || field.value === '') return field.blur()
+    event.preventDefault() // the browser would empty the field and leave the filter as it is
+    field.value = ''
+    field.form.requestSubmit()
+  }
+
   let going = 0 // when "g" was pressed
   document.addEventListener('keydown', (event) => {
     if (off() || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
     if (event.target.closest('input, textarea, select, [contenteditable]')) {
-      if (event.key === 'Escape') event.target.blur()
+      if (event.key === 'Escape') leave(event)
       return
     }
     if (event.key === '/') {

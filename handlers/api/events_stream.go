@@ -24,6 +24,9 @@ const (
 // keep up, or the server stops.
 func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.streamQuery(r)
+	if err == nil {
+		err = q.Check()
+	}
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 		if i := slices.IndexFunc(p.Events, before); i >= 0 {
 			p.Events = p.Events[:i]
 		} else {
-			p.Cut = more
+			p.Cut = more && p.Events[len(p.Events)-1].ID > p.From
 		}
 	case more:
 		p.From, p.Older = p.Events[end].ID, p.Events[end].ID

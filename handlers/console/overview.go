@@ -12,6 +12,10 @@ const latestEvents = 12
 
 // Overview is the page of all projects.
 func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
+	filter := r.URL.Query().Get("q")
+	if err := domain.CheckFilter("q", filter); err != nil {
+		return err
+	}
 	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err
@@ -26,7 +30,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Alerts:    s.Alerts,
 		Events:    latest.Events,
 		Finished:  s.Finished,
-		Filter:    r.URL.Query().Get("q"),
+		Filter:    filter,
 		Now:       now(),
 	}
 	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {

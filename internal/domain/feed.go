@@ -1,5 +1,7 @@
 package domain
 
+import "unicode/utf8"
+
 // FeedCursor is the reading position in one feed, kept for a project name and URL even when the project is removed.
 type FeedCursor struct {
 	Project string
@@ -41,4 +43,25 @@ type EventQuery struct {
 	Project  string    // only this project's, "" for all
 	Type     EventType // only this type, "" for all
 	Text     string    // only events whose record or project holds this text, case-insensitively; "" for all
+}
+
+// MaxFilter is the longest text in a filter, in characters.
+const MaxFilter = 200
+
+// Check returns an Invalid error for a filter that is too long.
+func (q EventQuery) Check() error {
+	for name, text := range map[string]string{"project": q.Project, "type": string(q.Type), "q": q.Text} {
+		if err := CheckFilter(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckFilter returns an Invalid error that names the parameter when a filter's text is too long.
+func CheckFilter(name, text string) error {
+	if utf8.RuneCountInString(text) > MaxFilter {
+		return Errorf(Invalid, "%s: must be at most %d characters", name, MaxFilter)
+	}
+	return nil
 }

@@ -125,8 +125,11 @@ func (s *Events) storeReads(batch []*pendingRead) (err error) {
 }
 
 // Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest
-// ones come from memory. Huge ones come in smaller pages.
+// ones come from memory. Huge ones come in smaller pages. It returns Invalid for a filter that is too long.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	if err := q.Check(); err != nil {
+		return domain.EventPage{}, err
+	}
 	if page, ok := s.tail.Load().find(q); ok {
 		return page, nil
 	}
