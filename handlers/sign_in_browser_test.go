@@ -13,7 +13,7 @@ func TestSigningInAndOutInABrowser(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto("http://localhost:" + s.port + "/events")
 
-	tab.Find("link", "Sign in").Click()
+	tab.Find("button", "Sign in").Click()
 	tab.Find("link", "Allow").Click()
 	tab.WaitText("Login successful, the tab can be closed.")
 	tab.Find("heading", "Authenticated!")
@@ -32,7 +32,7 @@ func TestSigningInAndOutInABrowser(t *testing.T) {
 	tab.Find("heading", "Events")
 	tab.Find("button", "Sign out").Click()
 	tab.WaitText("Signed out.")
-	tab.Find("link", "Sign in")
+	tab.Find("button", "Sign in")
 	if path := browsertest.Eval[string](tab, "location.pathname"); path != "/events" {
 		t.Errorf("the page is %s now", path)
 	}
@@ -48,7 +48,7 @@ func TestSigningInAfterLoggingIn(t *testing.T) {
 	tab.Find("textbox", "Admin token").Type("the admin token")
 	tab.Find("button", "Log in").Click()
 	tab.WaitText("Logged in.")
-	tab.Find("link", "Sign in").Click()
+	tab.Find("button", "Sign in").Click()
 	tab.Find("link", "Allow").Click()
 	tab.WaitText("Signed in,")
 	tab.Find("heading", "Authenticated!")
@@ -88,7 +88,7 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 	tab.Find("heading", "Authenticated!")
 	tab.Find("button", "Sign out").Click()
 	tab.WaitText("Signed out.")
-	tab.Find("link", "Sign in")
+	tab.Find("button", "Sign in")
 }
 
 func TestPagesOfTheSignInFitASmallScreen(t *testing.T) {
