@@ -39,7 +39,7 @@ type access struct {
 func newAccess(g Gateway) *access {
 	return &access{
 		Errors: web.Errors{Log: g.Log}, token: g.AdminToken, agents: g.Service.Agents,
-		sessions: newSessions(g.SessionKey, g.AdminToken), callers: callers{g.TrustedProxies}, log: g.Log,
+		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers{g.TrustedProxies}, log: g.Log,
 	}
 }
 
@@ -153,11 +153,8 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 	return nil
 }
 
-// LogOut ends the caller's session.
-func (a *access) LogOut(w http.ResponseWriter, _ *http.Request) error {
-	a.sessions.end(w)
-	return nil
-}
+// LogOut ends the caller's session: its cookie is worth nothing afterwards.
+func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }
 
 // agentSecret returns what the caller shows as an agent's secret, "" when nothing.
 func agentSecret(r *http.Request) domain.Secret {

@@ -20,6 +20,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/store"
 )
 
 const adminToken = "correct-horse"
@@ -28,6 +29,7 @@ const adminToken = "correct-horse"
 type guarded struct {
 	http.Handler
 	log *logBuffer
+	db  *store.DB
 }
 
 func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ...string) guarded {
@@ -42,7 +44,13 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 	if _, err := g.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	return guarded{g.HTTP.Handler(), buffer}
+	return guarded{g.HTTP.Handler(), buffer, g.Store}
+}
+
+// again is another gateway on the same database.
+func (g guarded) again(t *testing.T, token domain.Secret, key string) guarded {
+	other := gatewaytest.New(t, service.Options{Store: g.db}, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
+	return guarded{other.HTTP.Handler(), g.log, g.db}
 }
 
 // send sends a request from an address; headers are name, value, name, value, …
@@ -84,7 +92,6 @@ func bodyOf(r *http.Response) string {
 
 func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
-	session := g.session(t)
 	for _, c := range []struct {
 		method, path string
 		without      int    // the status without anything
@@ -132,7 +139,7 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 		if c.with == 0 {
 			continue
 		}
-		for _, auth := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", session}} {
+		for _, auth := range [][]string{{"Authorization", "Bearer " + adminToken}, {"Authorization", "bearer  " + adminToken}, {"Cookie", g.session(t)}} {
 			if got := g.send(here, c.method, c.path, "", auth...).StatusCode; got != c.with {
 				t.Errorf("%s %s with %s: %d, want %d", c.method, c.path, auth[0], got, c.with)
 			}
@@ -246,6 +253,7 @@ func TestTheSessionCookie(t *testing.T) {
 	enters := func(g guarded, cookie string) bool {
 		return g.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode == 200
 	}
+	otherKey := g.again(t, adminToken, "other key")
 	good := plain.Name + "=" + plain.Value
 	flipped := []byte(good)
 	flipped[len(flipped)-10] ^= 1
@@ -260,10 +268,11 @@ func TestTheSessionCookie(t *testing.T) {
 		"changed":                  {g, string(flipped), false},
 		"empty":                    {g, plain.Name + "=", false},
 		"under another name":       {g, "switchyard_notice=" + plain.Value, false},
-		"after a restart":          {newGuarded(t, adminToken, "key"), good, true},
-		"at another gateway":       {newGuarded(t, adminToken, "other key"), good, false},
-		"forged for it":            {newGuarded(t, adminToken, "other key"), newGuarded(t, adminToken, "other key").session(t), true},
-		"after the token's change": {newGuarded(t, "another token", "key"), good, false},
+		"after a restart":          {g.again(t, adminToken, "key"), good, true},
+		"with another key":         {otherKey, good, false},
+		"forged with that key":     {otherKey, otherKey.session(t), true},
+		"at another gateway":       {newGuarded(t, adminToken, "key"), good, false},
+		"after the token's change": {g.again(t, "another token", "key"), good, false},
 	} {
 		if got := enters(c.at, c.cookie); got != c.want {
 			t.Errorf("%s: enters is %v, want %v", name, got, c.want)
@@ -271,6 +280,21 @@ func TestTheSessionCookie(t *testing.T) {
 	}
 	if other := newGuarded(t, adminToken, "other key").logIn(here, adminToken, "").Cookies()[0].Name; other == plain.Name {
 		t.Error("two gateways on one host have the same cookie")
+	}
+}
+
+// TestARestartEndsNoSessionAndRevivesNone: what was logged out stays so.
+func TestARestartEndsNoSessionAndRevivesNone(t *testing.T) {
+	g := newGuarded(t, adminToken, "key")
+	ended, kept := g.session(t), g.session(t)
+	if got := g.send(here, "POST", "/logout", "", "Cookie", ended).StatusCode; got != 303 {
+		t.Fatalf("logout: %d", got)
+	}
+	g = g.again(t, adminToken, "key")
+	for cookie, want := range map[string]int{ended: 401, kept: 200} {
+		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode; got != want {
+			t.Errorf("after a restart: %d, want %d", got, want)
+		}
 	}
 }
 
@@ -287,6 +311,10 @@ func TestASessionEnds(t *testing.T) {
 				t.Errorf("logout leaves %v", cookie)
 			}
 		}
+		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 401 {
+			t.Errorf("the cookie after logging out: %d, want 401", got)
+		}
+		session = g.session(t)
 		time.Sleep(6 * 24 * time.Hour)
 		if got := g.send(here, "GET", "/api/gateway", "", "Cookie", session).StatusCode; got != 200 {
 			t.Errorf("after six days: %d, want 200", got)

@@ -5,25 +5,30 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/securecookie"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/internal/web"
 )
 
-// sessionSeconds is how long a session lasts: a week, after which the admin token is asked for again.
-const sessionSeconds = 7 * 24 * 60 * 60
-
-// sessions tells those who have given the admin token by a cookie that is signed and encrypted. The server keeps nothing:
-// a session ends by its age, or with all others when the admin token or the key changes.
+// sessions gives browsers cookies, signed and encrypted, that hold the id of a session. A session ends by logging out, by
+// its age, or with all others when the admin token or the key changes.
 type sessions struct {
-	codec *securecookie.SecureCookie
+	access *service.Access
+	codec  *securecookie.SecureCookie
 	// name is the cookie's. Cookies cross ports, so it tells gateways on one host apart.
 	name string
 }
 
-func newSessions(key []byte, adminToken domain.Secret) sessions {
+// cookieValue is what a cookie holds.
+type cookieValue struct {
+	ID string `json:"id"`
+}
+
+func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessions {
 	derive := func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(purpose))
@@ -31,27 +36,37 @@ func newSessions(key []byte, adminToken domain.Secret) sessions {
 	}
 	codec := securecookie.New(derive("sign "+adminToken.Reveal()), derive("encrypt "+adminToken.Reveal()))
 	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(sessionSeconds)
-	return sessions{codec, "switchyard_" + hex.EncodeToString(derive("instance")[:6])}
+	codec.MaxAge(int(service.SessionTime / time.Second))
+	return sessions{a, codec, "switchyard_" + hex.EncodeToString(derive("instance")[:6])}
 }
 
 // secureName is the cookie's name where it came by https: no other host, and nothing that came by http, can set it.
 func (s sessions) secureName() string { return "__Host-" + s.name }
 
-// begin gives the browser a session.
+// begin gives the browser a session of the administrator.
 func (s sessions) begin(w http.ResponseWriter, r *http.Request) error {
-	value, err := s.codec.Encode(s.name, struct{}{})
+	session, err := s.access.BeginSession(r.Context(), "admin", "token", domain.RoleAdmin)
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, s.cookie(web.CameByHTTPS(r), value, sessionSeconds))
+	value, err := s.codec.Encode(s.name, cookieValue{session.ID})
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, s.cookie(web.CameByHTTPS(r), value, int(service.SessionTime/time.Second)))
 	return nil
 }
 
-// end takes the session from the browser.
-func (s sessions) end(w http.ResponseWriter) {
+// end ends the session that the request carries, and takes its cookie from the browser.
+func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
+	for _, id := range s.ids(r) {
+		if err := s.access.EndSession(r.Context(), id); err != nil {
+			return err
+		}
+	}
 	http.SetCookie(w, s.cookie(false, "", -1))
 	http.SetCookie(w, s.cookie(true, "", -1))
+	return nil
 }
 
 func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
@@ -64,13 +79,23 @@ func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
 
 // has reports whether the request carries a session.
 func (s sessions) has(r *http.Request) bool {
-	for _, name := range []string{s.name, s.secureName()} {
-		for _, cookie := range r.CookiesNamed(name) {
-			var nothing struct{}
-			if s.codec.Decode(s.name, cookie.Value, &nothing) == nil {
-				return true
-			}
+	for _, id := range s.ids(r) {
+		if _, ok := s.access.Session(r.Context(), id); ok {
+			return true
 		}
 	}
 	return false
+}
+
+// ids are those of the sessions whose cookies the request carries, ended ones among them.
+func (s sessions) ids(r *http.Request) (ids []string) {
+	for _, name := range []string{s.name, s.secureName()} {
+		for _, cookie := range r.CookiesNamed(name) {
+			var value cookieValue
+			if s.codec.Decode(s.name, cookie.Value, &value) == nil {
+				ids = append(ids, value.ID)
+			}
+		}
+	}
+	return ids
 }

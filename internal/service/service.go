@@ -16,6 +16,7 @@ type Store interface {
 	projectStore
 	eventStore
 	agentStore
+	accessStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -53,6 +54,7 @@ type Service struct {
 	Overview  *Overview
 	Bot       *Bot
 	SignIn    *SignIn
+	Access    *Access
 
 	store Store
 }
@@ -71,6 +73,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}
+	access, err := loadAccess(ctx, o.Store, o.Log)
+	if err != nil {
+		return nil, err
+	}
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, log: o.Log, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
@@ -79,6 +85,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Charts:    &Charts{events: events, turn: make(chan struct{}, 1)},
 		Bot:       &Bot{file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
+		Access:    access,
 		store:     o.Store,
 	}
 	s.Alerts = &Alerts{store: o.Store, projects: projects, agents: s.Agents, events: events, bot: s.Bot}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// AddSession stores a new session.
+func (db *DB) AddSession(ctx context.Context, s domain.Session) error {
+	_, err := db.exec(ctx, "INSERT INTO sessions (id, who, via, role, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6)",
+		s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
+	return err
+}
+
+// Sessions returns all sessions, in no particular order.
+func (db *DB) Sessions(ctx context.Context) ([]domain.Session, error) {
+	rows, err := db.read.QueryContext(ctx, "SELECT id, who, via, role, created_at_ms, last_seen_ms FROM sessions")
+	if err != nil {
+		return nil, translate(err)
+	}
+	defer rows.Close()
+	var sessions []domain.Session
+	for rows.Next() {
+		var s domain.Session
+		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, (*milli)(&s.CreatedAt), (*milli)(&s.LastSeen)); err != nil {
+			return nil, translate(err)
+		}
+		sessions = append(sessions, s)
+	}
+	return sessions, translate(rows.Err())
+}
+
+// TouchSession stores when a session was seen last. It returns NotFound when there is no such session.
+func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
+	return db.changeOne(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli())
+}
+
+// RemoveSession ends a session. It returns NotFound when there is no such session.
+func (db *DB) RemoveSession(ctx context.Context, id string) error {
+	return db.changeOne(ctx, "DELETE FROM sessions WHERE id = $1", id)
+}
+
+// RemoveSessionsBefore ends the sessions that began before then.
+func (db *DB) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
+	_, err := db.exec(ctx, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
+	return err
+}
