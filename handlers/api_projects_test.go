@@ -31,7 +31,7 @@ func newAPISite(t testing.TB) apiSite {
 	t.Helper()
 	client := upstream.NewClient(time.Second)
 	t.Cleanup(client.Close)
-	g := gatewaytest.New(t, service.Options{Projects: client}, handlers.Gateway{})
+	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client}, handlers.Gateway{})
 	return apiSite{t, g.Service, g.Serve(t).URL, g.Store}
 }
 

@@ -34,7 +34,7 @@ func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gat
 	provider := signintest.New(t)
 	dir := t.TempDir()
 	gateway := gatewaytest.New(t, service.Options{
-		Log: log, Projects: client,
+		Log: log, Projects: client, Stories: client,
 		AgentTimeout: time.Minute, JoinTokenTTL: time.Hour,
 		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
@@ -65,7 +65,7 @@ func eachRoute(t *testing.T, g handlers.Gateway, visit func(method, pattern stri
 
 // address is a path for a route's pattern.
 func address(pattern string) string {
-	return strings.NewReplacer("{name}", "alpha", "{id}", "none", "{hash}", "none", "*", "none").Replace(pattern)
+	return strings.NewReplacer("{name}", "alpha", "{id}", "none", "{story_id}", "none", "{hash}", "none", "*", "none").Replace(pattern)
 }
 
 // openDoors are the routes that need no administrator; all others do, those added later too.
@@ -200,7 +200,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
 	}
 	s, _ := wholeGateway(t, "")
-	alpha := upstreamServer(t, says(boardText))
+	alpha := storyServer(t)
 	checked := map[string]bool{}
 	check := func(e exchange) string {
 		t.Helper()
@@ -288,6 +288,23 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	named("PUT", "alpha", `{"url":7}`, 400)
 	named("PUT", "nowhere", `{"url":"`+alpha+`"}`, 404)
 	get("/api/gateway/pipeline", "", 200)
+	story := func(method, project, id, body string, status int) {
+		t.Helper()
+		pattern, path := "/api/gateway/projects/{name}/stories", "/api/gateway/projects/"+project+"/stories"
+		if id != "" {
+			pattern, path = pattern+"/{story_id}", path+"/"+id
+		}
+		check(exchange{method: method, pattern: pattern, path: path, body: body, status: status})
+	}
+	story("GET", "alpha", "7_pay", "", 200)
+	story("GET", "gone", "7_pay", "", 404)
+	story("PATCH", "alpha", "7_pay", `{"version":"v1","stage":"3_qa"}`, 200)
+	story("PATCH", "alpha", "7_pay", `{"version":"v0"}`, 409)
+	story("PATCH", "gone", "7_pay", `{"version":"v1"}`, 502)
+	story("POST", "alpha", "", `{"name":"New"}`, 201)
+	story("POST", "alpha", "", `[]`, 400)
+	get("/api/gateway/search", "?q=pay", 200)
+	get("/api/gateway/search", "?q=", 400)
 	s.record("alpha", domain.NewFeedGap(3, 1_700_000_000_000))
 	s.record("alpha", domain.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	get("/api/gateway/attention", "", 200)

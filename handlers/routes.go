@@ -81,6 +81,10 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(admin, "PUT /api/gateway/projects/{name}", a.UpdateProject)
 	t.plain(admin, "DELETE /api/gateway/projects/{name}", a.RemoveProject)
 	t.plain(viewer, "GET /api/gateway/pipeline", a.Pipeline)
+	t.plain(viewer, "GET /api/gateway/projects/{name}/stories/{story_id}", a.Story)
+	t.plain(operator, "PATCH /api/gateway/projects/{name}/stories/{story_id}", a.PatchStory)
+	t.plain(operator, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
+	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
 
 	t.plain(admin, "GET /api/gateway/bot-config", a.BotConfig)

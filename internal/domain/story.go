@@ -46,14 +46,6 @@ type Commit struct {
 	Files, Added, Removed int
 }
 
-// Stay is the time that a story spent in a stage.
-type Stay struct {
-	Stage   string
-	From    time.Time
-	To      time.Time     // zero while it lasts
-	Blocked time.Duration // how much of it the story was blocked; grows while that lasts
-}
-
 // StoryRef is a story that a search found.
 type StoryRef struct {
 	Project, ID, Name string

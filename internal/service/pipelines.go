@@ -229,3 +229,24 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	}
 	return shown
 }
+
+// find returns a story of the project's last good answer and its stage, nil where it has none.
+func (s *Pipelines) find(project, story string) (item *domain.Item, stage string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.registry == nil {
+		return nil, ""
+	}
+	i, found := s.registry.Index(project)
+	if !found || s.states[i].answer == nil {
+		return nil, ""
+	}
+	for _, stage := range s.states[i].answer.Stages {
+		for j := range stage.Items {
+			if stage.Items[j].StoryID == story {
+				return &stage.Items[j], stage.Name
+			}
+		}
+	}
+	return nil, ""
+}

@@ -17,6 +17,7 @@ type Store interface {
 	eventStore
 	agentStore
 	accessStore
+	storyStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -33,8 +34,10 @@ type Options struct {
 	JoinTokenTTL time.Duration
 	// Projects calls project servers.
 	Projects ProjectServers
-	BotFile  BotFile
-	Bot      BotRunner
+	// Stories calls them about single stories.
+	Stories StoryServers
+	BotFile BotFile
+	Bot     BotRunner
 	// Observe, unless it is nil, is called with the events that were stored.
 	Observe func(added []domain.Event)
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
@@ -52,6 +55,8 @@ type Service struct {
 	Charts    *Charts
 	Alerts    *Alerts
 	Overview  *Overview
+	Stories   *Stories
+	Search    *Search
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
@@ -92,6 +97,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
+	s.Stories = &Stories{projects: projects, pipelines: s.Pipelines, store: o.Store, servers: o.Stories}
+	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }
 

@@ -24,26 +24,37 @@ type Body map[string]json.RawMessage
 // DecodeJSON reads a request's JSON object. It returns Invalid for an empty body (whatever its type) and for
 // anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over limit bytes.
 func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
+	_, fields, err := readJSON(w, r, limit)
+	return fields, err
+}
+
+// ReadJSON reads a request's JSON object as it is. It returns what DecodeJSON returns.
+func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, _, err := readJSON(w, r, limit)
+	return data, err
+}
+
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) {
-		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
+		return nil, nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
 	}
 	if len(data) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "a JSON body is required")
+		return nil, nil, domain.Errorf(domain.Invalid, "a JSON body is required")
 	}
 	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
 		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
-		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
+		return nil, nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
 	if err != nil {
-		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", limit)
+		return nil, nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", limit)
 	}
 	var fields Body
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
+		return nil, nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
 	}
-	return fields, nil
+	return data, fields, nil
 }
 
 // Text returns a field that is required and must be a string.

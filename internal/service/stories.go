@@ -1,0 +1,113 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type storyStore interface {
+	StoryEvents(ctx context.Context, project, id string, limit int) ([]domain.Event, error)
+	StoryName(ctx context.Context, project, id string) (string, error)
+	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
+}
+
+// StoryServers calls project servers about stories, within limits of its own on time and size.
+type StoryServers interface {
+	// Story returns what the server says of a story. It returns NotFound for one that it has not, and for a server that knows
+	// no stories; other errors have a message that says in words why there is no answer.
+	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
+	// PatchStory and CreateStory pass a body on and return status and body of the answer; errors mean that there is none.
+	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
+	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
+}
+
+// maxHistory is how many events of a story are shown.
+const maxHistory = 500
+
+// Stories joins what project servers say of their stories with what the stream has of them.
+type Stories struct {
+	projects  *Projects
+	pipelines *Pipelines
+	store     storyStore
+	servers   StoryServers
+}
+
+// Get returns a story. Where its project server does not say, it is what the stream and the project's last pipeline know.
+// It returns NotFound for an unknown project, and for a story that none of these ever knew.
+func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return domain.Story{}, projectNotFound(project)
+	}
+	history, err := s.store.StoryEvents(ctx, project, id, maxHistory)
+	if err != nil {
+		return domain.Story{}, err
+	}
+	story, err := s.servers.Story(ctx, p, id)
+	switch domain.CodeOf(err) {
+	case "":
+	case domain.NotFound: // it has left the board
+		story = domain.Story{Reachable: true}
+		if story.Name, err = s.store.StoryName(ctx, project, id); err != nil {
+			if domain.CodeOf(err) == domain.NotFound {
+				err = domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", project, id)
+			}
+			return domain.Story{}, err
+		}
+	default:
+		if ctx.Err() != nil {
+			return domain.Story{}, err
+		}
+		message := domain.MessageOf(err)
+		if story, err = s.lastKnown(ctx, project, id); err != nil {
+			return domain.Story{}, err
+		}
+		story.Error = message
+	}
+	story.Project, story.ID, story.URL, story.History = project, id, p.URL, history
+	story.Stays = domain.NewStays(history, story.Stage, story.Since, time.Now())
+	if last := len(story.Stays) - 1; last >= 0 && story.Stage != "" {
+		story.Since = story.Stays[last].From
+	}
+	return story, nil
+}
+
+// lastKnown returns what the last pipeline, or else the stream, knows of a story.
+func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
+	if item, stage := s.pipelines.find(project, id); item != nil {
+		story := domain.Story{Name: item.StoryName, Stage: stage, Since: time.UnixMilli(item.SinceMS)}
+		if item.Blocked != nil {
+			story.Blocked, story.BlockedSince = *item.Blocked, item.BlockedSince()
+		}
+		if item.MergeFailure != nil {
+			story.MergeFailure = *item.MergeFailure
+		}
+		return story, nil
+	}
+	name, err := s.store.StoryName(ctx, project, id)
+	if domain.CodeOf(err) == domain.NotFound {
+		err = domain.Errorf(domain.NotFound, "story '%s' of project '%s' is not known", id, project)
+	}
+	return domain.Story{Name: name}, err
+}
+
+// Patch passes a change of a story on to its project server and returns status and body of its answer. It returns NotFound
+// for an unknown project and BadGateway for a server that does not answer.
+func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return 0, nil, projectNotFound(project)
+	}
+	return s.servers.PatchStory(ctx, p, id, change)
+}
+
+// Create passes a new story on, as Patch does.
+func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return 0, nil, projectNotFound(project)
+	}
+	return s.servers.CreateStory(ctx, p, story)
+}
