@@ -110,7 +110,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("button", "Add agent").Click()
 	tab.WaitText("Waiting for the agent…")
 	inspect()
-	_, token, _ := strings.Cut(browsertest.Eval[string](tab, `document.getElementById('join-command').textContent`), "--token ")
+	token := browsertest.Eval[string](tab, `document.getElementById('join-token').textContent`)
 	s.redeem(token, "builder-3")
 	tab.WaitText("builder-3 joined")
 	inspect()

@@ -32,6 +32,7 @@ const compactFrom = 24
 
 type gridRow struct {
 	domain.ProjectPipeline
+	stuck  []string // ids of stories
 	signal Signal
 	word   string
 	active bool
@@ -63,8 +64,8 @@ func newGrid(p OverviewProps) grid {
 	g.rows = make([]gridRow, 0, len(p.Pipelines))
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
 	for _, pipeline := range p.Pipelines {
-		row := gridRow{ProjectPipeline: pipeline, active: pipeline.Project == p.Active}
-		row.signal, row.word = projectState(pipeline)
+		row := gridRow{ProjectPipeline: pipeline, stuck: p.Alerts.Stuck[pipeline.Project], active: pipeline.Project == p.Active}
+		row.signal, row.word = projectState(pipeline, len(row.stuck))
 		busy, troubled := inWork(pipeline) > 0, row.signal == SignalStop || row.signal == SignalCaution
 		switch {
 		case !strings.Contains(strings.ToLower(pipeline.Project), wanted),
@@ -131,7 +132,7 @@ func cells(p domain.ProjectPipeline, columns []string) []gridCell {
 const chips = 3
 
 // shown returns the stories that a cell shows, those in trouble first, and how many more there are.
-func (c gridCell) shown(compact bool) (items []domain.Item, more int) {
+func (c gridCell) shown(compact bool, stuck []string) (items []domain.Item, more int) {
 	if !c.work {
 		return nil, 0
 	}
@@ -140,7 +141,7 @@ func (c gridCell) shown(compact bool) (items []domain.Item, more int) {
 			break
 		}
 		for _, item := range c.stage.Items {
-			if signal, _ := storyState(item); signal == wanted {
+			if signal, _ := storyState(item, stuck); signal == wanted {
 				items = append(items, item)
 			}
 		}

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -16,13 +17,16 @@ const (
 	SignalNone    Signal = "signal-none"
 )
 
-// projectState is how a project is, as a signal and in words.
-func projectState(p domain.ProjectPipeline) (Signal, string) {
+// projectState is how a project with this many stuck stories is, as a signal and in words.
+func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	if !p.Reachable {
 		if p.Error == domain.NoAnswerYet {
 			return SignalNone, p.Error
 		}
 		return SignalStop, "unreachable"
+	}
+	if p.EventsOnly {
+		return SignalNone, "events only"
 	}
 	blocked, failed := 0, 0
 	_, done := domain.WorkStages(p.Stages)
@@ -42,6 +46,9 @@ func projectState(p domain.ProjectPipeline) (Signal, string) {
 	}
 	if failed > 0 {
 		words = append(words, count(failed, "merge failed", "merges failed"))
+	}
+	if stuck > 0 {
+		words = append(words, count(stuck, "stuck", "stuck"))
 	}
 	if p.Stale {
 		words = append(words, "stale")
@@ -65,13 +72,15 @@ func inWork(p domain.ProjectPipeline) int {
 	return n
 }
 
-// storyState is how a story is; SignalNone with "" is nothing to speak of.
-func storyState(item domain.Item) (Signal, string) {
+// storyState is how a story is, given the ids of the stuck ones; SignalNone with "" is nothing to speak of.
+func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
 	case item.Blocked != nil:
 		return SignalStop, "Blocked: " + *item.Blocked
 	case item.MergeFailure != nil:
 		return SignalCaution, "Merge failed: " + *item.MergeFailure
+	case slices.Contains(stuck, item.StoryID):
+		return SignalCaution, "Stuck"
 	}
 	return SignalNone, ""
 }

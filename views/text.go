@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -79,4 +80,10 @@ func number(storyID string) string {
 		return ""
 	}
 	return digits
+}
+
+// Sentence makes text that is meant to follow other text stand alone.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }

@@ -42,7 +42,8 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	}
 	address := addressOf(r)
 	return c.showJoin(w, r, token, views.NewToken{
-		Command: "switchyard agent --gateway " + address.String() + " --token " + secret.Reveal(),
+		Token:   secret,
+		Command: "switchyard agent --gateway " + address.String(),
 		Local:   isLoopback(address.Hostname()),
 	})
 }
@@ -125,7 +126,7 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	switch {
 	case err != nil:
 		c.LogCause(r, err)
-		done = views.Notice{Text: sentence(domain.MessageOf(err)), Failed: true}
+		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Failed: true}
 	case !wantsPart(r):
 		return c.notices.redirect(w, r, views.AgentsURL, done)
 	}

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -43,20 +41,14 @@ func fieldError(err error) views.FieldError {
 	message := domain.MessageOf(err)
 	switch code {
 	case domain.Conflict: // only a name can be taken
-		return views.FieldError{Field: "name", Message: sentence(message)}
+		return views.FieldError{Field: "name", Message: views.Sentence(message)}
 	case domain.Invalid:
 		if field, reason, ok := strings.Cut(message, ": "); ok && !strings.Contains(field, " ") {
-			return views.FieldError{Field: field, Message: sentence(reason)}
+			return views.FieldError{Field: field, Message: views.Sentence(reason)}
 		}
-		return views.FieldError{Message: sentence(message)}
+		return views.FieldError{Message: views.Sentence(message)}
 	}
 	return views.FieldError{}
-}
-
-// sentence makes an error's message, which is made to follow other text, stand alone.
-func sentence(message string) string {
-	first, size := utf8.DecodeRuneInString(message)
-	return string(unicode.ToUpper(first)) + strings.TrimSuffix(message[size:], ".") + "."
 }
 
 // localPath returns text if it is an address on this site, else "/": what a form says must not lead away.

@@ -26,7 +26,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, fault view
 		return err
 	}
 	p := views.ProjectProps{
-		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Agents: found.Agents, Charts: found.Charts, Now: now(),
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck, Agents: found.Agents, Charts: found.Charts, Now: now(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL, Error: fault}
 	if refused != nil {

@@ -28,7 +28,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	}
 	p := views.ProjectsProps{Active: s.Registry.Active, Now: now()}
 	for i, pipeline := range s.Pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, LastEventMS: stamps[i]})
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], LastEventMS: stamps[i]})
 	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},

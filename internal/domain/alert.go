@@ -57,13 +57,18 @@ type Alerts struct {
 	// Open is how many are not acknowledged, and ByProject how many of these there are of each project; in both all count.
 	Open      int
 	ByProject map[string]int
+	// Stuck are the ids of each project's stuck stories, of all of them.
+	Stuck map[string][]string
 }
 
 // NewAlerts sorts and counts a list, which it takes over.
 func NewAlerts(list []Alert) Alerts {
 	SortAlerts(list)
-	a := Alerts{Items: list, ByProject: map[string]int{}}
+	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}}
 	for _, alert := range list {
+		if alert.Kind == AlertStuck {
+			a.Stuck[alert.Project] = append(a.Stuck[alert.Project], alert.Story.StoryID)
+		}
 		if alert.Acknowledged == nil {
 			a.Open++
 			a.ByProject[alert.Project]++

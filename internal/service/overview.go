@@ -45,6 +45,7 @@ type ProjectSnapshot struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
+	Stuck    []string // ids of stories
 	Charts   domain.Charts
 	Agents   []domain.Agent // alive ones that are assigned to it
 }
@@ -97,7 +98,7 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 		return ProjectSnapshot{}, projectNotFound(name)
 	}
 	p := ProjectSnapshot{
-		Project: s.Registry.Projects[i], Active: s.Registry.Active == name, Pipeline: s.Pipelines[i], Charts: s.Charts[i],
+		Project: s.Registry.Projects[i], Active: s.Registry.Active == name, Pipeline: s.Pipelines[i], Stuck: s.Alerts.Stuck[name], Charts: s.Charts[i],
 	}
 	for _, agent := range o.agents.Alive() {
 		if agent.Project == name {

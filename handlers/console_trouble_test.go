@@ -1,0 +1,21 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
+	s := newConsoleSite(t)
+	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay!no key", "3_done:")
+	stages[1].Items[0].SinceMS = time.Now().Add(-30 * time.Hour).UnixMilli()
+	stages[1].Items[1].SinceMS = time.Now().Add(-3 * time.Hour).UnixMilli()
+	s.add("slow", stages[:])
+	s.add("well", board("1_backlog:", "2_current: 1_story_a", "3_done:"))
+
+	s.get("/projects").wantText(t, "1 blocked, 1 stuck", "well", ">clear<")
+	troubled := s.get("/?show=troubled").wantText(t, "1 blocked, 1 stuck", "1 other project not shown")
+	troubled.wantNoText(t, `id="project-well"`)
+	s.get("/projects/slow").wantText(t, "1 blocked, 1 stuck", "Login", "in this stage for", "1 d", "Stuck",
+		"Pay", "in this stage for", "3 h", "blocked for", "Blocked: no key")
+}
