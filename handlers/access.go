@@ -61,6 +61,9 @@ func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler)
 		}
 		switch _, hasToken := web.BearerToken(r); {
 		case err == nil:
+			if needs == agent || info.Auth != web.AuthNone && info.Auth != web.AuthNotRequired {
+				web.KnownCaller(r.Context())
+			}
 			next.ServeHTTP(w, r)
 		case logIn != nil && !hasToken:
 			logIn.ServeHTTP(w, r)

@@ -54,7 +54,10 @@ func (g Gateway) router() chi.Router {
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Log)
 	t := newRouteTable(access, c)
-	t.Use(web.WithRequestInfo, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime, web.Guard(g.AllowHosts), middleware.GetHead)
+	t.Use(
+		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
+		web.Guard(g.AllowHosts), middleware.GetHead,
+	)
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
 	return t.finish()
 }

@@ -122,6 +122,8 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return web.WithStopping(context.Background(), ctx) },
+		ConnContext:       clientConnections().Context,
+		ConnState:         clientConnections().Track,
 
 		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before any guard
 	}

@@ -43,7 +43,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	comment := time.NewTicker(streamComment)
 	defer comment.Stop()
 	control := http.NewResponseController(w)
-	defer control.SetWriteDeadline(time.Time{}) // the connection may serve other requests
+	w.WriteHeader(http.StatusOK)
 	send := func(text []byte) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(streamPatience)) // every connection can
 		_, err := w.Write(text)

@@ -53,7 +53,7 @@ type server struct {
 // a router and without an id for each request: the feed is read all the time, and one request is like another.
 func (s Server) Handler() http.Handler {
 	h := &server{Server: s, Errors: web.Errors{Log: s.Log}, instance: []string{s.Feed.Instance()}}
-	return web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.authenticate(h.routes()))))
+	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.authenticate(h.routes())))))
 }
 
 // healthPath is open to whoever monitors the process; it tells nothing of the project.
@@ -115,6 +115,9 @@ func (s *server) authenticate(next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			web.Plain(w, http.StatusUnauthorized, "the project's token is needed")
 			return
+		}
+		if ok {
+			web.KnownCaller(r.Context())
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestIdleStrangersShutNobodyOut: they hold more connections than the process has descriptors.
+func TestIdleStrangersShutNobodyOut(t *testing.T) {
+	t.Parallel()
+	gateway := switchyard(t, t.TempDir(), "gateway", "--listen=127.0.0.1:0", "--data=DIR/data")
+	shell := exec.Command("sh", append([]string{"-c", `ulimit -n 256 && exec "$@"`, "sh"}, gateway.Args...)...)
+	shell.Env = gateway.Env
+	p := start(t, shell)
+	for range 300 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	began := time.Now()
+	if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
+		t.Errorf("a change meanwhile: %d %s", status, text)
+	}
+	if took := time.Since(began); took > headerLimit/2 { // when the first of them are cut off anyway
+		t.Errorf("a change took %v", took)
+	}
+}

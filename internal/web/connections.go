@@ -1,0 +1,124 @@
+package web
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Connections bounds the connections of a process, so that strangers cannot use up its descriptors. One too many closes
+// another: first that of a stranger which has waited longest for a request, then that of a stranger whose request takes
+// longest, then an idle one of a known caller. Where all are at work for known callers, the new one is closed.
+type Connections struct {
+	max int
+
+	mu   sync.Mutex
+	open map[net.Conn]*connection
+	// Those that may be closed, the first to be closed first.
+	waitingStrangers, servedStrangers, idleKnown list.List
+}
+
+// connection is a connection that is open.
+type connection struct {
+	conn  net.Conn
+	known bool // a request on it came with a session, a token or an agent's secret
+	queue *list.List
+	place *list.Element // in queue, if that is not nil
+	owner *Connections
+}
+
+// NewConnections returns a bound of limit connections.
+func NewConnections(limit int) *Connections {
+	return &Connections{max: limit, open: map[net.Conn]*connection{}}
+}
+
+type connectionKey struct{}
+
+// Context is for http.Server.ConnContext.
+func (c *Connections) Context(ctx context.Context, conn net.Conn) context.Context {
+	entry := &connection{conn: conn, owner: c}
+	c.mu.Lock()
+	c.open[conn] = entry
+	c.mu.Unlock()
+	return context.WithValue(ctx, connectionKey{}, entry)
+}
+
+// KnownCaller notes that the caller of the request with this context has identified itself.
+func KnownCaller(ctx context.Context) {
+	entry, ok := ctx.Value(connectionKey{}).(*connection)
+	if !ok {
+		return
+	}
+	c := entry.owner
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !entry.known {
+		entry.known = true
+		entry.enqueue(nil)
+	}
+}
+
+// Track is for http.Server.ConnState.
+func (c *Connections) Track(conn net.Conn, state http.ConnState) {
+	if surplus := c.track(conn, state); surplus != nil {
+		surplus.Close()
+	}
+}
+
+// track returns the connection that is to be closed, nil for none.
+func (c *Connections) track(conn net.Conn, state http.ConnState) (surplus net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.open[conn]
+	if entry == nil {
+		return nil // it was closed already
+	}
+	switch {
+	case state == http.StateClosed || state == http.StateHijacked:
+		c.remove(entry)
+	case state == http.StateActive && entry.known:
+		entry.enqueue(nil)
+	case state == http.StateActive:
+		entry.enqueue(&c.servedStrangers)
+	case entry.known:
+		entry.enqueue(&c.idleKnown)
+	default:
+		if len(c.open) > c.max { // only a new one can be too many
+			surplus = c.closeOne(entry)
+		}
+		if surplus != conn {
+			entry.enqueue(&c.waitingStrangers)
+		}
+	}
+	return surplus
+}
+
+// closeOne removes the connection that is closed for the new one, which may be that itself. Callers hold mu.
+func (c *Connections) closeOne(newcomer *connection) net.Conn {
+	victim := newcomer
+	for _, queue := range []*list.List{&c.waitingStrangers, &c.servedStrangers, &c.idleKnown} {
+		if first := queue.Front(); first != nil {
+			victim = first.Value.(*connection)
+			break
+		}
+	}
+	c.remove(victim)
+	return victim.conn
+}
+
+func (c *Connections) remove(entry *connection) {
+	entry.enqueue(nil)
+	delete(c.open, entry.conn)
+}
+
+// enqueue moves the connection to the end of a queue, nil for none.
+func (e *connection) enqueue(queue *list.List) {
+	if e.queue != nil {
+		e.queue.Remove(e.place)
+	}
+	if e.queue, e.place = queue, nil; queue != nil {
+		e.place = queue.PushBack(e)
+	}
+}

@@ -1,0 +1,49 @@
+package web
+
+import (
+	"net/http"
+	"time"
+)
+
+// WriteTime is how long a client may take to accept an answer, from its first byte on.
+const WriteTime = 30 * time.Second
+
+// LimitWriteTime lets clients go that do not accept their answer in WriteTime. Waiting for an answer does not count. A
+// handler that sets a write deadline after it has written the status keeps its own.
+func LimitWriteTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &timedWriter{ResponseWriter: w}
+		answer.setDeadline(time.Time{}) // that of the connection's last answer may be over
+		next.ServeHTTP(answer, r)
+		answer.begin() // what is empty, too, has to be sent
+	})
+}
+
+// timedWriter sets the deadline when writing begins. http.ResponseController finds the rest by Unwrap.
+type timedWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *timedWriter) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *timedWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		w.setDeadline(time.Now().Add(WriteTime))
+	}
+}
+
+func (w *timedWriter) setDeadline(t time.Time) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t) // every connection can
+}
