@@ -1,5 +1,5 @@
-// The page Bot configuration: fills its form from the JSON API, shows the chosen transport's fields, saves, and sends a
-// test message. Secrets are nowhere but in the API's answers and the fields.
+// The page Bot configuration: fills its form from the JSON API, shows the fields of the chosen transport, saves, and sends a
+// test message. Secrets exist only in the API's answers and the fields.
 (() => {
   const form = () => document.getElementById('bot-config')
   const groups = () => form().querySelectorAll('fieldset[data-transport]')
@@ -17,17 +17,17 @@
   }
 
   const say = (id, ok, text) => {
-    const place = document.getElementById(id)
-    place.className = 'signal whitespace-normal ' + (ok ? 'signal-clear' : 'signal-stop')
-    place.textContent = text
+    const status = document.getElementById(id)
+    status.className = 'signal whitespace-normal ' + (ok ? 'signal-clear' : 'signal-stop')
+    status.textContent = text
   }
   const sayNothing = (id) => {
-    const place = document.getElementById(id)
-    place.className = ''
-    place.textContent = ''
+    const status = document.getElementById(id)
+    status.className = ''
+    status.textContent = ''
   }
 
-  // ask makes a call of the API and returns its answer, failures in the form {ok: false, error}.
+  // ask calls the API and returns its answer; failures have the form {ok: false, error}.
   const ask = async (path, options) => {
     try {
       const response = await fetch(path, { headers: { 'Content-Type': 'application/json' }, ...options })
@@ -42,7 +42,7 @@
     }
   }
 
-  // once keeps a button from acting again before it has answered. It is not disabled: that would lose the focus.
+  // once ignores further clicks on a button until it is done. The button is not disabled: that would lose the focus.
   const once = async (button, work) => {
     if (button.ariaBusy === 'true') return
     button.ariaBusy = 'true'
@@ -92,7 +92,7 @@
     if (event.target.id === 'bot-test') once(event.target, test)
   })
 
-  // A form of the frame puts the page in place anew, with empty fields: what was typed comes back.
+  // A form in the header replaces the page, with empty fields: what was typed is put back.
   let typed = null
   document.addEventListener('htmx:beforeSwap', (event) => {
     if (event.detail.target === document.body && form()) typed = Object.fromEntries(new FormData(form()))

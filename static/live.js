@@ -1,5 +1,5 @@
-// Parts of a page that refresh themselves carry data-live. They rest while the tab is hidden or the reader has paused
-// them, refresh at once on return, and say when the gateway does not answer.
+// Parts of a page that refresh themselves carry data-live. They pause while the tab is hidden or when the reader pauses
+// them, refresh immediately on return, and report when the gateway does not answer.
 (() => {
   const root = document.documentElement
   root.dataset.scripts = ''
@@ -13,11 +13,12 @@
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },
   }
-  // What an action said stays, with its Undo, while its part refreshes: until the next action, or until it is dismissed.
+  // The result of an action, with its Undo, stays while its part refreshes: until the next action, or until dismissed.
   const partCallbacks = { ...callbacks, beforeNodeRemoved: (node) => !node.classList?.contains('said') }
   htmx.defineExtension('morph', {
     isInlineSwap: (style) => style === 'morph',
     handleSwap: (style, target, fragment) => {
+      document.dispatchEvent(new CustomEvent('switchyard:beforeMorph', { detail: fragment }))
       if (style === 'morph') {
         return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })
       }
@@ -33,7 +34,7 @@
     if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
   })
 
-  // Only the gateway's own pages and parts come in place of what is there: no proxy's error, and no refusal in plain text.
+  // Only the gateway's own pages and parts replace what is shown, not a proxy's error or a refusal in plain text.
   const isOurs = (xhr) => xhr.getResponseHeader('X-Request-Id') !== null
   document.addEventListener('htmx:beforeSwap', (event) => {
     const { xhr, requestConfig } = event.detail
@@ -53,7 +54,8 @@
     document.getElementById('main').prepend(notice)
   }
 
-  // After a form the focus goes to what is to be mended. Where what had it is gone, its row has it, or else what was said.
+  // After a form, focus goes to the field to correct. If the focused element is gone, its row gets the focus, or else the
+  // result of the action.
   let had, row
   document.addEventListener('htmx:beforeSwap', (event) => {
     if (event.detail.requestConfig.verb !== 'post') return
@@ -65,8 +67,8 @@
     const wrong = document.querySelector('[aria-invalid]')
     if (wrong) wrong.focus()
     else if (document.activeElement === document.body && had !== document.body) {
-      const place = row && document.getElementById(row)?.querySelector('a, button')
-      ;(place || document.querySelector('.said'))?.focus()
+      const inRow = row && document.getElementById(row)?.querySelector('a, button')
+      ;(inRow || document.querySelector('.said'))?.focus()
     }
   })
 
@@ -78,11 +80,11 @@
     if (!document.hidden) refresh()
   })
   document.addEventListener('htmx:beforeRequest', (event) => {
-    const rests = document.hidden || paused()
-    if (rests && 'live' in event.detail.elt.dataset) event.preventDefault()
+    const stopped = document.hidden || paused()
+    if (stopped && 'live' in event.detail.elt.dataset) event.preventDefault()
   })
 
-  // One click on a pause button stops all refreshing of this page, the next one goes on.
+  // A click on a pause button stops all refreshing of this page; the next one resumes it.
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-pause]')
     if (!button) return
@@ -115,7 +117,7 @@
     const { xhr } = event.detail
     if (xhr.status > 0) setLost(xhr.status >= 502 || !isOurs(xhr))
   })
-  // The active project may be switched elsewhere. The header follows, unless the reader is about to switch as well.
+  // The active project may be switched elsewhere. The header shows that, unless the reader is about to switch as well.
   document.addEventListener('htmx:afterRequest', (event) => {
     const active = event.detail.xhr.getResponseHeader('Active-Project')
     const select = document.getElementById('active-project')

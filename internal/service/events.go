@@ -25,10 +25,11 @@ const maxBatch = 1000
 
 // Events is the merged stream: what is waiting to be stored, the newest part of what was, and the store with all of it.
 type Events struct {
-	store eventStore
-	last  lastStamps
-	ahead ahead
-	tail  atomic.Pointer[tail]
+	store    eventStore
+	last     lastStamps
+	ahead    ahead
+	tail     atomic.Pointer[tail]
+	searched newestPages
 	// observe is nil where nobody counts.
 	observe func(added []domain.Event)
 
@@ -130,10 +131,21 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	if err := q.Check(); err != nil {
 		return domain.EventPage{}, err
 	}
-	if page, ok := s.tail.Load().find(q); ok {
+	tail := s.tail.Load()
+	if page, ok := tail.find(q); ok {
 		return page, nil
 	}
-	return s.store.Events(ctx, q)
+	newest := q.Backward && q.Before == 0
+	if newest {
+		if page, ok := s.searched.find(q, tail.last); ok {
+			return page, nil
+		}
+	}
+	page, err := s.store.Events(ctx, q)
+	if newest && err == nil {
+		s.searched.keep(q, tail.last, page)
+	}
+	return page, err
 }
 
 // Wait returns what Page returns for q, which must not be Backward; while that is nothing it waits, at most for

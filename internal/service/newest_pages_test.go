@@ -1,0 +1,62 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+)
+
+// searchedStore counts the searches in it.
+type searchedStore struct {
+	*store.DB
+	searches int
+}
+
+func (s *searchedStore) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	s.searches++
+	return s.DB.Events(ctx, q)
+}
+
+func TestTheSameSearchIsMadeAgainOnlyAfterAnEvent(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	counted := &searchedStore{DB: db}
+	s, err := service.New(t.Context(), service.Options{Store: counted, AgentTimeout: time.Minute, JoinTokenTTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(text string) {
+		r, err := domain.ParseRecord([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Events.Record(t.Context(), domain.FeedRead{Cursor: domain.FeedCursor{Project: "a"}, Records: []domain.Record{r}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func(text string, want int) {
+		t.Helper()
+		page, err := s.Events.Page(t.Context(), domain.EventQuery{Backward: true, Limit: 10, Text: text})
+		if err != nil || len(page.Events) != want {
+			t.Errorf("%s: %d events, %v; want %d", text, len(page.Events), err, want)
+		}
+	}
+	record(`{"type":"note","text":"one","timestamp_ms":1}`)
+	find("one", 1)
+	find("one", 1)
+	find("two", 0)
+	find("two", 0)
+	if counted.searches != 2 {
+		t.Errorf("%d searches for two texts", counted.searches)
+	}
+	record(`{"type":"note","text":"one two","timestamp_ms":2}`)
+	find("one", 2)
+	find("two", 1)
+}
