@@ -35,7 +35,7 @@ type route struct {
 // An option says what is special about a route.
 type option func(*route)
 
-// getOnly refuses HEAD, which is meant to look only, where GET changes something.
+// getOnly refuses HEAD, which must change nothing, where GET changes something.
 func getOnly(r *route) { r.getOnly = true }
 
 // navigationOnly is for addresses that only people may go to: no page may load them.

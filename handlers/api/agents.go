@@ -44,6 +44,7 @@ func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// JoinAgent redeems a join token. The secret is shown only here.
 func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
 	if err != nil {
@@ -75,6 +76,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Heartbeat takes what an agent says of itself, and tells it where it is assigned; with wait, when that changes.
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	id := web.PathParam(r, "id")
 	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)

@@ -46,6 +46,7 @@ func encodeAlert(a domain.Alert) alertJSON {
 	return encoded
 }
 
+// ListAlerts lists what needs somebody.
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	_, pipelines := a.service.Pipelines.All(r.Context(), freshPipeline)
 	alerts, err := a.service.Alerts.List(r.Context(), pipelines)

@@ -17,6 +17,7 @@ type botConfigJSON struct {
 	TeamSigningSecret *string             `json:"team_signing_secret"`
 }
 
+// BotConfig shows the configuration, secrets included.
 func (a *API) BotConfig(w http.ResponseWriter, r *http.Request) error {
 	config, err := a.service.Bot.Config(r.Context())
 	if err != nil {

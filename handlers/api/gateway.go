@@ -37,6 +37,7 @@ type projectJSON struct {
 	URL  string `json:"url"`
 }
 
+// Registry lists the projects, and which is active.
 func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	web.WriteEncoded(w, http.StatusOK, a.registryCache.encode(a.service.Projects.Registry()))
 	return nil

@@ -7,6 +7,7 @@ import (
 	"switchyard/internal/web"
 )
 
+// AddProject registers a project.
 func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -28,6 +29,7 @@ func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// UpdateProject changes a project in place.
 func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -45,6 +47,7 @@ func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// RemoveProject takes a project from the registry.
 func (a *API) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	if _, err := a.service.Projects.Remove(r.Context(), web.PathParam(r, "name")); err != nil {
 		return a.InvalidBut(r, err, domain.NotFound)

@@ -35,7 +35,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 }
 
 // await returns the first state of the feed that has something newer than since, or the one after wait, or when
-// nobody waits any more.
+// the request or its server ends.
 func (s *server) await(r *http.Request, since uint64, wait time.Duration) *feed.Snapshot {
 	ctx, cancel := web.LongPollContext(r)
 	defer cancel()
