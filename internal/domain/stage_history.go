@@ -1,61 +1,46 @@
 package domain
 
 import (
+	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"time"
 )
 
-// ChartDays is how many days charts look back over, today included.
-const ChartDays = 14
+const (
+	// maxStageNames is how many stages a history tells apart: far more than a pipeline has, and few enough for a feed that
+	// makes them up.
+	maxStageNames = 100
+	// maxOpenStays is how many stories a history follows, as many as a pipeline may have.
+	maxOpenStays = 20_000
+	// maxMoves is how many moves a history remembers, the newest.
+	maxMoves = 20_000
+	// moveMemory is for how long moves count for what is usual in a stage.
+	moveMemory = 90 * 24 * time.Hour
+)
 
-// Charts show how a project's stories moved on in the last ChartDays days. They are shared: nobody may change them.
-type Charts struct {
-	Days   []DayCount  // ChartDays of them, today the last
-	Stages []StageTime // those in which stories are worked on, in their order
-}
-
-// DayCount is how many stories were finished on a day.
-type DayCount struct {
-	Day      time.Time // its beginning
-	Finished int
-}
-
-// StageTime is how long stories stood in a stage that they have left.
-type StageTime struct {
-	Stage  string // its name
-	Median time.Duration
-	Stays  int // how many the median is of; 0 leaves it 0
-}
-
-// AddDays adds what other counts for the same days, which may be none at all.
-func AddDays(sum, other []DayCount) []DayCount {
-	if sum == nil {
-		return slices.Clone(other)
-	}
-	for i := range other {
-		sum[i].Finished += other[i].Finished
-	}
-	return sum
-}
-
-// Finishes reports whether a story that moves from one stage to another one is finished by that: it leaves those in
-// which stories are worked on, as WorkStages has them, or what comes before them, for what comes after them.
-func Finishes(stages []Stage, from, to string) bool {
-	_, done := WorkStages(stages)
-	index := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
-	return index(from) < done && index(to) >= done && len(stages) > 0
-}
-
-// StageHistory follows the stories of one project from stage to stage. The zero value knows nothing.
+// StageHistory is where the stories of one project are and how they got there, by the stream and by what its pipeline
+// shows. The zero value knows nothing.
 type StageHistory struct {
-	names []string           // of stages; what follows holds indices into it
-	where map[string]arrival // by story id
-	moves []move             // in the order of the stream
+	names   []string             // of stages; what follows holds indices into it
+	moves   []move               // in the order in which they became known
+	open    map[string]*openStay // by story id
+	saved   map[stayKey]Stay     // what changed since TakeChanges
+	dropped map[stayKey]bool
+	version uint64
+	limits  map[string]stuckLimit
 }
 
-type arrival struct {
-	stage uint8
-	atMS  int64
+type stayKey struct {
+	storyID string
+	number  int64
+}
+
+type openStay struct {
+	Stay
+	before *Stay     // the stay that a pipeline showed to be over, until an event tells
+	told   time.Time // when the last event about the story was added
 }
 
 // move is small, since there may be many.
@@ -65,28 +50,148 @@ type move struct {
 	from, to uint8
 }
 
-// maxStageNames is how many stages a history tells apart: far more than a pipeline has, and few enough for a feed that makes
-// them up.
-const maxStageNames = 100
+// Add takes in the project's next event, at the time now.
+func (h *StageHistory) Add(e Event, now time.Time) {
+	if e.Type != StageTransition && e.Type != StoryBlocked && e.Type != MergeFailure {
+		return
+	}
+	d, at := e.Details(), time.UnixMilli(e.TimestampMS)
+	if d.StoryID == "" {
+		return
+	}
+	if e.Type == StageTransition {
+		h.moved(e.Project, d, at, now)
+		return
+	}
+	stay := h.open[d.StoryID]
+	if stay == nil {
+		if stay = h.begin(Stay{Project: e.Project, StoryID: d.StoryID, Shown: true}, at); stay == nil {
+			return
+		}
+	}
+	since := &stay.BlockedSince
+	if e.Type == MergeFailure {
+		since = &stay.MergeFailedSince
+	}
+	if since.IsZero() {
+		*since = at
+	}
+	stay.told = now
+	h.change(stay.Stay)
+}
 
-// Add takes in the project's next event. Any but stage transitions change nothing.
-func (h *StageHistory) Add(e Event) {
-	if e.Type != StageTransition {
+func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) {
+	from, to := h.index(d.FromStage), h.index(d.ToStage)
+	if max(from, to) >= maxStageNames {
 		return
 	}
-	d := e.Details()
-	m := move{atMS: e.TimestampMS, stayedMS: -1, from: h.index(d.FromStage), to: h.index(d.ToStage)}
-	if max(m.from, m.to) >= maxStageNames {
+	stay := h.open[d.StoryID]
+	if stay != nil && stay.Shown && stay.Stage == d.ToStage { // the pipeline was faster
+		if before := stay.before; before != nil {
+			before.To = at
+			h.change(*before)
+		}
+		stay.From, stay.Shown, stay.before, stay.told = at, false, nil, now
+		h.change(stay.Stay)
 		return
 	}
-	if came, known := h.where[d.StoryID]; known && came.stage == m.from {
-		m.stayedMS = m.atMS - came.atMS
+	if stay != nil && stay.Shown && stay.Stage != d.FromStage {
+		stay = h.undo(stay)
 	}
-	if h.where == nil {
-		h.where = map[string]arrival{}
+	next := Stay{Project: project, StoryID: d.StoryID, Stage: d.ToStage, From: at}
+	took := int64(-1)
+	switch {
+	case stay == nil || stay.Stage != d.FromStage:
+		if stay != nil {
+			h.end(stay, at, "")
+		}
+		h.change(Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage})
+	default:
+		took = at.UnixMilli() - stay.From.UnixMilli()
+		h.end(stay, at, d.ToStage)
 	}
-	h.where[d.StoryID] = arrival{m.to, m.atMS}
+	if stay != nil {
+		next.BlockedSince, next.MergeFailedSince, next.Number = stay.BlockedSince, stay.MergeFailedSince, stay.Number
+	}
+	h.remember(move{atMS: at.UnixMilli(), stayedMS: max(-1, took), from: from, to: to})
+	if stay = h.begin(next, at); stay != nil {
+		stay.told = now
+	}
+}
+
+// undo takes back what only a pipeline showed. It returns the stay before that, nil where it is not known.
+func (h *StageHistory) undo(stay *openStay) *openStay {
+	delete(h.open, stay.StoryID)
+	key := stayKey{stay.StoryID, stay.Number}
+	delete(h.saved, key)
+	if h.dropped == nil {
+		h.dropped = map[stayKey]bool{}
+	}
+	h.dropped[key] = true
+	h.version++
+	if stay.before == nil {
+		if stay.BlockedSince.IsZero() && stay.MergeFailedSince.IsZero() {
+			return nil
+		}
+		return &openStay{Stay: Stay{
+			Project: stay.Project, StoryID: stay.StoryID, Number: stay.Number, To: stay.From,
+			BlockedSince: stay.BlockedSince, MergeFailedSince: stay.MergeFailedSince,
+		}}
+	}
+	before := &openStay{Stay: *stay.before}
+	before.To, before.Next = time.Time{}, ""
+	before.BlockedSince, before.MergeFailedSince = stay.BlockedSince, stay.MergeFailedSince
+	h.open[stay.StoryID] = before
+	return before
+}
+
+// begin opens a stay that begins at that time; nil when there are too many.
+func (h *StageHistory) begin(s Stay, at time.Time) *openStay {
+	if h.open == nil {
+		h.open = map[string]*openStay{}
+	}
+	if _, known := h.open[s.StoryID]; !known && len(h.open) >= maxOpenStays {
+		return nil
+	}
+	s.Number = max(s.Number+1, at.UnixMilli())
+	stay := &openStay{Stay: s}
+	h.open[s.StoryID] = stay
+	h.change(s)
+	return stay
+}
+
+// end closes a stay.
+func (h *StageHistory) end(stay *openStay, at time.Time, next string) {
+	delete(h.open, stay.StoryID)
+	if stay.Stage == "" {
+		return
+	}
+	ended := stay.Stay
+	ended.To, ended.Next = later(at, stay.From), next
+	if !ended.BlockedSince.IsZero() {
+		ended.Blocked += max(0, ended.To.Sub(later(ended.From, ended.BlockedSince)))
+		ended.BlockedSince = time.Time{}
+	}
+	ended.MergeFailedSince = time.Time{}
+	h.change(ended)
+}
+
+func (h *StageHistory) change(s Stay) {
+	if h.saved == nil {
+		h.saved = map[stayKey]Stay{}
+	}
+	key := stayKey{s.StoryID, s.Number}
+	h.saved[key] = s
+	delete(h.dropped, key)
+	h.version++
+}
+
+func (h *StageHistory) remember(m move) {
+	if len(h.moves) >= maxMoves {
+		h.moves = slices.Delete(h.moves, 0, maxMoves/10)
+	}
 	h.moves = append(h.moves, m)
+	h.limits = nil
 }
 
 func (h *StageHistory) index(name string) uint8 {
@@ -100,79 +205,129 @@ func (h *StageHistory) index(name string) uint8 {
 	return uint8(i)
 }
 
+// Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
+func (h *StageHistory) Restore(s Stay) {
+	if s.To.IsZero() {
+		if h.open == nil {
+			h.open = map[string]*openStay{}
+		}
+		h.open[s.StoryID] = &openStay{Stay: s}
+		return
+	}
+	m := move{atMS: s.To.UnixMilli(), stayedMS: -1, from: h.index(s.Stage), to: h.index(s.Next)}
+	if s.Next == "" || max(m.from, m.to) >= maxStageNames {
+		return
+	}
+	if !s.From.IsZero() {
+		m.stayedMS = s.To.UnixMilli() - s.From.UnixMilli()
+	}
+	h.remember(m)
+}
+
+// TakeChanges returns the stays to save and those to drop since the last call.
+func (h *StageHistory) TakeChanges() (save, drop []Stay) {
+	for _, s := range h.saved {
+		save = append(save, s)
+	}
+	for key := range h.dropped {
+		drop = append(drop, Stay{StoryID: key.storyID, Number: key.number})
+	}
+	h.saved, h.dropped = nil, nil
+	return save, drop
+}
+
+// Version grows with every change.
+func (h *StageHistory) Version() uint64 { return h.version }
+
 // Len is how many moves the history holds.
 func (h *StageHistory) Len() int { return len(h.moves) }
 
-// Forget drops what charts drawn at now or later do not need, and stories that have not moved since known.
-func (h *StageHistory) Forget(now, known time.Time) {
-	from := chartStart(now).UnixMilli()
+// Forget drops the moves that count no longer at now.
+func (h *StageHistory) Forget(now time.Time) {
+	from := now.Add(-moveMemory).UnixMilli()
 	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })
-	for id, a := range h.where {
-		if a.atMS < known.UnixMilli() {
-			delete(h.where, id)
-		}
-	}
+	h.limits = nil
 }
 
-// chartStart is the beginning of the first day that charts drawn at now look at.
-func chartStart(now time.Time) time.Time {
-	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
+const (
+	stuckByDefault = 24 * time.Hour // where too few stories have passed to know better
+	stuckAtLeast   = 4 * time.Hour
+	stuckNeeds     = 10 // stories that have passed
+)
+
+type stuckLimit struct {
+	limit time.Duration
+	until time.Time
 }
 
-// Charts counts over the last ChartDays days, in now's time zone. stages are the project's.
-func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
-	start := chartStart(now)
-	days := make([]DayCount, ChartDays)
-	for i := range days {
-		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
+// StuckLimit returns after how long in a stage a story needs somebody: longer than 85 of 100 stories took in the last 90
+// days, by nearest rank.
+func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
+	if known, ok := h.limits[stage]; ok && now.Before(known.until) {
+		return known.limit
 	}
-	finishes := make([][]bool, len(h.names)) // by from and to
-	for from := range h.names {
-		finishes[from] = make([]bool, len(h.names))
-		for to := range h.names {
-			finishes[from][to] = Finishes(stages, h.names[from], h.names[to])
-		}
+	limit := h.findStuckLimit(stage, now)
+	if h.limits == nil {
+		h.limits = map[string]stuckLimit{}
 	}
-	stays := make([][]int64, len(h.names))
+	h.limits[stage] = stuckLimit{limit, now.Add(time.Hour)}
+	return limit
+}
+
+func (h *StageHistory) findStuckLimit(stage string, now time.Time) time.Duration {
+	index := slices.Index(h.names, stage)
+	if index < 0 {
+		return stuckByDefault
+	}
+	oldest := now.Add(-moveMemory).UnixMilli()
+	var took []int64
 	for _, m := range h.moves {
-		if m.atMS < start.UnixMilli() {
-			continue
-		}
-		if m.stayedMS >= 0 {
-			stays[m.from] = append(stays[m.from], m.stayedMS)
-		}
-		if finishes[m.from][m.to] {
-			after, _ := slices.BinarySearchFunc(days, m.atMS, func(d DayCount, ms int64) int {
-				if d.Day.UnixMilli() > ms {
-					return 1
-				}
-				return -1
-			})
-			days[after-1].Finished++
+		if int(m.from) == index && m.stayedMS >= 0 && m.atMS >= oldest {
+			took = append(took, m.stayedMS)
 		}
 	}
-	from, to := WorkStages(stages)
-	c := Charts{Days: days}
-	for _, stage := range stages[from:to] {
-		t := StageTime{Stage: stage.Name}
-		if i := slices.Index(h.names, stage.Name); i >= 0 {
-			t.Stays, t.Median = len(stays[i]), median(stays[i])
-		}
-		c.Stages = append(c.Stages, t)
+	if len(took) < stuckNeeds {
+		return stuckByDefault
 	}
-	return c
+	slices.Sort(took)
+	rank := int(math.Ceil(0.85 * float64(len(took))))
+	return max(stuckAtLeast, time.Duration(took[rank-1])*time.Millisecond)
 }
 
-// median sorts values, milliseconds.
-func median(values []int64) time.Duration {
-	if len(values) == 0 {
-		return 0
+// Unsaved gives back what TakeChanges returned and could not be saved, unless there is something newer.
+func (h *StageHistory) Unsaved(s Stay, drop bool) {
+	key := stayKey{s.StoryID, s.Number}
+	if _, newer := h.saved[key]; newer || h.dropped[key] {
+		return
 	}
-	slices.Sort(values)
-	middle := values[len(values)/2]
-	if len(values)%2 == 0 {
-		below := values[len(values)/2-1]
-		middle = below + (middle-below)/2
+	if !drop {
+		if h.saved == nil {
+			h.saved = map[stayKey]Stay{}
+		}
+		h.saved[key] = s
+		return
 	}
-	return time.Duration(middle) * time.Millisecond
+	if h.dropped == nil {
+		h.dropped = map[stayKey]bool{}
+	}
+	h.dropped[key] = true
+}
+
+// Newer returns a story's stays, given those that are saved: what changed since takes their place. They are in their order.
+func (h *StageHistory) Newer(storyID string, saved []Stay) []Stay {
+	byNumber := map[int64]Stay{}
+	for _, s := range saved {
+		byNumber[s.Number] = s
+	}
+	for key, s := range h.saved {
+		if key.storyID == storyID {
+			byNumber[key.number] = s
+		}
+	}
+	for key := range h.dropped {
+		if key.storyID == storyID {
+			delete(byNumber, key.number)
+		}
+	}
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b Stay) int { return cmp.Compare(a.Number, b.Number) })
 }

@@ -4,46 +4,42 @@ import "time"
 
 // Stay is the time that a story spent in a stage.
 type Stay struct {
-	Stage   string
-	From    time.Time
-	To      time.Time     // zero while it lasts
-	Blocked time.Duration // how much of it the story was blocked; grows while that lasts
+	Project string
+	StoryID string
+	// Number tells the stays of a story apart and grows from one to the next.
+	Number int64
+	Stage  string    // "" while it is not known
+	From   time.Time // zero where the arrival is not known
+	To     time.Time // zero while the story is there
+	Next   string    // the stage that it left for; "" when it left the board, or while it is there
+	// Shown says that only a pipeline showed it; an event that tells more takes its place.
+	Shown bool
+	// Blocked is how long it was blocked there, without a block that lasts. BlockedSince and MergeFailedSince are when what
+	// lasts began, maybe in an earlier stage.
+	Blocked          time.Duration
+	BlockedSince     time.Time
+	MergeFailedSince time.Time
 }
 
-// NewStays reads a story's stays from its events, the oldest first. stage is where it is now, "" for none, and since when its
-// project server says that it came there, which counts where the events do not know.
-func NewStays(history []Event, stage string, since, now time.Time) []Stay {
-	var stays []Stay
-	var blocked time.Time // since when, zero while it is not
-	leave := func(at time.Time) {
-		if last := len(stays) - 1; last >= 0 && stays[last].To.IsZero() {
-			stays[last].To = at
-			if !blocked.IsZero() {
-				stays[last].Blocked += at.Sub(blocked)
-			}
-		}
-		blocked = time.Time{}
+// BlockedFor returns how long the story was blocked in this stay until now.
+func (s Stay) BlockedFor(now time.Time) time.Duration {
+	if s.BlockedSince.IsZero() || !s.To.IsZero() {
+		return s.Blocked
 	}
-	for _, e := range history {
-		at := time.UnixMilli(e.TimestampMS)
-		switch e.Type {
-		case StageTransition:
-			d := e.Details()
-			leave(at)
-			stays = append(stays, Stay{Stage: d.ToStage, From: at})
-		case StoryBlocked:
-			if blocked.IsZero() {
-				blocked = at
-			}
-		}
+	return s.Blocked + max(0, now.Sub(later(s.From, s.BlockedSince)))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	switch last := len(stays) - 1; {
-	case stage == "":
-	case last < 0 || stays[last].Stage != stage:
-		leave(since)
-		stays = append(stays, Stay{Stage: stage, From: since})
-	case !blocked.IsZero():
-		stays[last].Blocked += now.Sub(blocked)
-	}
-	return stays
+	return b
+}
+
+// StayChanges are what became of stays and stories up to an event.
+type StayChanges struct {
+	Save    []Stay
+	Drop    []Stay     // of which project, story and number count
+	Stories []StoryRef // that pipelines showed
+	UpTo    int64      // the event's id
 }

@@ -13,12 +13,13 @@ type Alerts struct {
 	projects *Projects
 	agents   *Agents
 	events   *Events
+	stays    *Stays
 	bot      *Bot
 }
 
 // List returns what needs somebody, given the pipelines of all projects.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
-	found := domain.FindAlerts(pipelines, s.stuckLimit, time.Now())
+	found := domain.FindAlerts(pipelines, s.stays.StuckLimit, time.Now())
 	for _, agent := range s.agents.All() {
 		a := domain.Alert{Agent: agent.Label, AgentID: agent.ID, Project: agent.Project}
 		switch {
@@ -44,5 +45,3 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	}
 	return domain.NewAlerts(found), nil
 }
-
-func (s *Alerts) stuckLimit(project, stage string) time.Duration { return 24 * time.Hour }

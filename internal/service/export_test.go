@@ -20,3 +20,6 @@ func TailSize(s *Service) (events, bytes int) {
 
 // SaveBeats writes the heartbeats that wait for it.
 func SaveBeats(ctx context.Context, s *Service) error { return s.Agents.saveBeats(ctx) }
+
+// SaveStays writes what became of stays.
+func SaveStays(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }

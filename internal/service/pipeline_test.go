@@ -29,6 +29,14 @@ func (m *memory) RemoveProject(context.Context, string) error                { r
 func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error) { return nil, nil }
 func (m *memory) LastEventID(context.Context) (int64, error)                 { return 0, nil }
 
+func (m *memory) StaysUpTo(context.Context) (int64, error) { return 0, nil }
+func (m *memory) RecentStays(context.Context, time.Time, int) ([]domain.Stay, error) {
+	return nil, nil
+}
+
+func (m *memory) Sessions(context.Context) ([]domain.Session, error)    { return nil, nil }
+func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error { return nil }
+
 func (m *memory) AddProjects(context.Context, string, ...domain.Project) error { return nil }
 
 // servers are project servers by URL, each a function that answers.

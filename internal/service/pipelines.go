@@ -30,6 +30,7 @@ const (
 type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
+	stays    *Stays
 	log      *slog.Logger
 	slots    slots
 	behind   slots
@@ -50,11 +51,14 @@ type pipelineState struct {
 	failed  time.Time              // when it did for the first time since the last good answer
 	answer  *domain.PipelineAnswer // the last good answer, nil before the first
 	seenMS  int64                  // when that came
+
+	observed *domain.PipelineAnswer // the last one that stays took account of
+	dated    datedPipeline
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, log *slog.Logger) *Pipelines {
+func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
 	return &Pipelines{
-		projects: projects, servers: servers, log: log,
+		projects: projects, servers: servers, stays: stays, log: log,
 		slots: make(slots, pipelineSlots), behind: make(slots, behindSlots),
 	}
 }
@@ -79,11 +83,14 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 	for _, state := range states {
 		s.await(ctx, state, oldest, patience)
 	}
+	_, _ = s.stays.catchUp(ctx) // what is not accounted for yet shows a little later
 	result := make([]domain.ProjectPipeline, len(states))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stays.mu.Lock()
+	defer s.stays.mu.Unlock()
 	for i, state := range states {
-		result[i] = state.show(oldest)
+		result[i] = state.show(s.stays, oldest)
 	}
 	return registry, result
 }
@@ -140,9 +147,12 @@ func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	s.mu.Lock()
 	fetch.askedAt = time.Now()
-	known := state.answer
+	known, observed := state.answer, state.observed
 	s.mu.Unlock()
 	answer, err := s.callPipeline(state.project, known)
+	if err == nil && answer != observed && !answer.EventsOnly && s.stays.observe(context.Background(), state.project.Name, answer, fetch.askedAt) {
+		observed = answer
+	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +160,7 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	if err != nil && state.err == nil {
 		state.failed = time.Now()
 	}
-	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
+	state.fetch, state.askedAt, state.err, state.observed = nil, fetch.askedAt, err, observed
 	if err == nil {
 		state.answer, state.seenMS = answer, time.Now().UnixMilli()
 		if fetch.askedAt.Before(state.wanted) {
@@ -207,8 +217,9 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 	}
 }
 
-// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu.
-func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
+// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu and that of
+// stays.
+func (state *pipelineState) show(stays *Stays, oldest time.Time) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:    state.project.Name,
 		URL:        state.project.URL,
@@ -216,7 +227,8 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 		LastSeenMS: state.seenMS,
 	}
 	if state.answer != nil {
-		shown.Stages, shown.Raw, shown.FetchedAtMS = state.answer.Stages, state.answer.Raw, state.seenMS
+		state.dated.date(stays, state.project.Name, state.answer)
+		shown.Stages, shown.Raw, shown.FetchedAtMS = state.dated.stages, state.dated.raw, state.seenMS
 		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
 	}
 	switch {

@@ -18,6 +18,7 @@ type Store interface {
 	agentStore
 	accessStore
 	storyStore
+	stayStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -51,6 +52,7 @@ type Service struct {
 	Projects  *Projects
 	Agents    *Agents
 	Events    *Events
+	Stays     *Stays
 	Pipelines *Pipelines
 	Charts    *Charts
 	Alerts    *Alerts
@@ -82,22 +84,24 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	stays := newStays(o.Store, events, projects)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, log: o.Log, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
-		Pipelines: newPipelines(projects, o.Projects, o.Log),
-		Charts:    &Charts{events: events, turn: make(chan struct{}, 1)},
+		Stays:     stays,
+		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),
+		Charts:    &Charts{stays: stays},
 		Bot:       &Bot{file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
 		store:     o.Store,
 	}
-	s.Alerts = &Alerts{store: o.Store, projects: projects, agents: s.Agents, events: events, bot: s.Bot}
+	s.Alerts = &Alerts{store: o.Store, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
-	s.Stories = &Stories{projects: projects, pipelines: s.Pipelines, store: o.Store, servers: o.Stories}
+	s.Stories = &Stories{projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -30,6 +30,7 @@ const maxHistory = 500
 type Stories struct {
 	projects  *Projects
 	pipelines *Pipelines
+	stays     *Stays
 	store     storyStore
 	servers   StoryServers
 }
@@ -67,9 +68,14 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		story.Error = message
 	}
 	story.Project, story.ID, story.URL, story.History = project, id, p.URL, history
-	story.Stays = domain.NewStays(history, story.Stage, story.Since, time.Now())
-	if last := len(story.Stays) - 1; last >= 0 && story.Stage != "" {
+	if story.Stays, err = s.stays.Of(ctx, project, id); err != nil {
+		return domain.Story{}, err
+	}
+	if last := len(story.Stays) - 1; last >= 0 && story.Stage != "" && story.Stays[last].Stage == story.Stage {
 		story.Since = story.Stays[last].From
+		if since := story.Stays[last].BlockedSince; story.Blocked != "" && !since.IsZero() {
+			story.BlockedSince = since
+		}
 	}
 	return story, nil
 }

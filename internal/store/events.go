@@ -54,7 +54,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added 
 				return err
 			}
 		}
-		return saveStories(ctx, tx, added)
+		return saveStories(ctx, tx, storiesOf(added))
 	})
 	if err != nil {
 		return nil, 0, err

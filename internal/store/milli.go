@@ -19,3 +19,11 @@ func (m *milli) Scan(value any) error {
 	}
 	return nil
 }
+
+// toMilli is how a time is stored: 0 for the zero time.
+func toMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

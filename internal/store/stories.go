@@ -26,8 +26,8 @@ var registerFold = sync.OnceValue(func() error {
 // storyKey is what a story is known by.
 type storyKey struct{ project, id string }
 
-// saveStories notes the stories that events tell of.
-func saveStories(ctx context.Context, tx *sql.Tx, added []domain.Event) error {
+// storiesOf returns the stories that events tell of, and their names.
+func storiesOf(added []domain.Event) map[storyKey]string {
 	names := map[storyKey]string{}
 	for _, e := range added {
 		switch e.Type {
@@ -37,6 +37,11 @@ func saveStories(ctx context.Context, tx *sql.Tx, added []domain.Event) error {
 			}
 		}
 	}
+	return names
+}
+
+// saveStories notes that these stories are known.
+func saveStories(ctx context.Context, tx *sql.Tx, names map[storyKey]string) error {
 	if len(names) == 0 {
 		return nil
 	}

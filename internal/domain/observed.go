@@ -1,0 +1,129 @@
+package domain
+
+import "time"
+
+// Observe takes in what a pipeline showed that was asked for at the time asked. Complete says that a story that is not in it
+// is not on the board. It returns false when it passed something over that newer events contradict: then it is to be
+// observed again.
+func (h *StageHistory) Observe(project string, stages []Stage, complete bool, asked, now time.Time) (settled bool) {
+	settled = true
+	shown := map[string]bool{}
+	for _, stage := range stages {
+		if h.index(stage.Name) >= maxStageNames {
+			continue
+		}
+		for i := range stage.Items {
+			item := &stage.Items[i]
+			if shown[item.StoryID] {
+				continue
+			}
+			shown[item.StoryID] = true
+			if stay := h.open[item.StoryID]; stay != nil && stay.told.After(asked) {
+				settled = settled && stay.agrees(stage.Name, item)
+				continue
+			}
+			h.observeItem(project, stage.Name, item, now)
+		}
+	}
+	if !complete {
+		return settled
+	}
+	for id, stay := range h.open {
+		switch {
+		case shown[id]:
+		case stay.told.After(asked):
+			settled = false
+		default:
+			h.end(stay, now, "")
+		}
+	}
+	return settled
+}
+
+// agrees reports whether the item shows what is known.
+func (s *openStay) agrees(stage string, item *Item) bool {
+	return s.Stage == stage && s.BlockedSince.IsZero() == (item.Blocked == nil) && s.MergeFailedSince.IsZero() == (item.MergeFailure == nil)
+}
+
+func (h *StageHistory) observeItem(project, stage string, item *Item, now time.Time) {
+	since := time.UnixMilli(item.SinceMS)
+	if item.SinceMS <= 0 || since.After(now) {
+		since = now
+	}
+	stay, began := h.open[item.StoryID], now
+	switch {
+	case stay == nil:
+		began = since // it may have been so all the time
+		stay = h.begin(Stay{Project: project, StoryID: item.StoryID, Stage: stage, From: since, Shown: true}, since)
+		if stay == nil {
+			return
+		}
+	case stay.Stage == "": // an event told of it before its stage was known
+		stay.Stage, stay.From = stage, since
+		h.change(stay.Stay)
+	case stay.Stage != stage:
+		before := *stay
+		since = later(since, stay.From)
+		h.end(stay, since, stage)
+		next := Stay{
+			Project: project, StoryID: item.StoryID, Number: before.Number, Stage: stage, From: since, Shown: true,
+			BlockedSince: before.BlockedSince, MergeFailedSince: before.MergeFailedSince,
+		}
+		if stay = h.begin(next, since); stay == nil {
+			return
+		}
+		ended := h.saved[stayKey{before.StoryID, before.Number}]
+		ended.Blocked = before.Blocked // counted again when an event tells when it was over
+		stay.before = &ended
+	case stay.Shown && since.Before(stay.From):
+		stay.From = since
+		h.change(stay.Stay)
+	}
+	if stay.note(item, began, now) {
+		h.change(stay.Stay)
+	}
+}
+
+// note takes over whether the item is blocked and its merge failed, where that began or ended.
+func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
+	if blocked := item.Blocked != nil; blocked == s.BlockedSince.IsZero() {
+		changed = true
+		if blocked {
+			s.BlockedSince = began
+		} else {
+			s.Blocked = s.BlockedFor(now)
+			s.BlockedSince = time.Time{}
+		}
+	}
+	if failed := item.MergeFailure != nil; failed == s.MergeFailedSince.IsZero() {
+		changed = true
+		s.MergeFailedSince = time.Time{}
+		if failed {
+			s.MergeFailedSince = began
+		}
+	}
+	return changed
+}
+
+// Times returns the stages with the times that are known of their items.
+func (h *StageHistory) Times(stages []Stage) []Stage {
+	dated := make([]Stage, len(stages))
+	for i, stage := range stages {
+		dated[i] = Stage{Name: stage.Name, Items: append(make([]Item, 0, len(stage.Items)), stage.Items...)}
+		for j := range dated[i].Items {
+			item := &dated[i].Items[j]
+			stay := h.open[item.StoryID]
+			if stay == nil || stay.Stage != stage.Name {
+				continue
+			}
+			item.SinceMS = stay.From.UnixMilli()
+			if item.Blocked != nil && !stay.BlockedSince.IsZero() {
+				item.BlockedSinceMS = stay.BlockedSince.UnixMilli()
+			}
+			if item.MergeFailure != nil && !stay.MergeFailedSince.IsZero() {
+				item.MergeFailedSinceMS = stay.MergeFailedSince.UnixMilli()
+			}
+		}
+	}
+	return dated
+}

@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+	"switchyard/internal/waittest"
+)
+
+// boardServer is a project server with one pipeline, which may change.
+type boardServer struct {
+	servers
+}
+
+func (b *boardServer) show(t testing.TB, url, stages string) {
+	t.Helper()
+	answer := &domain.PipelineAnswer{Raw: json.RawMessage(stages)}
+	if err := json.Unmarshal(answer.Raw, &answer.Stages); err != nil {
+		t.Fatal(err)
+	}
+	b.set(url, func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { return answer, nil })
+}
+
+// idleBot is a bot that is off.
+type idleBot struct{ service.BotRunner }
+
+func (idleBot) Status() domain.BotStatus { return domain.BotStatus{State: domain.BotOff} }
+
+func overBoard(t testing.TB, db service.Store, b *boardServer) *service.Service {
+	t.Helper()
+	s, err := service.New(t.Context(), service.Options{Store: db, Projects: b, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// raw is what is shown of the only project, as soon as that holds text.
+func raw(t testing.TB, s *service.Service, text string) string {
+	t.Helper()
+	var shown string
+	waittest.Until(t, text, func() bool {
+		_, pipelines := s.Pipelines.All(t.Context(), 0)
+		shown = string(pipelines[0].Raw)
+		return strings.Contains(shown, text)
+	})
+	return shown
+}
+
+func TestAgesSurviveRestartsAndEdits(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	b := &boardServer{}
+	now := time.Now().Truncate(time.Millisecond)
+	arrived, blocked := now.Add(-5*time.Hour), now.Add(-3*time.Hour)
+	const stages = `[{"name":"2_current","color":"red","items":[{"story_id":"1","story_name":"One","blocked":%s,"merge_failure":null,"since_ms":%d,"points":3}]},{"name":"5_done","items":[]}]`
+	b.show(t, "http://alpha", fmt.Sprintf(stages, "null", now.UnixMilli()))
+	s := overBoard(t, db, b)
+	if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	recordFeed(t, s, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
+	want := fmt.Sprintf(`[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":null,"blocked_since_ms":null,"merge_failure":null,`+
+		`"since_ms":%d,"points":3}],"color":"red"},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
+	if got := raw(t, s, "2_current"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	record, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":%d}`, blocked.UnixMilli()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordFeed(t, s, domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, Records: []domain.Record{record}})
+	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.UnixMilli()))
+	dated := fmt.Sprintf(`"blocked":"key","blocked_since_ms":%d,"merge_failure":null,"since_ms":%d`, blocked.UnixMilli(), arrived.UnixMilli())
+	raw(t, s, dated)
+	if err := service.SaveStays(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+
+	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.Add(time.Second).UnixMilli())) // edited, and its server restarted
+	s = overBoard(t, db, b)
+	raw(t, s, dated)
+	alerts, err := s.Alerts.List(t.Context(), all(t, s))
+	if err != nil || len(alerts.Items) != 1 || !alerts.Items[0].Since.Equal(blocked) {
+		t.Errorf("alerts %+v, %v", alerts, err)
+	}
+}
+
+func all(t testing.TB, s *service.Service) []domain.ProjectPipeline {
+	_, pipelines := s.Pipelines.All(t.Context(), time.Minute)
+	return pipelines
+}
