@@ -38,10 +38,10 @@ module.exports = {
     fontSize: {
       xs: ['0.75rem', '1rem'],
       base: ['0.875rem', '1.25rem'],
-      lg: ['1rem', '1.5rem'],
-      title: ['1.25rem', '1.75rem'],
+      lg: ['0.9375rem', '1.375rem'],
+      title: ['1.5rem', '1.875rem'],
     },
-    borderRadius: { none: '0', DEFAULT: '6px', full: '9999px' },
+    borderRadius: { none: '0', DEFAULT: '7px', lg: '10px', full: '9999px' },
     extend: {},
   },
 }

@@ -109,7 +109,7 @@ func TestBrowserKeys(t *testing.T) {
 	tab.Find("heading", "Overview")
 	tab.Keys("/")
 	tab.Wait(`document.activeElement.id === 'filter'`)
-	tab.Keys("gp" + kb.Escape)
+	tab.Keys("gp" + kb.Escape + kb.Escape) // clears, then leaves
 	tab.Wait(`document.activeElement.id !== 'filter'`)
 	for _, to := range [][2]string{{"gp", "Projects"}, {"ge", "Events"}, {"go", "Overview"}} {
 		tab.KeysTo(to[0], to[1])
@@ -332,6 +332,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	tab.Keys(kb.Enter)
 	tab.Wait(`location.search === '?q=bet'`)
 	tab.Wait(`document.querySelectorAll('.grid-table tbody tr').length === 1`)
+	tab.Find("button", "Menu").Click()
 	tab.Find("button", "Dark").Click()
 	tab.Wait(`document.documentElement.dataset.theme === 'dark' && location.search === '?q=bet'`)
 	if dark := s.get("/"); strings.Contains(dark.body, "data-theme") {

@@ -75,6 +75,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.WaitText("alpha is the active project.")
 	press(tab, tab.Find("combobox", "Active"), kb.ArrowDown+kb.Tab+kb.Enter) // to the button beside it
 	tab.WaitText("beta is the active project.")
+	press(tab, tab.Find("button", "Menu"), kb.Enter)
 	press(tab, tab.Find("button", "Dark"), " ")
 	tab.Wait(`document.documentElement.dataset.theme === 'dark'`)
 

@@ -73,6 +73,7 @@ func TestPastingWithoutScriptsInABrowser(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
 	tab.Goto("http://localhost:" + s.port + "/events")
+	tab.Find("button", "Menu").Click()
 	tab.Find("link", "Paste code").Click()
 	tab.WaitText("Open this address in any browser")
 	callback := s.provider.Approve(t, browsertest.Eval[string](tab, "document.getElementById('address').textContent"))

@@ -130,6 +130,14 @@
     if (![...select.options].some((option) => option.value === name)) select.add(new Option(name || 'none', name))
     select.value = name
   })
+  // So does the number of what needs attention, on every page.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const open = event.detail.xhr.getResponseHeader('Attention')
+    const count = document.querySelector('[data-attention]')
+    if (open === null || !count) return
+    count.textContent = open === '0' ? '' : open
+    count.parentElement.title = open === '0' ? '' : open + ' need attention'
+  })
   document.addEventListener('htmx:afterSettle', () => {
     const titled = document.querySelector('[data-title]') // a part may know a better title than its page did
     if (titled) document.title = titled.dataset.title

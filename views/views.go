@@ -38,13 +38,15 @@ type Frame struct {
 	Path     string // path and query of this page: forms of the frame come back to it
 	Projects []domain.Project
 	Active   string // "" for none
-	SignIn   domain.SignInStatus
-	Theme    Theme
-	Notice   Notice
-	Scripts  []string // files of package static that only this page needs
-	Bare     bool     // without navigation: who reads this has not logged in
-	Session  bool     // the reader can log out
-	Now      time.Time
+	// Attention is how many alerts nobody has acknowledged.
+	Attention int
+	SignIn    domain.SignInStatus
+	Theme     Theme
+	Notice    Notice
+	Scripts   []string // files of package static that only this page needs
+	Bare      bool     // without navigation: who reads this has not logged in
+	Session   bool     // the reader can log out
+	Now       time.Time
 }
 
 // Notice says, once, what an action has done.

@@ -96,6 +96,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
 		f.SignIn = c.service.SignIn.Status()
+		f.Attention = c.service.Overview.Attention()
 	}
 	f.Theme = theme(r)
 	f.Now = now()

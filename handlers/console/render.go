@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -59,6 +60,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
+	header.Set("Attention", strconv.Itoa(c.service.Overview.Attention())) // the header around the part shows it
 	if r.URL.Query().Get("v") == p.version {
 		delete(header, "Content-Security-Policy") // there is no page to hold to it
 		delete(header, "Referrer-Policy")

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/domain"
@@ -24,6 +25,8 @@ type Overview struct {
 	charts    *Charts
 	agents    *Agents
 	events    *Events
+
+	attention atomic.Int64
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -68,6 +71,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	o.last, o.takenAt, o.lastEvent = next, takenAt, lastEvent
+	o.attention.Store(int64(next.Alerts.Open))
 	return next, nil
 }
 
@@ -86,6 +90,9 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 	}
 	return s, nil
 }
+
+// Attention returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
+func (o *Overview) Attention() int { return int(o.attention.Load()) }
 
 // Project returns how one project is. It returns NotFound.
 func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
