@@ -89,7 +89,10 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		}
 	}
 	s := g.service
-	seen := bot.Gateway{Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents}
+	seen := bot.Gateway{
+		Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents,
+		Stories: s.Stories, Search: s.Search,
+	}
 	g.loops = append(
 		g.loops,
 		loop{"feeds", feeds.Run},

@@ -36,6 +36,13 @@ type Gateway struct {
 	Alerts interface {
 		List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error)
 	}
+	Stories interface {
+		Get(ctx context.Context, project, id string) (domain.Story, error)
+		Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error)
+	}
+	Search interface {
+		Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error)
+	}
 	Agents interface {
 		Alive() []domain.Agent
 		Assign(ctx context.Context, id, project string) (domain.Agent, error)

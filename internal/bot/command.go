@@ -22,20 +22,30 @@ type command struct {
 	name, arguments, help string
 	changes               bool // only operators may use it
 	run                   func(c *commands, ctx context.Context, words []word) Message
+	// story takes the place of run in a command about one story, whose words begin with it; follow is how many words follow at
+	// least and at most.
+	story  func(c *commands, ctx context.Context, story domain.StoryRef, rest []word) Message
+	follow [2]int
 }
 
 // list is a function because help refers to it.
 func list() []command {
 	return []command{
-		{"help", "", "this list", false, (*commands).help},
-		{"status", "", "what needs attention", false, (*commands).status},
-		{"projects", "", "every project and its stages", false, (*commands).projects},
-		{"agents", "", "the agents that are alive", false, (*commands).agents},
-		{"events", "", "the latest events", false, (*commands).events},
-		{"switch", "NAME", "make a project the active one", true, (*commands).switchTo},
-		{"assign", "AGENT NAME|none", "send an agent to a project, or to none", true, (*commands).assign},
+		{name: "help", help: "this list", run: (*commands).help},
+		{name: "status", help: "what needs attention", run: (*commands).status},
+		{name: "projects", help: "every project and its stages", run: (*commands).projects},
+		{name: "agents", help: "the agents that are alive", run: (*commands).agents},
+		{name: "events", help: "the latest events", run: (*commands).events},
+		{name: "story", arguments: "[PROJECT] ID", help: "what is known of a story", story: (*commands).story},
+		{name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage", changes: true, story: (*commands).move, follow: [2]int{1, maxWords}},
+		{name: "unblock", arguments: "[PROJECT] ID", help: "take the block off a story", changes: true, story: (*commands).unblock},
+		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
+		{name: "assign", arguments: "AGENT NAME|none", help: "send an agent to a project, or to none", changes: true, run: (*commands).assign},
 	}
 }
+
+// usage is how the command is written.
+func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
 
 // isCommand reports whether a word is the name of a command.
 func isCommand(word string) bool {
@@ -50,31 +60,44 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	if len(words) == 0 {
 		return c.help(ctx, nil), q.Addressed
 	}
-	name := strings.ToLower(words[0].text)
-	commands := list()
-	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
-	switch {
-	case i < 0:
+	name, all := strings.ToLower(words[0].text), list()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
 		return Message{{Plain("Unknown command "), Code(short(words[0].text, maxName)), Plain(". Say "), Code("help"), Plain(" for a list.")}}, addressed
-	case !addressed && (commands[i].arguments == "") != (len(words) == 1):
+	}
+	command, words := all[i], words[1:]
+	if !addressed && (command.arguments == "") != (len(words) == 0) {
 		return nil, false // people talking: "status of the release?"
-	case commands[i].changes && !slices.Contains(c.operators, q.Sender):
-		c.log.InfoContext(ctx, "bot: command refused", "command", name, "sender", q.Sender)
-		return Message{{
-			Plain("Sorry, only operators may use "), Code(name), Plain(". An administrator can add your user id, "),
-			Code(q.Sender), Plain(", to "), Code("bot.operators"), Plain("."),
-		}}, true
-	case commands[i].changes:
+	}
+	run := command.run
+	if command.story != nil {
+		target := c.target(ctx, command, words)
+		if !addressed && !target.named() {
+			return nil, false // "move on, please"
+		}
+		run = func(c *commands, ctx context.Context, _ []word) Message { return c.onStory(ctx, command, target) }
+	}
+	if command.changes {
+		if !slices.Contains(c.operators, q.Sender) {
+			c.log.InfoContext(ctx, "bot: command refused", "command", name, "sender", q.Sender)
+			return operatorsOnly(name, q.Sender), true
+		}
 		c.log.InfoContext(ctx, "bot: command", "command", name, "sender", q.Sender)
 	}
-	return commands[i].run(c, ctx, words[1:]).clip(), true
+	return run(c, ctx, words).clip(), true
+}
+
+func operatorsOnly(command, sender string) Message {
+	return Message{{
+		Plain("Sorry, only operators may use "), Code(command), Plain(". An administrator can add your user id, "),
+		Code(sender), Plain(", to "), Code("bot.operators"), Plain("."),
+	}}
 }
 
 func (c *commands) help(context.Context, []word) Message {
 	m := Message{{Plain("I post what happens in the projects, and understand:")}}
 	for _, command := range list() {
-		usage := strings.TrimSpace(command.name + " " + command.arguments)
-		line := Line{Code(usage), Plain(" – " + command.help)}
+		line := Line{Code(command.usage()), Plain(" – " + command.help)}
 		if command.changes {
 			line = append(line, Plain(" (operators)"))
 		}

@@ -19,17 +19,19 @@ import (
 
 // fakeGateway is the service as the bot sees it.
 type fakeGateway struct {
-	mu      sync.Mutex
-	config  domain.BotConfig
-	err     error // of Config
-	events  []domain.Event
-	changed chan struct{}
-	active  string
-	agents  []domain.Agent
+	mu       sync.Mutex
+	config   domain.BotConfig
+	err      error // of Config
+	events   []domain.Event
+	changed  chan struct{}
+	active   string
+	agents   []domain.Agent
+	projects []domain.Project
+	fakeStories
 }
 
 func newGateway() *fakeGateway {
-	return &fakeGateway{changed: make(chan struct{}), agents: []domain.Agent{
+	return &fakeGateway{changed: make(chan struct{}), projects: []domain.Project{{Name: "alpha"}, {Name: "beta two"}}, agents: []domain.Agent{
 		{ID: "a1", Label: "builder 1", State: domain.AgentIdle},
 		{ID: "a2", Label: "twin", State: domain.AgentRunning},
 		{ID: "a3", Label: "twin", State: domain.AgentRunning},
@@ -38,7 +40,7 @@ func newGateway() *fakeGateway {
 
 // seen is the gateway as the bot sees it.
 func (g *fakeGateway) seen() bot.Gateway {
-	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g}
+	return bot.Gateway{Bot: g, Events: g, Projects: g, Pipelines: g, Alerts: g, Agents: g, Stories: g, Search: g}
 }
 
 // happen appends one event to the stream.
@@ -102,7 +104,7 @@ func (g *fakeGateway) Changed() <-chan struct{} {
 func (g *fakeGateway) Registry() *domain.Registry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return &domain.Registry{Active: g.active, Projects: []domain.Project{{Name: "alpha"}, {Name: "beta two"}}}
+	return &domain.Registry{Active: g.active, Projects: g.projects}
 }
 
 func (g *fakeGateway) Switch(_ context.Context, name string) error {
@@ -123,7 +125,7 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 			{Name: "3_qa", Items: []domain.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
 			{Name: "5_done"},
 		}},
-		{Project: "beta two", Error: "connection refused"},
+		{Project: "beta two", Error: "connection refused", Stages: g.last},
 	}
 }
 

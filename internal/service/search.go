@@ -96,6 +96,12 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 	return Found{stories.best(), projects.best(), agents.best()}, nil
 }
 
+// Stories returns the stories that Find finds.
+func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.StoryRef, error) {
+	found, err := s.Find(ctx, text, limit)
+	return found.Stories, err
+}
+
 type storyID struct{ project, id string }
 
 // searchBoards ranks what is on boards, and takes it out of gone.

@@ -1,0 +1,123 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// move moves a story to a stage, which goes by its name or its title.
+func (c *commands) move(ctx context.Context, ref domain.StoryRef, words []word) Message {
+	stages := c.stagesOf(ctx, ref.Project)
+	to := matchStages(stages, join(words))
+	switch {
+	case len(to) != 1:
+		m := Line{Bold(short(ref.Project, maxName)), Plain(" has no stage "), Code(short(join(words), maxName)), Plain(".")}
+		if len(to) > 1 {
+			m, stages = Line{Plain("Several stages are called so; use one's name:")}, to
+		}
+		return appendLines(Message{m}, stages, len(stages), func(name string) Line { return Line{Code(short(name, maxName)), Plain(" – " + stageTitle(name))} })
+	}
+	title := stageTitle(to[0])
+	return c.change(ctx, ref, storyChange{
+		fields: map[string]any{"stage": to[0]},
+		done:   " is now in " + title + ".",
+		idle:   " is in " + title + " already.",
+		isIdle: func(s domain.Story) bool { return s.Stage == to[0] },
+	})
+}
+
+// unblock takes the block off a story.
+func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
+	return c.change(ctx, ref, storyChange{
+		fields: map[string]any{"blocked": nil},
+		done:   " is no longer blocked.",
+		idle:   " is not blocked.",
+		isIdle: func(s domain.Story) bool { return s.Blocked == "" },
+	})
+}
+
+// stagesOf returns the names of a project's stages.
+func (c *commands) stagesOf(ctx context.Context, project string) []string {
+	var names []string
+	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	for _, p := range pipelines {
+		if p.Project != project {
+			continue
+		}
+		for _, stage := range p.Stages {
+			names = append(names, stage.Name)
+		}
+	}
+	return names
+}
+
+// matchStages returns the stage of this name, or else those of this title, whatever its case.
+func matchStages(stages []string, text string) []string {
+	var titled []string
+	for _, name := range stages {
+		if name == text {
+			return []string{name}
+		}
+		if strings.EqualFold(name, text) || strings.EqualFold(domain.StageTitle(name), text) {
+			titled = append(titled, name)
+		}
+	}
+	return titled
+}
+
+// storyChange is a change with what follows the story's id in an answer: when it is made, and when it would change nothing.
+type storyChange struct {
+	fields     map[string]any // of the project server's API
+	done, idle string
+	isIdle     func(domain.Story) bool
+}
+
+// change changes a story as it is now, and says that it is done or why not.
+func (c *commands) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
+	story, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	id, project := c.links.story(ref.Project, ref.ID), Bold(short(ref.Project, maxName))
+	switch {
+	case story.Error != "":
+		return Message{{Plain("The project server of "), project, Plain(" cannot be asked: " + short(story.Error, maxReason))}}
+	case story.File == nil && ref.Stage == "":
+		return Message{{id, Plain(" is not on the board of "), project, Plain(".")}}
+	case story.File == nil || !story.File.Writable:
+		return readOnly(project)
+	case change.isIdle(story):
+		return Message{{id, Plain(change.idle)}}
+	}
+	change.fields["version"] = story.File.Version
+	body, err := json.Marshal(change.fields)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	status, answer, err := c.gateway.Stories.Patch(ctx, ref.Project, ref.ID, body)
+	said := short(string(answer[:min(len(answer), 4*maxReason)]), maxReason)
+	switch {
+	case domain.CodeOf(err) == domain.BadGateway:
+		return Message{{Plain("It is not known whether "), id, Plain(" was changed. The project server of "), project, Plain(" failed: " + short(domain.MessageOf(err), maxReason))}}
+	case err != nil:
+		return c.failed(ctx, err)
+	case status == http.StatusOK:
+		return Message{{id, Plain(change.done)}}
+	case status == http.StatusForbidden:
+		return readOnly(project)
+	case status == http.StatusNotFound:
+		return Message{{id, Plain(" is no longer on the board of "), project, Plain(".")}}
+	case status == http.StatusConflict:
+		return Message{{id, Plain(" was not changed: " + said)}}
+	}
+	return Message{{id, Plain(fmt.Sprintf(" was not changed. The project server answered with status %d: %s", status, said))}}
+}
+
+func readOnly(project Span) Message {
+	return Message{{Plain("The project server of "), project, Plain(" allows no changes; it has to be started with "), Code("--allow-writes"), Plain(".")}}
+}

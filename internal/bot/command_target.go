@@ -1,0 +1,123 @@
+package bot
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// maxWords is the most words that may follow a story.
+	maxWords = 20
+	// maxFound is how many stories that are on no board are searched for one of an id.
+	maxFound = 50
+)
+
+// target is what the words of a command about a story mean.
+type target struct {
+	id      string
+	stories []domain.StoryRef // more than one if the id is not enough
+	rest    []word            // what follows the story
+	fits    bool              // as many words as the command takes
+	err     error
+}
+
+// named reports whether the words name a story: if not, people may be talking to each other.
+func (t target) named() bool { return t.fits && len(t.stories) > 0 }
+
+// target reads [PROJECT] ID and what follows. A project's name needs no quotes: the longest that leaves enough words counts.
+func (c *commands) target(ctx context.Context, command command, words []word) target {
+	project, known := "", c.gateway.Projects.Registry()
+	for n := len(words) - 1 - command.follow[0]; n > 0; n-- {
+		if _, found := known.Find(join(words[:n])); found {
+			project, words = join(words[:n]), words[n:]
+			break
+		}
+	}
+	if len(words) == 0 {
+		return target{}
+	}
+	t := target{id: words[0].text, rest: words[1:]}
+	t.fits = len(t.rest) >= command.follow[0] && len(t.rest) <= command.follow[1]
+	if t.fits {
+		t.stories, t.err = c.findStories(ctx, project, t.id)
+	}
+	return t
+}
+
+// findStories returns the stories of an id, in one project or, for "", in all. What is on a board counts first; a number
+// stands for the id that begins with it, unless it is one itself.
+func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
+	var board []domain.StoryRef
+	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	for _, p := range pipelines {
+		for _, stage := range p.Stages {
+			for _, item := range stage.Items {
+				board = appendStory(board, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}, project, id)
+			}
+		}
+	}
+	if found := exact(board, id); len(found) > 0 {
+		return found, nil
+	}
+	found, err := c.gateway.Search.Stories(ctx, id, maxFound)
+	if err != nil && domain.CodeOf(err) != domain.Invalid { // too long to be searched for
+		return nil, err
+	}
+	var gone []domain.StoryRef
+	for _, ref := range found {
+		gone = appendStory(gone, ref, project, id)
+	}
+	if gone = exact(gone, id); len(gone) == 0 && project != "" {
+		gone = []domain.StoryRef{{Project: project, ID: id}} // what the search does not find, the project may have
+	}
+	return gone, nil
+}
+
+// appendStory appends a story of the project, "" for any, that an id or number may mean.
+func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string) []domain.StoryRef {
+	if (project == "" || ref.Project == project) && (ref.ID == id || isNumber(id) && strings.HasPrefix(ref.ID, id+"_")) {
+		return append(list, ref)
+	}
+	return list
+}
+
+// exact returns those of the very id, or else all.
+func exact(list []domain.StoryRef, id string) []domain.StoryRef {
+	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
+	if of := slices.DeleteFunc(slices.Clone(list), isOther); len(of) > 0 {
+		return of
+	}
+	return list
+}
+
+func isNumber(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
+}
+
+// onStory runs a command on the one story that its words name, or says what is wrong with them.
+func (c *commands) onStory(ctx context.Context, command command, t target) Message {
+	switch {
+	case !t.fits:
+		return usage(command.usage())
+	case t.err != nil:
+		return c.failed(ctx, t.err)
+	case len(t.stories) == 0:
+		return Message{{Plain("No project has a story "), Code(short(t.id, maxName)), Plain(".")}}
+	case len(t.stories) > 1:
+		return appendLines(Message{{Plain("There are several; name the project and the whole id:")}}, t.stories, len(t.stories), func(s domain.StoryRef) Line {
+			line := Line{Code(short(s.Project, maxName) + " " + short(s.ID, maxName))}
+			if s.Name != "" {
+				line = columns(line, Line{Plain(short(s.Name, maxName))})
+			}
+			if s.Stage == "" {
+				return columns(line, Line{Plain("not on the board")})
+			}
+			return columns(line, Line{Plain(stageTitle(s.Stage))})
+		})
+	}
+	return command.story(c, ctx, t.stories[0], t.rest)
+}
