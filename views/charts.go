@@ -10,7 +10,7 @@ import (
 
 const dayFormat = "Mon 2 Jan"
 
-// dayChart is a chart of a column a day, in pixels as they stand in the page's SVG.
+// dayChart is a chart with a column for each day, in pixels as the page's SVG has them.
 type dayChart struct {
 	bars                   []dayBar
 	total                  int
@@ -24,7 +24,7 @@ type dayChart struct {
 type dayBar struct {
 	left, x, middle string // of the column, of its bar
 	y, height       string // of the bar
-	above           string // where its label stands
+	above           string // the position of its label
 	label, words    string
 }
 

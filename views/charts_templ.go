@@ -486,7 +486,7 @@ func finishedPerDay(id string, days []domain.DayCount) templ.Component {
 	})
 }
 
-// timeInStage draws how long stories stand in each stage, beside the numbers.
+// timeInStage draws how long stories stay in each stage, next to the numbers.
 func timeInStage(stages []domain.StageTime) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -218,7 +218,7 @@ func newestEvents(p EventsProps) templ.Component {
 	})
 }
 
-// OlderEvents is a further page of events, which goes in the place of the link that loaded it.
+// OlderEvents is a further page of events, which replaces the link that loaded it.
 func OlderEvents(p EventsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -11,7 +11,7 @@ type FieldError struct {
 // at reports whether the error belongs to this field.
 func (e FieldError) at(field string) bool { return e.Message != "" && e.Field == field }
 
-// attributes are those of an input that the error belongs to. The first thing to mend has the focus.
+// attributes are those of an input that the error belongs to. The first field to correct has the focus.
 func (e FieldError) attributes(field string) templ.Attributes {
 	if !e.at(field) {
 		return nil

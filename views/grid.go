@@ -49,7 +49,7 @@ type gridCell struct {
 type ends string
 
 const (
-	endsNowhere ends = "" // it goes on to both sides
+	endsNowhere ends = "" // it continues on both sides
 	endsLeft    ends = "track-first"
 	endsRight   ends = "track-last"
 	endsBoth    ends = "track-first track-last"
@@ -93,12 +93,12 @@ func columns(pipelines []domain.ProjectPipeline) []string {
 			}
 		}
 	}
-	place := func(name string) int {
+	number := func(name string) int {
 		digits, _, _ := strings.Cut(name, "_")
 		n, _ := strconv.Atoi(digits) // what has no number comes first
 		return n
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b)) })
 	return names
 }
 

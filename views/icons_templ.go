@@ -67,7 +67,7 @@ func menuIcon() templ.Component {
 	})
 }
 
-// navigationIcon stands above the word of a navigation entry on small screens.
+// navigationIcon is above the text of a navigation entry on small screens.
 func navigationIcon(page Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// SignInResultProps tell how a sign-in ended.
+// SignInResultProps say how a sign-in ended.
 type SignInResultProps struct {
 	Title   string
 	Message string
@@ -215,7 +215,7 @@ type SignInByHandProps struct {
 	Now         time.Time
 }
 
-// SignInByHand shows the address at which to sign in, and takes back what the browser ends at.
+// SignInByHand shows the address to sign in at, and accepts the address that the browser ends at.
 func SignInByHand(p SignInByHandProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -359,7 +359,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 	})
 }
 
-// SignInSetUpProps tell what the sign-in's settings lack.
+// SignInSetUpProps say which settings sign-in lacks.
 type SignInSetUpProps struct {
 	Missing     []string // keys of the configuration file
 	ConfigFile  string   // where they belong; "" where that is not known

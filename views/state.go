@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Signal is one of the three signals, or none. A word always stands beside it.
+// Signal is one of the three signals, or none. It always comes with a word.
 type Signal string
 
 const (
@@ -101,7 +101,7 @@ func eventState(e domain.Event) (Signal, string) {
 	return SignalNone, string(e.Type)
 }
 
-// alertSignal is stop for what stands still, caution for the rest.
+// alertSignal is stop for what has come to a halt, caution for the rest.
 func alertSignal(kind domain.AlertKind) Signal {
 	if kind.Stops() {
 		return SignalStop
@@ -115,7 +115,7 @@ func alertWord(kind domain.AlertKind) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// alertSubject is what leads to where something is mended that is no story, "" where the project does.
+// alertSubject is the text of the link of an alert that is not about a story, "" if the project's link will do.
 func alertSubject(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:

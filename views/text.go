@@ -50,7 +50,7 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// cut shortens text to at most length characters, leaving out its middle: beginnings and ends tell names apart.
+// cut shortens text to at most length characters, leaving out its middle: names differ at their beginnings and ends.
 func cut(text string, length int) string {
 	if utf8.RuneCountInString(text) <= length {
 		return text
@@ -61,7 +61,7 @@ func cut(text string, length int) string {
 	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
 }
 
-// headAndTail splits a name for a narrow place, which shows its tail and as much of its head as fits. A short one is all
+// headAndTail splits a name for a narrow column, which shows the tail and as much of the head as fits. A short name is all
 // head.
 func headAndTail(name string) (head, tail string) {
 	const short, end = 16, 7
@@ -82,7 +82,7 @@ func number(storyID string) string {
 	return digits
 }
 
-// Sentence makes text that is meant to follow other text stand alone.
+// Sentence turns text that is meant to follow other text into a sentence of its own.
 func Sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."

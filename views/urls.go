@@ -28,12 +28,12 @@ const (
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 
-// StoryURL is the place of a story on its project's page.
+// StoryURL is the position of a story on its project's page.
 func StoryURL(project, storyID string) string {
 	return ProjectURL(project) + "#" + elementID("story", storyID)
 }
 
-// AlertURL is the place where something is mended that needs somebody.
+// AlertURL is the page where an alert can be dealt with.
 func AlertURL(a domain.Alert) string {
 	switch a.Kind {
 	case domain.AlertBot:
@@ -52,7 +52,7 @@ func AlertURL(a domain.Alert) string {
 // RemoveProjectURL is where the form that removes a project is sent.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
 
-// RestoreProjectURL is where the form that takes a removal back is sent.
+// RestoreProjectURL is where the form that undoes a removal is sent.
 const RestoreProjectURL = "/restore-project"
 
 // Addresses of the forms that belong to an agent.
@@ -78,7 +78,7 @@ func withQuery(path string, pairs ...string) string {
 	return path
 }
 
-// id is how an event id stands in an address; 0 is none.
+// id is an event's id as part of an address; 0 is none.
 func id(n int64) string {
 	if n == 0 {
 		return ""
@@ -86,8 +86,8 @@ func id(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// elementID is an id for what shows the thing with this name. It stays with it wherever on the page it stands, and holds
-// no space, whatever the name does.
+// elementID is the id of the element that shows the thing with this name. It stays the same wherever that element is on the
+// page, and holds no space, whatever the name does.
 func elementID(kind, name string) string { return kind + "-" + url.PathEscape(name) }
 
 // within is an id for something inside the element with this id. No name can make it another element's: names have their

@@ -35,7 +35,7 @@ const (
 type Frame struct {
 	Title    string // of the page; the product's name is added
 	Page     Page
-	Path     string // path and query of this page: forms of the frame come back to it
+	Path     string // path and query of this page: forms in the header return to it
 	Projects []domain.Project
 	Active   string // "" for none
 	// Attention is how many alerts nobody has acknowledged.
@@ -44,19 +44,19 @@ type Frame struct {
 	Theme     Theme
 	Notice    Notice
 	Scripts   []string // files of package static that only this page needs
-	Bare      bool     // without navigation: who reads this has not logged in
+	Bare      bool     // without navigation: the reader has not logged in
 	Session   bool     // the reader can log out
 	Now       time.Time
 }
 
-// Notice says, once, what an action has done.
+// Notice is the result of an action, shown once.
 type Notice struct {
 	Text   string // "" for none
 	Failed bool
 	Undo   Undo
 }
 
-// Undo is a form that takes an action back.
+// Undo is a form that undoes an action.
 type Undo struct {
 	URL   string // "" for none
 	Name  string // of its one field

@@ -45,7 +45,7 @@ func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// fail shows an error as a page. A part that asked stays as it is; where its subject is gone, its page is loaded anew.
+// fail shows an error as a page. A part that was asked for stays unchanged; if its subject is gone, its page is reloaded.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if web.GivenUp(r, err) {
 		c.Write(w, r, web.Plain, err)

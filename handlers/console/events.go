@@ -77,7 +77,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	})
 }
 
-// olderEvents shows a page that follows another one; to a part that asks, what it appends.
+// olderEvents shows a further page of events, or for htmx only what is appended to the list.
 func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	more, err := c.findEvents(r, &p, eventsPage)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"switchyard/views"
 )
 
-// notices carry what an action has to say to the page that follows it, in a signed cookie. The key lives as long as the
+// notices carry the result of an action to the next page, in a signed cookie. The key lives as long as the
 // process: nothing is lost with it but a sentence.
 type notices struct{ codec *securecookie.SecureCookie }
 

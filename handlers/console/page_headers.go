@@ -5,7 +5,7 @@ import "net/http"
 // setPageHeaders sets what browsers must know of pages, and of what pages load. JSON and plain text do without: no browser
 // takes them for pages, and these are half of a small answer's bytes.
 func setPageHeaders(header http.Header) {
-	if header["Referrer-Policy"] == nil { // some addresses must not be told at all
+	if header["Referrer-Policy"] == nil { // some addresses must not be sent anywhere
 		header["Referrer-Policy"] = sameOrigin
 	}
 	header["Content-Security-Policy"] = contentPolicy

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// removals are the last removals made on the console, which can still be taken back. They stay in memory, since they hold
+// removals are the last removals made on the console, which can still be undone. They stay in memory, since they hold
 // tokens.
 type removals struct {
 	mu   sync.Mutex
@@ -20,10 +20,10 @@ type keptRemoval struct {
 	service.Removal
 }
 
-// maxRemovals bounds how many removals can be taken back.
+// maxRemovals bounds how many removals can be undone.
 const maxRemovals = 32
 
-// keep returns the id under which the removal can be taken back.
+// keep returns the id under which the removal can be undone.
 func (l *removals) keep(r service.Removal) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ type view struct {
 	// address sees the same part.
 	part       views.Part
 	pageAround func(part templ.Component) templ.Component
-	// piece is what htmx gets in place of the page, where that has no part.
+	// piece is what htmx gets instead of the page, if the page has no part.
 	piece  templ.Component
 	status int  // 0 is 200
 	once   bool // this answer is for one reader, once: nobody keeps it
