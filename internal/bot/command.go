@@ -112,6 +112,9 @@ func usage(text string) Message {
 
 // failed says why a command failed. The cause of an internal error goes to the log only.
 func (c *commands) failed(ctx context.Context, err error) Message {
+	if ctx.Err() != nil { // Slack does not wait for long
+		return Message{{Plain("Failed: it takes too long. Try again in a moment.")}}
+	}
 	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}

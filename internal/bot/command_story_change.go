@@ -101,9 +101,12 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 	}
 	status, answer, err := c.gateway.Stories.Patch(ctx, ref.Project, ref.ID, body)
 	said := short(string(answer[:min(len(answer), 4*maxReason)]), maxReason)
+	unknown := Line{Plain("It is not known whether "), id, Plain(" was changed: the project server of "), project}
 	switch {
+	case ctx.Err() != nil: // Slack does not wait for long
+		return Message{append(unknown, Plain(" has not answered yet."))}
 	case domain.CodeOf(err) == domain.BadGateway:
-		return Message{{Plain("It is not known whether "), id, Plain(" was changed. The project server of "), project, Plain(" failed: " + short(domain.MessageOf(err), maxReason))}}
+		return Message{append(unknown, Plain(" failed: "+short(domain.MessageOf(err), maxReason)))}
 	case err != nil:
 		return c.failed(ctx, err)
 	case status == http.StatusOK:

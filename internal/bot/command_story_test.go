@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func TestStoryCommandsOfOperators(t *testing.T) {
 		{"not writable any more", "unblock 12_pay", answers(http.StatusForbidden, "no", nil), readOnly, unblocked},
 		{"changed meanwhile", "unblock 12_pay", answers(http.StatusConflict, "the story has changed\n<!channel>\n", nil), "12_pay was not changed: the story has changed <!channel>", unblocked},
 		{"gone meanwhile", "unblock 12_pay", answers(http.StatusNotFound, "story not found", nil), "12_pay is no longer on the board of alpha.", unblocked},
-		{"no answer", "unblock 12_pay", answers(0, "", domain.Errorf(domain.BadGateway, "timed out")), "It is not known whether 12_pay was changed. The project server of alpha failed: timed out", unblocked},
+		{"no answer", "unblock 12_pay", answers(0, "", domain.Errorf(domain.BadGateway, "timed out")), "It is not known whether 12_pay was changed: the project server of alpha failed: timed out", unblocked},
 		{"another answer", "unblock 12_pay", answers(http.StatusTeapot, strings.Repeat("x", 1<<20), nil), "12_pay was not changed. The project server answered with status 418: " + strings.Repeat("x", 159) + "…", unblocked},
 		{"project removed meanwhile", "unblock 12_pay", answers(0, "", domain.Errorf(domain.NotFound, "project 'alpha' does not exist")), "Failed: project 'alpha' does not exist", unblocked},
 	} {
@@ -162,6 +163,26 @@ func TestStoryCommandsShowWhatOthersWroteAsText(t *testing.T) {
 			m, _ := chat.answer(t.Context(), said("op", text))
 			if m.HTML() != want[0] || m.Mrkdwn() != want[1] {
 				t.Errorf("%s\nHTML   %s\nwant   %s\nmrkdwn %s\nwant   %s", text, m.HTML(), want[0], m.Mrkdwn(), want[1])
+			}
+		}
+	})
+}
+
+func TestStoryCommandsSayWhenTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, chat := newGateway(), &fakeChat{}
+		run(t, g, func() bot.Transport { return chat })
+		ctx, cancel := context.WithCancel(t.Context())
+		g.patch = func() (int, []byte, error) {
+			cancel()
+			return 0, nil, ctx.Err()
+		}
+		for _, want := range []string{
+			"It is not known whether 12_pay was changed: the project server of alpha has not answered yet.",
+			"Failed: it takes too long. Try again in a moment.",
+		} {
+			if m, _ := chat.answer(ctx, said("op", "unblock 12_pay")); m.PlainText() != want {
+				t.Errorf("%q, want %q", m.PlainText(), want)
 			}
 		}
 	})

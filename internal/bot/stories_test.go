@@ -20,6 +20,9 @@ type fakeStories struct {
 
 // Get knows what the boards show, and what is gone.
 func (g *fakeGateway) Get(ctx context.Context, project, id string) (domain.Story, error) {
+	if ctx.Err() != nil {
+		return domain.Story{}, ctx.Err()
+	}
 	_, pipelines := g.All(ctx, 0)
 	for _, p := range pipelines {
 		for _, stage := range p.Stages {
