@@ -40,7 +40,7 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
-	if err, since := s.store.WriteFailure(); err != nil {
+	if since, err := s.store.WriteFailure(); err != nil {
 		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: domain.MessageOf(err), Since: since})
 	}
 	return domain.NewAlerts(found), nil

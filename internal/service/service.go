@@ -22,7 +22,7 @@ type Store interface {
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
-	WriteFailure() (err error, since time.Time)
+	WriteFailure() (since time.Time, err error)
 }
 
 // Options are what a Service is built from. Durations must be positive.
@@ -111,6 +111,6 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.store.Ping(ctx); err != nil {
 		return err
 	}
-	err, _ := s.store.WriteFailure()
+	_, err := s.store.WriteFailure()
 	return err
 }

@@ -39,14 +39,14 @@ func (h *health) note(err error) {
 
 // WriteFailure returns why the last write failed, unless that was more than a minute ago, and since when writes have been
 // failing; nil when the last one was good.
-func (db *DB) WriteFailure() (err error, since time.Time) { //nolint:revive // the error is the subject
+func (db *DB) WriteFailure() (since time.Time, err error) {
 	h := &db.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err == nil || time.Since(h.at) > failureMemory {
-		return nil, time.Time{}
+		return time.Time{}, nil
 	}
-	return h.err, h.since
+	return h.since, h.err
 }
 
 // failure is the error for what SQLite could not do, with the reason where people can do something about it.

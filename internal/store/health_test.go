@@ -15,7 +15,7 @@ func TestFullDiskShowsUntilAWriteIsGood(t *testing.T) {
 		write := func(size int) error { return db.SetState(t.Context(), "key", strings.Repeat("x", size)) }
 		want := func(when, message string, since time.Time) {
 			t.Helper()
-			err, began := db.WriteFailure()
+			began, err := db.WriteFailure()
 			if message == "" && err != nil || message != "" && (err == nil || domain.MessageOf(err) != message || !began.Equal(since)) {
 				t.Errorf("%s: %v since %v, want %q since %v", when, err, began, message, since)
 			}
