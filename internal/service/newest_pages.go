@@ -42,7 +42,7 @@ func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPag
 	if bytes > keptPageBytes || last < n.last {
 		return
 	}
-	if n.last != last || len(n.pages) >= keptPages {
+	if n.pages == nil || n.last != last || len(n.pages) >= keptPages {
 		n.last, n.pages = last, map[domain.EventQuery]domain.EventPage{}
 	}
 	n.pages[q] = page
