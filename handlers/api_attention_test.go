@@ -106,3 +106,30 @@ func TestNothingNeedsSomebody(t *testing.T) {
 		return got.status == 200 && got.body == `{"more":0,"items":[]}`
 	})
 }
+
+func TestAcknowledgingOverTheAPI(t *testing.T) {
+	s, _ := wholeGateway(t, "")
+	s.add("a/b", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":"key","since_ms":5}]},{"name":"5_done","items":[]}]}`)))
+	list := func() string { return s.send("GET", "/api/gateway/attention", "").body }
+	waittest.Until(t, "the block shows", func() bool { return strings.Contains(list(), `"key":"blocked/a%2Fb/1"`) })
+	notOK := func(reason string) string { return `{"ok":false,"error":"` + reason + `"}` }
+	for i, step := range []struct {
+		path, body string
+		status     int
+		want, list string
+	}{
+		{"acknowledge", `{"key":"blocked/a%2Fb/2"}`, 404, notOK("no alert has this key"), `"acknowledged":null`},
+		{"acknowledge", `{"key":"blocked/a%2Fb/1","for":"soon"}`, 400, notOK("for: must be a duration, such as 4h or 1h30m"), `"acknowledged":null`},
+		{"acknowledge", `{"key":"blocked/a%2Fb/1","for":"-1h"}`, 400, notOK("for: must be a duration, such as 4h or 1h30m"), `"acknowledged":null`},
+		{"acknowledge", `{}`, 400, notOK("key: is required and must be a string"), `"acknowledged":null`},
+		{"acknowledge", `{"key":"blocked/a%2Fb/1"}`, 200, `{"ok":true}`, `"until_ms":null}`},
+		{"acknowledge", `{"key":"blocked/a%2Fb/1","for":"4h"}`, 200, `{"ok":true}`, `"acknowledged":{"by":"admin","at_ms":`},
+		{"reopen", `{"key":"blocked/a%2Fb/1"}`, 200, `{"ok":true}`, `"acknowledged":null`},
+		{"reopen", `{"key":"blocked/a%2Fb/2"}`, 404, notOK("no alert has this key"), `"acknowledged":null`},
+	} {
+		got := s.send("POST", "/api/gateway/attention/"+step.path, step.body)
+		if got.status != step.status || got.body != step.want || !strings.Contains(list(), step.list) {
+			t.Errorf("step %d, %s: %d %s\n%s", i, step.body, got.status, got.body, list())
+		}
+	}
+}

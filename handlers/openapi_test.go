@@ -23,6 +23,7 @@ import (
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 // wholeGateway is a gateway with every part, over real sockets.
@@ -307,7 +308,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/api/gateway/search", "?q=", 400)
 	s.record("alpha", domain.NewFeedGap(3, 1_700_000_000_000))
 	s.record("alpha", domain.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
+	waittest.Until(t, "gone is known to be unreachable", func() bool {
+		return strings.Contains(s.send("GET", "/api/gateway/attention", "").body, `"unreachable/gone"`)
+	})
+	post("/api/gateway/attention/acknowledge", `{"key":"unreachable/gone","for":"4h"}`, 200)
+	post("/api/gateway/attention/acknowledge", `{"key":"none"}`, 404)
 	get("/api/gateway/attention", "", 200)
+	post("/api/gateway/attention/reopen", `{"key":"unreachable/gone"}`, 200)
+	post("/api/gateway/attention/reopen", `{}`, 400)
 	get("/api/events", "?since=0", 200)
 	get("/api/events", "?since=x", 400)
 	get("/api/gateway/events", "", 200)

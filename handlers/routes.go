@@ -89,6 +89,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(operator, "POST /api/gateway/projects/{name}/stories", a.CreateStory)
 	t.plain(viewer, "GET /api/gateway/search", a.Search)
 	t.plain(viewer, "GET /api/gateway/attention", a.ListAlerts)
+	t.okFalse(operator, "POST /api/gateway/attention/acknowledge", a.AcknowledgeAlert)
+	t.okFalse(operator, "POST /api/gateway/attention/reopen", a.ReopenAlert)
 
 	t.plain(admin, "GET /api/gateway/bot-config", a.BotConfig)
 	t.okFalse(admin, "POST /api/gateway/bot-config", a.SaveBotConfig)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -61,5 +62,52 @@ func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 		More  int         `json:"more"`
 		Items []alertJSON `json:"items"`
 	}{alerts.More, items})
+	return nil
+}
+
+// AcknowledgeAlert notes that the caller takes care of an alert, for a time or for as long as the trouble lasts.
+func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
+	if err != nil {
+		return err
+	}
+	key, err := body.Text("key")
+	if err != nil {
+		return err
+	}
+	text, err := body.OptionalText("for")
+	if err != nil {
+		return err
+	}
+	var duration time.Duration
+	if text != nil {
+		if duration, err = time.ParseDuration(*text); err != nil || duration <= 0 {
+			return domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
+		}
+	}
+	if err := a.service.Alerts.Acknowledge(r.Context(), key, duration, admin); err != nil {
+		return err
+	}
+	web.WriteOK(w)
+	return nil
+}
+
+// admin is who makes acknowledgements: the one login that there is.
+const admin = "admin"
+
+// ReopenAlert takes an acknowledgement back.
+func (a *API) ReopenAlert(w http.ResponseWriter, r *http.Request) error {
+	body, err := web.DecodeJSON(w, r, web.MaxBody)
+	if err != nil {
+		return err
+	}
+	key, err := body.Text("key")
+	if err != nil {
+		return err
+	}
+	if err := a.service.Alerts.Reopen(r.Context(), key); err != nil {
+		return err
+	}
+	web.WriteOK(w)
 	return nil
 }

@@ -39,11 +39,12 @@ type Alert struct {
 
 // Acknowledgement says that somebody knows of an alert. It ends with the trouble, or when that changes its text.
 type Acknowledgement struct {
-	Key   string // of the alert
-	Text  string // that the alert had
-	By    string
-	At    time.Time
-	Until time.Time // zero for as long as the trouble lasts
+	Key     string // of the alert
+	Project string // that it is about, "" for none
+	Text    string // that it had
+	By      string
+	At      time.Time
+	Until   time.Time // zero for as long as the trouble lasts
 }
 
 // MaxAlerts is how many alerts are shown at once.
@@ -177,6 +178,12 @@ func (a Alert) Key() string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// KindOfKey returns the kind of the alert that has this key.
+func KindOfKey(key string) AlertKind {
+	kind, _, _ := strings.Cut(key, "/")
+	return AlertKind(kind)
 }
 
 // Link is the address of the console's page about it, below the gateway's own.

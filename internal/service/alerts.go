@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/domain"
@@ -10,15 +12,32 @@ import (
 // Alerts finds what needs somebody.
 type Alerts struct {
 	store    Store
+	log      *slog.Logger
 	projects *Projects
 	agents   *Agents
 	events   *Events
 	stays    *Stays
 	bot      *Bot
+
+	pipelines    *Pipelines
+	acknowledged *acknowledgements
+	changed      atomic.Int64 // grows with every acknowledgement that is made or ends
 }
 
 // List returns what needs somebody, given the pipelines of all projects.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
+	found := s.find(pipelines)
+	if ended := s.acknowledge(found, pipelines, time.Now()); len(ended) > 0 {
+		s.drop(ended...)
+		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
+			s.log.WarnContext(ctx, "acknowledgements that ended could not be removed", "error", err)
+		}
+	}
+	return domain.NewAlerts(found), nil
+}
+
+// find returns what needs somebody, in no particular order.
+func (s *Alerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	found := domain.FindAlerts(pipelines, s.stays.StuckLimit, time.Now())
 	for _, agent := range s.agents.All() {
 		a := domain.Alert{Agent: agent.Label, AgentID: agent.ID, Project: agent.Project}
@@ -43,5 +62,5 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	if since, err := s.store.WriteFailure(); err != nil {
 		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: domain.MessageOf(err), Since: since})
 	}
-	return domain.NewAlerts(found), nil
+	return found
 }

@@ -32,6 +32,7 @@ type Overview struct {
 	last      *Snapshot // nil before the first
 	takenAt   time.Time
 	lastEvent int64 // when it was taken
+	changed   int64 // of alerts, likewise
 }
 
 // Snapshot is how all projects are. It is shared: nobody may change it.
@@ -58,7 +59,7 @@ type ProjectSnapshot struct {
 func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < snapshotAge {
+	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < snapshotAge && o.changed == o.alerts.changed.Load() {
 		return o.last, nil
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
@@ -66,11 +67,12 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
 	}
+	changed := o.alerts.changed.Load()
 	next, err := o.take(ctx, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	o.last, o.takenAt, o.lastEvent = next, takenAt, lastEvent
+	o.last, o.takenAt, o.lastEvent, o.changed = next, takenAt, lastEvent, changed
 	o.attention.Store(int64(next.Alerts.Open))
 	return next, nil
 }

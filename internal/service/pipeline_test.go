@@ -34,6 +34,9 @@ func (m *memory) RecentStays(context.Context, time.Time, int) ([]domain.Stay, er
 	return nil, nil
 }
 
+func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {
+	return nil, nil
+}
 func (m *memory) Sessions(context.Context) ([]domain.Session, error)    { return nil, nil }
 func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error { return nil }
 

@@ -19,6 +19,7 @@ type Store interface {
 	accessStore
 	storyStore
 	stayStore
+	acknowledgementStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -84,6 +85,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	acknowledged, err := loadAcknowledgements(ctx, o.Store)
+	if err != nil {
+		return nil, err
+	}
 	stays := newStays(o.Store, events, projects)
 	s := &Service{
 		Projects:  projects,
@@ -97,7 +102,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Access:    access,
 		store:     o.Store,
 	}
-	s.Alerts = &Alerts{store: o.Store, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot}
+	s.Alerts = &Alerts{
+		store: o.Store, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
+		pipelines: s.Pipelines, acknowledged: acknowledged,
+	}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}

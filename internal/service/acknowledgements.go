@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type acknowledgementStore interface {
+	Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error)
+	Acknowledge(ctx context.Context, a domain.Acknowledgement) error
+	EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error
+}
+
+// acknowledgements are those that have not ended, as they are stored.
+type acknowledgements struct {
+	mu    sync.Mutex
+	byKey map[string]domain.Acknowledgement
+}
+
+func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*acknowledgements, error) {
+	stored, err := store.Acknowledgements(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &acknowledgements{byKey: make(map[string]domain.Acknowledgement, len(stored))}
+	for _, one := range stored {
+		a.byKey[one.Key] = one
+	}
+	return a, nil
+}
+
+// Acknowledge notes that somebody takes care of an alert: for a time, or with 0 for as long as its trouble lasts and says
+// the same. It returns NotFound when there is no alert of that key.
+func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration, by string) error {
+	_, pipelines := s.pipelines.All(ctx, quietAge)
+	for _, alert := range s.find(pipelines) {
+		if alert.Key() != key {
+			continue
+		}
+		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: by, At: time.Now().Truncate(time.Millisecond)}
+		if duration > 0 {
+			a.Until = a.At.Add(duration)
+		}
+		if err := s.store.Acknowledge(ctx, a); err != nil {
+			return err
+		}
+		s.acknowledged.mu.Lock()
+		defer s.acknowledged.mu.Unlock()
+		s.acknowledged.byKey[key] = a
+		s.changed.Add(1)
+		return nil
+	}
+	return alertNotFound()
+}
+
+// Reopen takes an acknowledgement back. It returns NotFound when there is neither an alert nor an acknowledgement of that
+// key.
+func (s *Alerts) Reopen(ctx context.Context, key string) error {
+	s.acknowledged.mu.Lock()
+	a, known := s.acknowledged.byKey[key]
+	s.acknowledged.mu.Unlock()
+	if !known {
+		_, pipelines := s.pipelines.All(ctx, quietAge)
+		for _, alert := range s.find(pipelines) {
+			if alert.Key() == key {
+				return nil
+			}
+		}
+		return alertNotFound()
+	}
+	if err := s.store.EndAcknowledgements(ctx, a); err != nil {
+		return err
+	}
+	s.drop(a)
+	return nil
+}
+
+func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
+
+// drop forgets acknowledgements that have ended, unless there are newer ones.
+func (s *Alerts) drop(ended ...domain.Acknowledgement) {
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	for _, a := range ended {
+		if s.acknowledged.byKey[a.Key] == a {
+			delete(s.acknowledged.byKey, a.Key)
+		}
+	}
+	s.changed.Add(1)
+}
+
+// acknowledge marks the alerts that somebody takes care of. It returns the acknowledgements that have ended: their time is
+// over, or the trouble, or that says something else.
+func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time) (ended []domain.Acknowledgement) {
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	if len(s.acknowledged.byKey) == 0 {
+		return nil
+	}
+	present := map[string]bool{}
+	for i := range alerts {
+		key := alerts[i].Key()
+		a, known := s.acknowledged.byKey[key]
+		if !known {
+			continue
+		}
+		present[key] = true
+		if alerts[i].Text() != a.Text || !a.Until.IsZero() && !now.Before(a.Until) {
+			ended = append(ended, a)
+		} else {
+			alerts[i].Acknowledged = &a
+		}
+	}
+	unknown := map[string]bool{}
+	for _, p := range pipelines {
+		unknown[p.Project] = !p.Reachable
+	}
+	for key, a := range s.acknowledged.byKey {
+		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.isOver(key, a.Project, unknown)) {
+			ended = append(ended, a)
+		}
+	}
+	return ended
+}
+
+// isOver reports whether a trouble that shows no longer is over. What a project that does not answer says is not known, nor
+// is that of a bot that is connecting.
+func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
+	switch domain.KindOfKey(key) {
+	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable:
+		return !unknown[project]
+	case domain.AlertBot:
+		return s.bot.Status().State != domain.BotConnecting
+	}
+	return true
+}

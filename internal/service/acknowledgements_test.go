@@ -1,0 +1,119 @@
+package service_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store"
+)
+
+// blockedBoard is stages with a story that is blocked for a reason, JSON.
+func blockedBoard(reason string) string {
+	return fmt.Sprintf(`[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":%s,"since_ms":1}]},{"name":"5_done","items":[]}]`, reason)
+}
+
+func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
+	const key = "blocked/alpha/1"
+	for _, test := range []struct {
+		name     string
+		duration time.Duration
+		then     func(t *testing.T, s *service.Service, b *boardServer)
+		open     bool // needs somebody again, once the story is blocked for the same reason as at first
+	}{
+		{"nothing changes", 0, func(*testing.T, *service.Service, *boardServer) { time.Sleep(30 * 24 * time.Hour) }, false},
+		{"before its time is over", 4 * time.Hour, func(*testing.T, *service.Service, *boardServer) { time.Sleep(230 * time.Minute) }, false},
+		{"its time is over", 4 * time.Hour, func(*testing.T, *service.Service, *boardServer) { time.Sleep(4 * time.Hour) }, true},
+		{"the story is unblocked", 0, func(t *testing.T, s *service.Service, b *boardServer) {
+			b.show(t, "http://alpha", blockedBoard("null"))
+			open(t, s)
+		}, true},
+		{"another reason", 0, func(t *testing.T, s *service.Service, b *boardServer) {
+			b.show(t, "http://alpha", blockedBoard(`"another"`))
+			open(t, s)
+		}, true},
+		{"its project does not answer for a while", 0, func(t *testing.T, s *service.Service, b *boardServer) {
+			b.set("http://alpha", bad(0, "refused"))
+			open(t, s)
+			time.Sleep(time.Minute)
+			open(t, s)
+		}, false},
+		{"reopened", 0, func(t *testing.T, s *service.Service, b *boardServer) {
+			if err := s.Alerts.Reopen(t.Context(), key); err != nil {
+				t.Error(err)
+			}
+		}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				db, err := store.Open(t.Context(), dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				b := &boardServer{}
+				b.show(t, "http://alpha", blockedBoard(`"key"`))
+				s := overBoard(t, db, b)
+				if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+					t.Fatal(err)
+				}
+				if n := open(t, s); n != 1 {
+					t.Fatalf("%d alerts at first", n)
+				}
+				if err := s.Alerts.Acknowledge(t.Context(), key, test.duration, "zoe"); err != nil {
+					t.Fatal(err)
+				}
+				if n := open(t, s); n != 0 {
+					t.Errorf("%d alerts are open after the acknowledgement", n)
+				}
+				test.then(t, s, b)
+				for _, when := range []string{"then", "after a restart"} {
+					b.show(t, "http://alpha", blockedBoard(`"key"`))
+					open(t, s) // a project that failed is not waited for
+					synctest.Wait()
+					if n := open(t, s); (n == 1) != test.open {
+						t.Errorf("%s: %d alerts are open", when, n)
+					}
+					s = overBoard(t, db, b)
+				}
+			})
+		})
+	}
+}
+
+// open returns how many alerts nobody has acknowledged.
+func open(t *testing.T, s *service.Service) int {
+	t.Helper()
+	time.Sleep(time.Second) // of the bubble's clock: what is known is a second old
+	_, pipelines := s.Pipelines.All(t.Context(), 0)
+	alerts, err := s.Alerts.List(t.Context(), pipelines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range alerts.Items {
+		if a.Acknowledged != nil && (a.Acknowledged.By != "zoe" || a.Acknowledged.At.IsZero()) {
+			t.Errorf("acknowledged %+v", a.Acknowledged)
+		}
+	}
+	return alerts.Open
+}
+
+func TestOnlyAlertsAreAcknowledged(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := overBoard(t, db, &boardServer{})
+	for name, err := range map[string]error{
+		"acknowledge": s.Alerts.Acknowledge(t.Context(), "blocked/alpha/1", 0, "zoe"), "reopen": s.Alerts.Reopen(t.Context(), "blocked/alpha/1"),
+	} {
+		if domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
