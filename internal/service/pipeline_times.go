@@ -2,38 +2,35 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"switchyard/internal/domain"
-)
-
-const (
-	// manyItems is the number from which on a project's pipeline takes over new times at most once in datingInterval.
-	manyItems      = 500
-	datingInterval = time.Second
 )
 
 // datedPipeline is an answer with the times that are known of its items.
 type datedPipeline struct {
 	answer  *domain.PipelineAnswer
 	version uint64 // of the project's history
-	at      time.Time
 	stages  []domain.Stage
 	raw     json.RawMessage
 }
 
-// date brings d up to date. Callers hold the lock of stays.
-func (d *datedPipeline) date(stays *Stays, project string, answer *domain.PipelineAnswer) {
-	version, now := stays.version(project), time.Now()
-	if d.answer == answer && (d.version == version || countItems(answer.Stages) > manyItems && now.Sub(d.at) < datingInterval) {
-		return
+// date returns an answer with the times that are known now; last, if these are the same.
+func (s *Stays) date(project string, answer *domain.PipelineAnswer, last datedPipeline) datedPipeline {
+	_, _ = s.catchUp(context.Background()) // what is not accounted for yet shows the next time
+	s.mu.Lock()
+	version := s.version(project)
+	if last.answer == answer && last.version == version {
+		s.mu.Unlock()
+		return last
 	}
-	stages := stays.of(project).Times(answer.Stages)
-	*d = datedPipeline{answer: answer, version: version, at: now, stages: stages, raw: withTimes(answer.Raw, stages)}
+	stages := s.of(project).Times(answer.Stages)
+	s.mu.Unlock()
+	return datedPipeline{answer: answer, version: version, stages: stages, raw: withTimes(answer.Raw, stages)}
 }
 
 func countItems(stages []domain.Stage) (n int) {

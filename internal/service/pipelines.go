@@ -83,14 +83,11 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 	for _, state := range states {
 		s.await(ctx, state, oldest, patience)
 	}
-	_, _ = s.stays.catchUp(ctx) // what is not accounted for yet shows a little later
 	result := make([]domain.ProjectPipeline, len(states))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stays.mu.Lock()
-	defer s.stays.mu.Unlock()
 	for i, state := range states {
-		result[i] = state.show(s.stays, oldest)
+		result[i] = state.show(oldest)
 	}
 	return registry, result
 }
@@ -147,11 +144,12 @@ func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	s.mu.Lock()
 	fetch.askedAt = time.Now()
-	known, observed := state.answer, state.observed
+	known, observed, dated := state.answer, state.observed, state.dated
 	s.mu.Unlock()
 	answer, err := s.callPipeline(state.project, known)
-	if err == nil && answer != observed && !answer.EventsOnly && s.stays.observe(context.Background(), state.project.Name, answer, fetch.askedAt) {
-		observed = answer
+	if err == nil {
+		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
+		dated = s.stays.date(state.project.Name, answer, dated)
 	}
 
 	s.mu.Lock()
@@ -162,7 +160,7 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	}
 	state.fetch, state.askedAt, state.err, state.observed = nil, fetch.askedAt, err, observed
 	if err == nil {
-		state.answer, state.seenMS = answer, time.Now().UnixMilli()
+		state.answer, state.dated, state.seenMS = answer, dated, time.Now().UnixMilli()
 		if fetch.askedAt.Before(state.wanted) {
 			s.ask(state, state.wanted)
 		}
@@ -217,9 +215,8 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 	}
 }
 
-// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu and that of
-// stays.
-func (state *pipelineState) show(stays *Stays, oldest time.Time) domain.ProjectPipeline {
+// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu.
+func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:    state.project.Name,
 		URL:        state.project.URL,
@@ -227,7 +224,6 @@ func (state *pipelineState) show(stays *Stays, oldest time.Time) domain.ProjectP
 		LastSeenMS: state.seenMS,
 	}
 	if state.answer != nil {
-		state.dated.date(stays, state.project.Name, state.answer)
 		shown.Stages, shown.Raw, shown.FetchedAtMS = state.dated.stages, state.dated.raw, state.seenMS
 		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
 	}

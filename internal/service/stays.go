@@ -187,20 +187,24 @@ func (s *Stays) add(events []domain.Event) int {
 	return s.unsaved
 }
 
-// observe takes in what a project's pipeline showed that was asked for then. It returns false when newer events contradict
-// it, so that it is to be observed again.
-func (s *Stays) observe(ctx context.Context, project string, answer *domain.PipelineAnswer, asked time.Time) (settled bool) {
+// observe takes in what a project's pipeline showed that was asked for then, unless it is the one that was observed last. It
+// returns the one that is observed now: answer is to be observed again while newer events contradict it.
+func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer, asked time.Time) *domain.PipelineAnswer {
+	if answer == observed || answer.EventsOnly {
+		return observed
+	}
+	ctx := context.Background()
 	if done, err := s.catchUp(ctx); !done || err != nil {
-		return false
+		return observed
 	}
 	if err := s.remember(ctx, map[string]bool{project: true}); err != nil {
-		return false
+		return observed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.of(project)
 	before := h.Version()
-	settled = h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
+	settled := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
 	if h.Version() != before {
 		s.changed[project] = true
 		for _, stage := range answer.Stages {
@@ -209,7 +213,10 @@ func (s *Stays) observe(ctx context.Context, project string, answer *domain.Pipe
 			}
 		}
 	}
-	return settled
+	if settled {
+		return answer
+	}
+	return observed
 }
 
 // forget gives back the memory of projects that are gone. What was saved of them stays in the store.
