@@ -1,9 +1,6 @@
 package domain
 
 import (
-	"cmp"
-	"maps"
-	"math"
 	"slices"
 	"time"
 )
@@ -176,16 +173,6 @@ func (h *StageHistory) end(stay *openStay, at time.Time, next string) {
 	h.change(ended)
 }
 
-func (h *StageHistory) change(s Stay) {
-	if h.saved == nil {
-		h.saved = map[stayKey]Stay{}
-	}
-	key := stayKey{s.StoryID, s.Number}
-	h.saved[key] = s
-	delete(h.dropped, key)
-	h.version++
-}
-
 func (h *StageHistory) remember(m move) {
 	if len(h.moves) >= maxMoves {
 		h.moves = slices.Delete(h.moves, 0, maxMoves/10)
@@ -205,37 +192,6 @@ func (h *StageHistory) index(name string) uint8 {
 	return uint8(i)
 }
 
-// Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
-func (h *StageHistory) Restore(s Stay) {
-	if s.To.IsZero() {
-		if h.open == nil {
-			h.open = map[string]*openStay{}
-		}
-		h.open[s.StoryID] = &openStay{Stay: s}
-		return
-	}
-	m := move{atMS: s.To.UnixMilli(), stayedMS: -1, from: h.index(s.Stage), to: h.index(s.Next)}
-	if s.Next == "" || max(m.from, m.to) >= maxStageNames {
-		return
-	}
-	if !s.From.IsZero() {
-		m.stayedMS = s.To.UnixMilli() - s.From.UnixMilli()
-	}
-	h.remember(m)
-}
-
-// TakeChanges returns the stays to save and those to drop since the last call.
-func (h *StageHistory) TakeChanges() (save, drop []Stay) {
-	for _, s := range h.saved {
-		save = append(save, s)
-	}
-	for key := range h.dropped {
-		drop = append(drop, Stay{StoryID: key.storyID, Number: key.number})
-	}
-	h.saved, h.dropped = nil, nil
-	return save, drop
-}
-
 // Version grows with every change.
 func (h *StageHistory) Version() uint64 { return h.version }
 
@@ -247,87 +203,4 @@ func (h *StageHistory) Forget(now time.Time) {
 	from := now.Add(-moveMemory).UnixMilli()
 	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })
 	h.limits = nil
-}
-
-const (
-	stuckByDefault = 24 * time.Hour // where too few stories have passed to know better
-	stuckAtLeast   = 4 * time.Hour
-	stuckNeeds     = 10 // stories that have passed
-)
-
-type stuckLimit struct {
-	limit time.Duration
-	until time.Time
-}
-
-// StuckLimit returns after how long in a stage a story needs somebody: longer than 85 of 100 stories took in the last 90
-// days, by nearest rank.
-func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
-	if known, ok := h.limits[stage]; ok && now.Before(known.until) {
-		return known.limit
-	}
-	limit := h.findStuckLimit(stage, now)
-	if h.limits == nil {
-		h.limits = map[string]stuckLimit{}
-	}
-	h.limits[stage] = stuckLimit{limit, now.Add(time.Hour)}
-	return limit
-}
-
-func (h *StageHistory) findStuckLimit(stage string, now time.Time) time.Duration {
-	index := slices.Index(h.names, stage)
-	if index < 0 {
-		return stuckByDefault
-	}
-	oldest := now.Add(-moveMemory).UnixMilli()
-	var took []int64
-	for _, m := range h.moves {
-		if int(m.from) == index && m.stayedMS >= 0 && m.atMS >= oldest {
-			took = append(took, m.stayedMS)
-		}
-	}
-	if len(took) < stuckNeeds {
-		return stuckByDefault
-	}
-	slices.Sort(took)
-	rank := int(math.Ceil(0.85 * float64(len(took))))
-	return max(stuckAtLeast, time.Duration(took[rank-1])*time.Millisecond)
-}
-
-// Unsaved gives back what TakeChanges returned and could not be saved, unless there is something newer.
-func (h *StageHistory) Unsaved(s Stay, drop bool) {
-	key := stayKey{s.StoryID, s.Number}
-	if _, newer := h.saved[key]; newer || h.dropped[key] {
-		return
-	}
-	if !drop {
-		if h.saved == nil {
-			h.saved = map[stayKey]Stay{}
-		}
-		h.saved[key] = s
-		return
-	}
-	if h.dropped == nil {
-		h.dropped = map[stayKey]bool{}
-	}
-	h.dropped[key] = true
-}
-
-// Newer returns a story's stays, given those that are saved: what changed since takes their place. They are in their order.
-func (h *StageHistory) Newer(storyID string, saved []Stay) []Stay {
-	byNumber := map[int64]Stay{}
-	for _, s := range saved {
-		byNumber[s.Number] = s
-	}
-	for key, s := range h.saved {
-		if key.storyID == storyID {
-			byNumber[key.number] = s
-		}
-	}
-	for key := range h.dropped {
-		if key.storyID == storyID {
-			delete(byNumber, key.number)
-		}
-	}
-	return slices.SortedFunc(maps.Values(byNumber), func(a, b Stay) int { return cmp.Compare(a.Number, b.Number) })
 }

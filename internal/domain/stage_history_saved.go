@@ -1,0 +1,86 @@
+package domain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+func (h *StageHistory) change(s Stay) {
+	if h.saved == nil {
+		h.saved = map[stayKey]Stay{}
+	}
+	key := stayKey{s.StoryID, s.Number}
+	h.saved[key] = s
+	delete(h.dropped, key)
+	h.version++
+}
+
+// Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
+func (h *StageHistory) Restore(s Stay) {
+	if s.To.IsZero() {
+		if h.open == nil {
+			h.open = map[string]*openStay{}
+		}
+		h.open[s.StoryID] = &openStay{Stay: s}
+		return
+	}
+	m := move{atMS: s.To.UnixMilli(), stayedMS: -1, from: h.index(s.Stage), to: h.index(s.Next)}
+	if s.Next == "" || max(m.from, m.to) >= maxStageNames {
+		return
+	}
+	if !s.From.IsZero() {
+		m.stayedMS = s.To.UnixMilli() - s.From.UnixMilli()
+	}
+	h.remember(m)
+}
+
+// TakeChanges returns the stays to save and those to drop since the last call.
+func (h *StageHistory) TakeChanges() (save, drop []Stay) {
+	for _, s := range h.saved {
+		save = append(save, s)
+	}
+	for key := range h.dropped {
+		drop = append(drop, Stay{StoryID: key.storyID, Number: key.number})
+	}
+	h.saved, h.dropped = nil, nil
+	return save, drop
+}
+
+// Unsaved gives back what TakeChanges returned and could not be saved, unless there is something newer.
+func (h *StageHistory) Unsaved(s Stay, drop bool) {
+	key := stayKey{s.StoryID, s.Number}
+	if _, newer := h.saved[key]; newer || h.dropped[key] {
+		return
+	}
+	if !drop {
+		if h.saved == nil {
+			h.saved = map[stayKey]Stay{}
+		}
+		h.saved[key] = s
+		return
+	}
+	if h.dropped == nil {
+		h.dropped = map[stayKey]bool{}
+	}
+	h.dropped[key] = true
+}
+
+// Newer returns a story's stays, given those that are saved: what changed since takes their place. They are in their order.
+func (h *StageHistory) Newer(storyID string, saved []Stay) []Stay {
+	byNumber := map[int64]Stay{}
+	for _, s := range saved {
+		byNumber[s.Number] = s
+	}
+	for key, s := range h.saved {
+		if key.storyID == storyID {
+			byNumber[key.number] = s
+		}
+	}
+	for key := range h.dropped {
+		if key.storyID == storyID {
+			delete(byNumber, key.number)
+		}
+	}
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b Stay) int { return cmp.Compare(a.Number, b.Number) })
+}

@@ -1,0 +1,52 @@
+package domain
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	stuckByDefault = 24 * time.Hour // where too few stories have passed to know better
+	stuckAtLeast   = 4 * time.Hour
+	stuckNeeds     = 10 // stories that have passed
+)
+
+type stuckLimit struct {
+	limit time.Duration
+	until time.Time
+}
+
+// StuckLimit returns after how long in a stage a story needs somebody: longer than 85 of 100 stories took in the last 90
+// days, by nearest rank.
+func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
+	if known, ok := h.limits[stage]; ok && now.Before(known.until) {
+		return known.limit
+	}
+	limit := h.findStuckLimit(stage, now)
+	if h.limits == nil {
+		h.limits = map[string]stuckLimit{}
+	}
+	h.limits[stage] = stuckLimit{limit, now.Add(time.Hour)}
+	return limit
+}
+
+func (h *StageHistory) findStuckLimit(stage string, now time.Time) time.Duration {
+	index := slices.Index(h.names, stage)
+	if index < 0 {
+		return stuckByDefault
+	}
+	oldest := now.Add(-moveMemory).UnixMilli()
+	var took []int64
+	for _, m := range h.moves {
+		if int(m.from) == index && m.stayedMS >= 0 && m.atMS >= oldest {
+			took = append(took, m.stayedMS)
+		}
+	}
+	if len(took) < stuckNeeds {
+		return stuckByDefault
+	}
+	slices.Sort(took)
+	rank := int(math.Ceil(0.85 * float64(len(took))))
+	return max(stuckAtLeast, time.Duration(took[rank-1])*time.Millisecond)
+}

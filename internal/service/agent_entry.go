@@ -1,0 +1,89 @@
+package service
+
+import (
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type agentEntry struct {
+	record  domain.AgentRecord
+	seen    time.Time     // when it joined, called last, or its last call ended
+	open    int           // heartbeats that are being answered
+	held    chan struct{} // closed, and replaced, when another heartbeat is held
+	unsaved bool          // heartbeats changed it since it was saved
+	sentTo  assignment    // where the last answer to a heartbeat sent it
+	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
+	removed bool
+	failing time.Time // when its command failed first; zero where it has not, or was well since
+}
+
+// recoveredAfter is how long a command must run after a failure to count as well again.
+const recoveredAfter = time.Minute
+
+// failingSince is when the agent's command began to fail, zero while all is well.
+func (e *agentEntry) failingSince() time.Time {
+	if e.record.State == domain.AgentRunning && time.Since(e.record.StateSince) >= recoveredAfter {
+		return time.Time{}
+	}
+	return e.failing
+}
+
+// failingIn is what failing becomes with the state that was just said.
+func (e *agentEntry) failingIn(state domain.AgentState) time.Time {
+	since := e.failingSince()
+	switch {
+	case state == domain.AgentIdle || state == domain.AgentStopped:
+		return time.Time{}
+	case state == domain.AgentFailed && since.IsZero():
+		return e.record.LastSeen
+	}
+	return since
+}
+
+// assignment is where an agent works, zero for nowhere.
+type assignment struct{ project, url string }
+
+func assignmentOf(a domain.Agent) assignment {
+	return assignment{a.Project, a.ProjectURL}
+}
+
+func (e *agentEntry) touch(now time.Time) {
+	e.seen, e.record.LastSeen, e.unsaved = now, now, true
+}
+
+func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return e.view(registry)
+}
+
+// view is the agent as callers see it. An assignment to a project that is just being removed shows as none.
+func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
+	r := e.record
+	a := domain.Agent{
+		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
+		JoinedAt: r.JoinedAt, LastSeen: r.LastSeen,
+	}
+	if p, ok := registry.Find(r.Project); ok {
+		a.Project, a.ProjectURL = p.Name, p.URL
+	}
+	return a
+}
+
+func (t *agentTable) describe(e *agentEntry, registry *domain.Registry) domain.KnownAgent {
+	return domain.KnownAgent{
+		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSince: e.record.StateSince,
+		FailingSince: e.failingSince(),
+	}
+}
+
+func (t *agentTable) presence(e *agentEntry) domain.AgentPresence {
+	switch {
+	case e.record.State == domain.AgentStopped:
+		return domain.AgentLeft
+	case e.open > 0 || time.Since(e.seen) <= t.timeout:
+		return domain.AgentAlive
+	}
+	return domain.AgentLost
+}

@@ -1,0 +1,117 @@
+package service
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// A Heartbeat is what an agent says of itself, and what it waits for.
+type Heartbeat struct {
+	State    *domain.AgentState // nil: the last one stays, but stopped becomes idle
+	Detail   *string            // nil: the last one stays; of a long one the last 4096 bytes are kept
+	Assigned string             // the project that the agent knows as its own, "" for none
+	Wait     time.Duration      // how long the answer may be held, 0 for not at all
+}
+
+// Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
+// another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
+// a third of the agent timeout, or when ctx ends, or when another heartbeat of the agent waits, at the latest. It returns Unauthorized when the agent is removed.
+// The caller has checked the agent's secret.
+func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
+	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
+	defer hold.Stop()
+	if b.Detail != nil && len(*b.Detail) > maxDetail {
+		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
+		b.Detail = &end
+	}
+	entry := s.table.begin(id, b)
+	defer s.table.end(entry)
+	known, over := s.table.knownAssignment(entry, b.Assigned), b.Wait <= 0
+	var superseded <-chan struct{}
+	if !over {
+		superseded = s.table.hold(entry)
+	}
+	for {
+		registryChanged := s.projects.Changed()
+		agent, changed, ok := s.table.get(entry, s.projects.Registry())
+		if !ok {
+			return domain.Agent{}, wrongSecret()
+		}
+		now := assignmentOf(agent)
+		if known.url == "" && now.project == known.project {
+			known.url = now.url // the first pass: from here on a change counts
+		}
+		if over || now != known {
+			s.table.setSentTo(entry, now)
+			return agent, nil
+		}
+		select {
+		case <-changed:
+		case <-registryChanged:
+		case <-hold.C:
+			over = true
+		case <-superseded: // agents do not wait twice: nobody can hold thousands of connections with one secret
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+	}
+}
+
+// onTick shortens a hold by up to a hundredth, so that it ends on a tick: waking up for each of thousands of heartbeats
+// costs more than answering it, so those of a tick end together.
+func onTick(hold time.Duration) time.Duration {
+	if tick := hold / 100; tick > 0 {
+		hold -= time.Duration(time.Now().Add(hold).UnixNano()) % tick
+	}
+	return hold
+}
+
+// Run writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
+// It returns an error when the store failed; nothing is lost when it is run again.
+func (s *Agents) Run(ctx context.Context) error {
+	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
+	defer save.Stop()
+	defer forget.Stop()
+	for {
+		var err error
+		select {
+		case <-save.C:
+			err = s.saveBeats(ctx)
+		case <-forget.C:
+			err = s.forget(ctx)
+		case <-ctx.Done():
+			s.table.touchOpen()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
+			defer cancel()
+			return s.saveBeats(last)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (s *Agents) saveBeats(ctx context.Context) error {
+	beats := s.table.takeBeats()
+	if len(beats) == 0 {
+		return nil
+	}
+	err := s.store.SaveBeats(ctx, beats)
+	if err != nil {
+		s.table.returnBeats(beats)
+	}
+	return err
+}
+
+func (s *Agents) forget(ctx context.Context) error {
+	for _, id := range s.table.silent(identityLife) {
+		if err := s.Remove(ctx, id); err != nil && domain.CodeOf(err) != domain.NotFound {
+			return err
+		}
+	}
+	return s.store.ForgetTokens(ctx, time.Now().Add(-tokenMemory))
+}

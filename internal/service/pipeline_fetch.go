@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type pipelineFetch struct {
+	askedAt time.Time // zero while it waits for a slot
+	done    chan struct{}
+}
+
+// ask sees to it that the project is asked at or after oldest. One fetch is under way at a time: a good server's
+// second one follows the first. Callers hold mu.
+func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
+	if state.wanted.Before(oldest) {
+		state.wanted = oldest
+	}
+	if state.fetch == nil {
+		fetch := &pipelineFetch{done: make(chan struct{})}
+		state.fetch = fetch
+		slots := s.slots
+		if state.err != nil {
+			slots = s.behind
+		}
+		go slots.run(func() { s.fetchPipeline(state, fetch) })
+	}
+}
+
+// fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
+func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
+	s.mu.Lock()
+	fetch.askedAt = time.Now()
+	known, observed, dated := state.answer, state.observed, state.dated
+	s.mu.Unlock()
+	answer, err := s.callPipeline(state.project, known)
+	if err == nil {
+		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
+		dated = s.stays.date(state.project.Name, answer, dated)
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logReachability(state, err)
+	if err != nil && state.err == nil {
+		state.failed = time.Now()
+	}
+	state.fetch, state.askedAt, state.err, state.observed = nil, fetch.askedAt, err, observed
+	if err == nil {
+		state.answer, state.dated, state.seenMS = answer, dated, time.Now().UnixMilli()
+		if fetch.askedAt.Before(state.wanted) {
+			s.ask(state, state.wanted)
+		}
+	}
+	close(fetch.done)
+}
+
+func (s *Pipelines) callPipeline(project domain.Project, known *domain.PipelineAnswer) (answer *domain.PipelineAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = domain.WrapError(domain.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
+		}
+	}()
+	return s.servers.Pipeline(context.Background(), project, known)
+}
+
+// logReachability logs when a project becomes unreachable, and when it is back, not each failure in between.
+func (s *Pipelines) logReachability(state *pipelineState, err error) {
+	switch {
+	case err != nil && (state.err == nil || domain.MessageOf(err) != domain.MessageOf(state.err)):
+		s.log.Warn("project is unreachable", "project", state.project.Name, "url", state.project.URL, "error", err)
+	case err == nil && state.err != nil:
+		s.log.Info("project is reachable again", "project", state.project.Name)
+	}
+}

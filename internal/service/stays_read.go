@@ -1,0 +1,123 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// catchUp returns when everything in the stream is accounted for, true, or when that takes too long.
+func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
+	s.mu.Lock()
+	current := s.loaded && s.upTo >= s.events.LastID()
+	s.mu.Unlock()
+	if current {
+		return true, nil
+	}
+	c := &s.catching
+	c.Lock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		go s.read(context.WithoutCancel(ctx))
+	}
+	ended := c.done
+	c.Unlock()
+	late := time.NewTimer(catchUpPatience)
+	defer late.Stop()
+	select {
+	case <-ended:
+		c.Lock()
+		defer c.Unlock()
+		return c.err == nil, c.err
+	case <-late.C:
+		return false, nil
+	}
+}
+
+// read accounts for what is new in the stream.
+func (s *Stays) read(ctx context.Context) {
+	var err error
+	defer func() {
+		if cause := recover(); cause != nil { // whoever waits reports it
+			err = fmt.Errorf("panic: %v", cause)
+		}
+		c := &s.catching
+		c.Lock()
+		defer c.Unlock()
+		c.err = err
+		close(c.done)
+		c.done = nil
+	}()
+	if err = s.load(ctx); err != nil {
+		return
+	}
+	for more := true; more && err == nil; {
+		var page domain.EventPage
+		if page, err = s.events.Page(ctx, domain.EventQuery{After: s.position(), Limit: 1000}); err != nil {
+			return
+		}
+		projects := map[string]bool{}
+		for _, e := range page.Events {
+			projects[e.Project] = true
+		}
+		if err = s.remember(ctx, projects); err != nil {
+			return
+		}
+		if s.add(page.Events) >= maxUnsaved {
+			err = s.save(ctx)
+		}
+		more = page.More
+	}
+}
+
+func (s *Stays) position() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.upTo
+}
+
+// load takes in what was saved.
+func (s *Stays) load(ctx context.Context) error {
+	s.mu.Lock()
+	loaded := s.loaded
+	s.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	upTo, err := s.store.StaysUpTo(ctx)
+	if err != nil {
+		return err
+	}
+	stays, err := s.store.RecentStays(ctx, time.Now().Add(-stayMemory), maxRecentStays)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stay := range stays {
+		s.of(stay.Project).Restore(stay)
+	}
+	s.upTo, s.saved, s.loaded = upTo, upTo, true
+	return nil
+}
+
+// add accounts for events. It returns how many are not saved.
+func (s *Stays) add(events []domain.Event) int {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if day := now.YearDay(); day != s.day {
+		s.day = day
+		for _, h := range s.byProject {
+			h.Forget(now)
+		}
+	}
+	for _, e := range events {
+		s.of(e.Project).Add(e, now)
+		s.changed[e.Project], s.upTo = true, e.ID
+		s.unsaved++
+	}
+	return s.unsaved
+}

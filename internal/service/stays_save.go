@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// forget gives back the memory of projects that are gone. What was saved of them stays in the store.
+func (s *Stays) forget() {
+	registry := s.projects.Registry()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.registry == registry {
+		return
+	}
+	s.registry = registry
+	for project := range s.byProject {
+		if _, registered := registry.Find(project); !registered && !s.changed[project] {
+			delete(s.byProject, project)
+			s.forgotten[project] = true
+		}
+	}
+}
+
+// remember takes in again what was saved of those of these projects that were forgotten.
+func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
+	for project := range projects {
+		s.mu.Lock()
+		forgotten := s.forgotten[project]
+		s.mu.Unlock()
+		if !forgotten {
+			continue
+		}
+		stays, err := s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		if s.forgotten[project] {
+			delete(s.forgotten, project)
+			for _, stay := range stays {
+				s.of(project).Restore(stay)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// save writes what changed.
+func (s *Stays) save(ctx context.Context) error {
+	s.mu.Lock()
+	c := domain.StayChanges{UpTo: s.upTo}
+	for project := range s.changed {
+		h := s.of(project)
+		save, drop := h.TakeChanges()
+		for _, stay := range drop {
+			stay.Project = project
+			c.Drop = append(c.Drop, stay)
+		}
+		c.Save = append(c.Save, save...)
+	}
+	for key, name := range s.names {
+		c.Stories = append(c.Stories, domain.StoryRef{Project: key.project, ID: key.id, Name: name})
+	}
+	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories) == 0
+	s.changed, s.names, s.unsaved = map[string]bool{}, map[storyID]string{}, 0
+	s.mu.Unlock()
+	if unchanged {
+		return nil
+	}
+	err := s.store.SaveStays(ctx, c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.saved = c.UpTo
+		return nil
+	}
+	for _, story := range c.Stories { // to be tried again, unless it changed meanwhile
+		key := storyID{story.Project, story.ID}
+		if _, newer := s.names[key]; !newer {
+			s.names[key] = story.Name
+		}
+	}
+	for _, stay := range c.Save {
+		s.of(stay.Project).Unsaved(stay, false)
+		s.changed[stay.Project] = true
+	}
+	for _, stay := range c.Drop {
+		s.of(stay.Project).Unsaved(stay, true)
+		s.changed[stay.Project] = true
+	}
+	return err
+}
+
+// Run follows the stream and saves what becomes of stays, until ctx ends. It returns an error when the store failed;
+// nothing is lost when it is run again.
+func (s *Stays) Run(ctx context.Context) error {
+	tick := time.NewTicker(saveInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if _, err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err := s.save(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+			s.forget()
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
+			defer cancel()
+			return s.save(last)
+		}
+	}
+}
