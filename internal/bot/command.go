@@ -24,7 +24,7 @@ type command struct {
 	run                   func(c *commands, ctx context.Context, words []word) Message
 	// story takes the place of run in a command about one story, whose words begin with it; follow is how many words follow at
 	// least and at most.
-	story  func(c *commands, ctx context.Context, story domain.StoryRef, rest []word) Message
+	story  func(c *commands, ctx context.Context, call storyCall) Message
 	follow [2]int
 }
 
@@ -37,6 +37,7 @@ func list() []command {
 		{name: "agents", help: "the agents that are alive", run: (*commands).agents},
 		{name: "events", help: "the latest events", run: (*commands).events},
 		{name: "story", arguments: "[PROJECT] ID", help: "what is known of a story", story: (*commands).story},
+		{name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge what is wrong with a story, for a time or until it changes", changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1}},
 		{name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage", changes: true, story: (*commands).move, follow: [2]int{1, maxWords}},
 		{name: "unblock", arguments: "[PROJECT] ID", help: "take the block off a story", changes: true, story: (*commands).unblock},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
@@ -75,7 +76,9 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		if !addressed && !target.named() {
 			return nil, false // "move on, please"
 		}
-		run = func(c *commands, ctx context.Context, _ []word) Message { return c.onStory(ctx, command, target) }
+		run = func(c *commands, ctx context.Context, _ []word) Message {
+			return c.onStory(ctx, command, target, q.Sender)
+		}
 	}
 	if command.changes {
 		if !slices.Contains(c.operators, q.Sender) {

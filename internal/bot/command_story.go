@@ -9,8 +9,8 @@ import (
 )
 
 // story says what is known of a story.
-func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Message {
-	s, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
+func (c *commands) story(ctx context.Context, call storyCall) Message {
+	s, err := c.gateway.Stories.Get(ctx, call.Project, call.ID)
 	if err != nil {
 		return c.failed(ctx, err)
 	}
@@ -21,8 +21,8 @@ func (c *commands) story(ctx context.Context, ref domain.StoryRef, _ []word) Mes
 	switch {
 	case s.Stage != "":
 		m = append(m, Line{Plain(stageTitle(s.Stage) + since(s.Since))})
-	case ref.Stage != "": // its server knows no single stories
-		m = append(m, Line{Plain(stageTitle(ref.Stage))})
+	case call.Stage != "": // its server knows no single stories
+		m = append(m, Line{Plain(stageTitle(call.Stage))})
 	default:
 		m = append(m, Line{Plain("Not on the board.")})
 	}

@@ -11,19 +11,19 @@ import (
 )
 
 // move moves a story to a stage, which goes by its name or its title.
-func (c *commands) move(ctx context.Context, ref domain.StoryRef, words []word) Message {
-	stages := c.stagesOf(ctx, ref.Project)
-	to := matchStages(stages, join(words))
+func (c *commands) move(ctx context.Context, call storyCall) Message {
+	stages := c.stagesOf(ctx, call.Project)
+	to := matchStages(stages, join(call.rest))
 	switch {
 	case len(to) != 1:
-		m := Line{Bold(short(ref.Project, maxName)), Plain(" has no stage "), Code(short(join(words), maxName)), Plain(".")}
+		m := Line{Bold(short(call.Project, maxName)), Plain(" has no stage "), Code(short(join(call.rest), maxName)), Plain(".")}
 		if len(to) > 1 {
 			m, stages = Line{Plain("Several stages are called so; use one's name:")}, to
 		}
 		return appendLines(Message{m}, stages, len(stages), func(name string) Line { return Line{Code(short(name, maxName)), Plain(" – " + stageTitle(name))} })
 	}
 	title := stageTitle(to[0])
-	return c.change(ctx, ref, storyChange{
+	return c.change(ctx, call.StoryRef, storyChange{
 		fields: map[string]any{"stage": to[0]},
 		done:   " is now in " + title + ".",
 		idle:   " is in " + title + " already.",
@@ -32,8 +32,8 @@ func (c *commands) move(ctx context.Context, ref domain.StoryRef, words []word) 
 }
 
 // unblock takes the block off a story.
-func (c *commands) unblock(ctx context.Context, ref domain.StoryRef, _ []word) Message {
-	return c.change(ctx, ref, storyChange{
+func (c *commands) unblock(ctx context.Context, call storyCall) Message {
+	return c.change(ctx, call.StoryRef, storyChange{
 		fields: map[string]any{"blocked": nil},
 		done:   " is no longer blocked.",
 		idle:   " is not blocked.",

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
@@ -126,7 +127,7 @@ func TestStoryCommandsOfOperators(t *testing.T) {
 			}
 		})
 	}
-	for command, text := range map[string]string{"move": "move 12_pay qa", "unblock": "unblock 12_pay"} {
+	for command, text := range map[string]string{"ack": "ack 12_pay", "move": "move 12_pay qa", "unblock": "unblock 12_pay"} {
 		got, sent := ask(t, said("someone", text), nil)
 		if want := "Sorry, only operators may use " + command + ". An administrator can add your user id, someone, to bot.operators."; got != want || sent != nil {
 			t.Errorf("%s of anybody: %q, sent %q", command, got, sent)
@@ -186,4 +187,47 @@ func TestStoryCommandsSayWhenTimeIsUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAcknowledgeCommand(t *testing.T) {
+	for _, test := range []struct {
+		text, want string
+		key        string // of what is acknowledged
+		lasts      time.Duration
+	}{
+		{"ack 12_pay", "12_pay (blocked) is acknowledged until it changes.", "blocked/alpha/12_pay", 0},
+		{"ack alpha 12 4h", "12_pay (blocked) is acknowledged for 4h.", "blocked/alpha/12_pay", 4 * time.Hour},
+		{"ack 9_search 90m", "9_search (stuck) is acknowledged for 90m.", "stuck/alpha/9_search", 90 * time.Minute},
+		{"ack 3_old", "3_old needs nobody: there is nothing to acknowledge.", "", 0},
+		{"ack 12_pay <soon>", "<soon> is no duration; write one like 4h or 1h30m.", "", 0},
+		{"ack 12_pay -4h", "-4h is no duration; write one like 4h or 1h30m.", "", 0},
+		{"ack 12_pay 0s", "0s is no duration; write one like 4h or 1h30m.", "", 0},
+		{"!ack", "Usage: ack [PROJECT] ID [4h]", "", 0},
+		{"ack, thanks", "", "", 0},
+		{"ack will do", "", "", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g, chat := newGateway(), &fakeChat{}
+			g.gone = []domain.StoryRef{{Project: "alpha", ID: "3_old"}}
+			run(t, g, func() bot.Transport { return chat })
+			m, ok := chat.answer(t.Context(), said("op", test.text))
+			if ok != (test.want != "") || ok && m.PlainText() != test.want {
+				t.Errorf("%s: %q, want %q", test.text, m.PlainText(), test.want)
+			}
+			var want []domain.Acknowledgement
+			if test.key != "" {
+				a := domain.Acknowledgement{Key: test.key, By: "op", At: time.Now()}
+				if test.lasts > 0 {
+					a.Until = a.At.Add(test.lasts)
+				}
+				want = append(want, a)
+			}
+			if !slices.Equal(g.taken, want) {
+				t.Errorf("%s: %+v, want %+v", test.text, g.taken, want)
+			}
+			if status, _ := chat.answer(t.Context(), said("op", "status")); strings.Contains(status.PlainText(), "12_pay") == (test.key == "blocked/alpha/12_pay") {
+				t.Errorf("%s: status %q", test.text, status.PlainText())
+			}
+		})
+	}
 }

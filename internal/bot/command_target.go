@@ -25,6 +25,13 @@ type target struct {
 	err     error
 }
 
+// storyCall is a call of a command about one story.
+type storyCall struct {
+	domain.StoryRef
+	rest   []word // what follows the story
+	sender string
+}
+
 // named reports whether the words name a story: if not, people may be talking to each other.
 func (t target) named() bool { return t.fits && len(t.stories) > 0 }
 
@@ -99,7 +106,7 @@ func isNumber(text string) bool {
 }
 
 // onStory runs a command on the one story that its words name, or says what is wrong with them.
-func (c *commands) onStory(ctx context.Context, command command, t target) Message {
+func (c *commands) onStory(ctx context.Context, command command, t target, sender string) Message {
 	switch {
 	case !t.fits:
 		return usage(command.usage())
@@ -119,5 +126,5 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 			return columns(line, Line{Plain(stageTitle(s.Stage))})
 		})
 	}
-	return command.story(c, ctx, t.stories[0], t.rest)
+	return command.story(c, ctx, storyCall{t.stories[0], t.rest, sender})
 }

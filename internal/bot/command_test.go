@@ -20,7 +20,8 @@ func TestCommands(t *testing.T) {
 	}{
 		{"help", said("help"), "I post what happens in the projects, and understand:\nhelp – this list\nstatus – what needs attention\n" +
 			"projects – every project and its stages\nagents – the agents that are alive\nevents – the latest events\n" +
-			"story [PROJECT] ID – what is known of a story\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
+			"story [PROJECT] ID – what is known of a story\n" +
+			"ack [PROJECT] ID [4h] – acknowledge what is wrong with a story, for a time or until it changes (operators)\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
 			"unblock [PROJECT] ID – take the block off a story (operators)\n" +
 			"switch NAME – make a project the active one (operators)\nassign AGENT NAME|none – send an agent to a project, or to none (operators)"},
 		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and understand:"},

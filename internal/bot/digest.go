@@ -2,6 +2,7 @@ package bot
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,10 @@ const (
 
 // digest sums up any number of events, in bounded memory, in one message.
 type digest struct {
-	links    links
+	links links
+	// acknowledged are the keys of the alerts that somebody takes care of: their troubles are only counted.
+	acknowledged map[string]bool
+
 	events   int64
 	troubles int64
 	shown    []Line // the first troubles, in the order of the stream
@@ -34,6 +38,16 @@ type projectDigest struct {
 	missed  int64
 	blocked int64
 	failed  int64
+}
+
+// acknowledged returns the keys of the alerts that somebody takes care of. A digest without them is better than none.
+func (n *notifier) acknowledged(ctx context.Context) map[string]bool {
+	_, pipelines := n.gateway.Pipelines.All(ctx, pipelineAge)
+	alerts, err := n.gateway.Alerts.List(ctx, pipelines)
+	if err != nil {
+		n.log.WarnContext(ctx, "bot: a digest shows acknowledged alerts", "error", err)
+	}
+	return alerts.Acknowledged
 }
 
 func (g *digest) add(e domain.Event) {
@@ -58,10 +72,10 @@ func (g *digest) add(e domain.Event) {
 		}
 	case domain.StoryBlocked:
 		p.blocked++
-		g.addTrouble(e)
+		g.addTrouble(domain.AlertBlocked, e)
 	case domain.MergeFailure:
 		p.failed++
-		g.addTrouble(e)
+		g.addTrouble(domain.AlertMerge, e)
 	case domain.FeedGap:
 		p.missed += e.Details().Missed
 	default:
@@ -69,14 +83,17 @@ func (g *digest) add(e domain.Event) {
 	}
 }
 
-func (g *digest) addTrouble(e domain.Event) {
+func (g *digest) addTrouble(kind domain.AlertKind, e domain.Event) {
+	if len(g.acknowledged) > 0 && g.acknowledged[storyAlert(kind, e.Project, e.Details().StoryID)] {
+		return
+	}
 	g.troubles++
 	if len(g.shown) < maxDigestTroubles {
 		g.shown = append(g.shown, g.links.describe(e))
 	}
 }
 
-// message lists what needs attention first, then each project in one line.
+// message lists the troubles that nobody has acknowledged first, then each project in one line.
 func (g *digest) message() Message {
 	projects := slices.SortedFunc(maps.Values(g.projects), func(a, b *projectDigest) int {
 		return cmp.Or(cmp.Compare(b.blocked+b.failed, a.blocked+a.failed), cmp.Compare(a.name, b.name))

@@ -121,7 +121,7 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 	reason := "waiting: <API> key"
 	return g.Registry(), []domain.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
-			{Name: "2_current", Items: []domain.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}},
+			{Name: "2_current", Items: append([]domain.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}, g.failed...)},
 			{Name: "3_qa", Items: []domain.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
 			{Name: "5_done"},
 		}},
@@ -135,6 +135,13 @@ func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline
 	found := append(domain.FindAlerts(pipelines, day, time.Now()),
 		domain.Alert{Kind: domain.AlertAgentLost, Agent: "builder 4", Project: "alpha"},
 		domain.Alert{Kind: domain.AlertClockAhead, Project: "alpha"})
+	for i := range found {
+		for _, taken := range g.taken {
+			if taken.Key == found[i].Key() {
+				found[i].Acknowledged = &taken
+			}
+		}
+	}
 	return domain.NewAlerts(found), nil
 }
 

@@ -118,6 +118,9 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 // messages words the batch's events: one message for each, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	all := digest{links: n.links}
+	if b.Digest {
+		all.acknowledged = n.acknowledged(ctx)
+	}
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
 		page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: after, Limit: digestPage})

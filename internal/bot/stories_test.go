@@ -11,11 +11,13 @@ import (
 
 // fakeStories is what the service knows of stories beyond the boards of the fakeGateway.
 type fakeStories struct {
-	last  []domain.Stage              // of the project that is unreachable now
-	gone  []domain.StoryRef           // on no board
-	edit  func(s *domain.Story)       // changes what Get returns
-	patch func() (int, []byte, error) // answers changes
-	sent  []string                    // changes that were sent
+	last   []domain.Stage              // of the project that is unreachable now
+	gone   []domain.StoryRef           // on no board
+	edit   func(s *domain.Story)       // changes what Get returns
+	patch  func() (int, []byte, error) // answers changes
+	sent   []string                    // changes that were sent
+	failed []domain.Item               // further stories of alpha
+	taken  []domain.Acknowledgement
 }
 
 // Get knows what the boards show, and what is gone.
@@ -74,4 +76,24 @@ func (g *fakeGateway) Stories(_ context.Context, text string, limit int) ([]doma
 		}
 	}
 	return found[:min(limit, len(found))], nil
+}
+
+// Acknowledge knows the alerts that List returns.
+func (g *fakeGateway) Acknowledge(ctx context.Context, key string, duration time.Duration, by string) error {
+	_, pipelines := g.All(ctx, 0)
+	alerts, err := g.List(ctx, pipelines)
+	if err != nil {
+		return err
+	}
+	for _, a := range alerts.Items {
+		if a.Key() == key {
+			taken := domain.Acknowledgement{Key: key, By: by, At: time.Now()}
+			if duration > 0 {
+				taken.Until = taken.At.Add(duration)
+			}
+			g.taken = append(g.taken, taken)
+			return nil
+		}
+	}
+	return domain.Errorf(domain.NotFound, "no alert has this key")
 }

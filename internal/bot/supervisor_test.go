@@ -309,6 +309,28 @@ func TestDigestShowsTroubles(t *testing.T) {
 	})
 }
 
+func TestDigestLeavesOutWhatIsAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		for i := range 2 * domain.MaxAlerts { // more than a list of alerts shows
+			g.failed = append(g.failed, domain.Item{StoryID: fmt.Sprint(i), MergeFailure: ptr("conflict")})
+		}
+		g.taken = []domain.Acknowledgement{{Key: "blocked/alpha/12_pay"}}
+		chat := &fakeChat{rooms: []string{"ops"}}
+		run(t, g, func() bot.Transport { return chat })
+		for i := range 5 {
+			g.move("alpha", i)
+		}
+		g.happen("alpha", domain.StoryBlocked, `"story_id":"12_pay","story_name":"Pay","reason":"API key"`)
+		g.happen("alpha", domain.MergeFailure, `"story_id":"12_pay","story_name":"Pay","reason":"conflict"`)
+		time.Sleep(2 * time.Second)
+		want := "7 events in 1 project\n▲ alpha · merge failed · 12_pay · Pay: conflict\nalpha: 5 → QA, 1 blocked, 1 merge failed"
+		if got := chat.texts(); len(got) != 1 || got[0] != want {
+			t.Errorf("posted %q\nwant %q", got, want)
+		}
+	})
+}
+
 func TestDigestIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()

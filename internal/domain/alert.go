@@ -58,12 +58,14 @@ type Alerts struct {
 	ByProject map[string]int
 	// Stuck are the ids of each project's stuck stories, of all of them.
 	Stuck map[string][]string
+	// Acknowledged are the keys of all that are acknowledged.
+	Acknowledged map[string]bool
 }
 
 // NewAlerts sorts and counts a list, which it takes over.
 func NewAlerts(list []Alert) Alerts {
 	SortAlerts(list)
-	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}}
+	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
 	for _, alert := range list {
 		if alert.Kind == AlertStuck {
 			a.Stuck[alert.Project] = append(a.Stuck[alert.Project], alert.Story.StoryID)
@@ -71,6 +73,8 @@ func NewAlerts(list []Alert) Alerts {
 		if alert.Acknowledged == nil {
 			a.Open++
 			a.ByProject[alert.Project]++
+		} else {
+			a.Acknowledged[alert.Key()] = true
 		}
 	}
 	if len(list) > MaxAlerts {
