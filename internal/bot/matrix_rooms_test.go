@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -63,17 +64,23 @@ func TestMatrixFollowsARoomUpgrade(t *testing.T) {
 func TestMatrixLosesNothingInARoomUpgrade(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
-	h.Do(func() { h.Limited = 1 }) // the message is on its way, and waits
-	p.gateway.move("alpha", 1)
-	eventually(t, func() string {
-		left := 0
-		if h.Do(func() { left = h.Limited }); left == 0 {
-			return ""
+	sending, upgraded := make(chan struct{}), make(chan struct{})
+	h.Do(func() {
+		h.Before = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/send/") {
+				return false
+			}
+			h.Do(func() { h.Before, h.Limited = nil, 1 }) // so that the message is sent a second time
+			close(sending)
+			<-upgraded
+			return false
 		}
-		return "not sent"
 	})
+	p.gateway.move("alpha", 1)
+	<-sending
 	h.Invite("!ops2", bottest.Operator)
 	h.Upgrade("!ops", "!ops2", bottest.Operator)
+	close(upgraded)
 	if got := roomPosts(t, h, "!ops2", 1); !strings.Contains(got[0].Body, "Story 1") {
 		t.Errorf("posts %+v", got)
 	}
