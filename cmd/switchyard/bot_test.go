@@ -31,7 +31,7 @@ type yardWithBot struct {
 func newYardWithBot(t *testing.T, operator, teamAPI string) *yardWithBot {
 	dir := t.TempDir()
 	y := &yardWithBot{T: t, work: newStories(t, filepath.Join(dir, "work"), 20)}
-	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+y.work.dir, "--listen=127.0.0.1:0"))
+	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+y.work.dir, "--listen=127.0.0.1:0", "--allow-writes"))
 	settings := fmt.Sprintf("[bot]\noperators = [%q]\nteam_api_url = %q\n[[projects]]\nname = 'alpha'\nurl = %q\n", operator, teamAPI, project.url)
 	if err := os.WriteFile(filepath.Join(dir, "switchyard.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,6 +120,14 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 	if got := slices.Delete(posts(), 1, 2); !slices.Equal(got, want) {
 		t.Errorf("posted %q\nwant   %q", got, want)
 	}
+	hs.Say("!ops", bottest.Operator, "move 10 qa")
+	for _, want := range []string{"10_story is now in QA.", "alpha · 10_story · Story number 10 · Current → QA"} {
+		waittest.Until(t, want, func() bool { return slices.Contains(posts(), want) })
+	}
+	hs.Say("!ops", bottest.Operator, "story 10")
+	waittest.Until(t, "the story shown", func() bool {
+		return strings.HasPrefix(posts()[len(posts())-1], "alpha · 10_story · Story number 10\nQA since ")
+	})
 	y.endsCleanly()
 }
 
