@@ -27,8 +27,8 @@ func newWholeSite(t testing.TB) *consoleSite {
 	provider := signintest.New(t)
 	s := &consoleSite{TB: t, boards: &boards{pipelines: map[string][]domain.Stage{}}}
 	g := gatewaytest.New(t, service.Options{
-		Projects: s.boards,
-		BotFile:  botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
+		Projects: s.boards, Stories: s.boards,
+		BotFile: botfile.File{Path: filepath.Join(dir, "bot.toml")}, Bot: &fakeBot{},
 		Credentials: signin.NewFile(filepath.Join(dir, "credentials.json")),
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL,
@@ -103,7 +103,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("button", "Log in").Click()
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
-	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/agents", "/events", "/bot-config", "/sign-in"} {
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		look(path)
 	}
 	tab.Goto(s.url + "/agents")

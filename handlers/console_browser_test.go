@@ -107,10 +107,12 @@ func TestBrowserKeys(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
 	tab.Find("heading", "Overview")
-	tab.Keys("/")
-	tab.Wait(`document.activeElement.id === 'filter'`)
-	tab.Keys("gp" + kb.Escape + kb.Escape) // clears, then leaves
-	tab.Wait(`document.activeElement.id !== 'filter'`)
+	for key, field := range map[string]string{"/": "find", "f": "filter"} {
+		tab.Keys(key)
+		tab.Wait(`document.activeElement.id === '` + field + `'`)
+		tab.Keys("gp" + kb.Escape + kb.Escape) // clears, then leaves
+		tab.Wait(`document.activeElement.id !== '` + field + `'`)
+	}
 	for _, to := range [][2]string{{"gp", "Projects"}, {"ge", "Events"}, {"go", "Overview"}} {
 		tab.KeysTo(to[0], to[1])
 	}

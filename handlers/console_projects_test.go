@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -77,7 +78,7 @@ func (s *consoleSite) submitUndo(page answer) answer {
 	action := regexp.MustCompile(`action="([^"]*)"`).FindStringSubmatch(notice)
 	var fields []string
 	for _, field := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(notice, -1) {
-		fields = append(fields, field[1], field[2])
+		fields = append(fields, field[1], html.UnescapeString(field[2]))
 	}
 	if action == nil || len(fields) == 0 {
 		s.Fatalf("no undo on the page\n%s", page.body)

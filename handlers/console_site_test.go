@@ -42,7 +42,11 @@ func newConsoleSite(t testing.TB) *consoleSite {
 // newConsoleSiteWith has project servers of its own in place of boards.
 func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleSite {
 	t.Helper()
-	o := service.Options{Projects: projects, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	stories, ok := projects.(service.StoryServers)
+	if !ok {
+		stories = noStories{}
+	}
+	o := service.Options{Projects: projects, Stories: stories, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	g := gatewaytest.New(t, o, handlers.Gateway{})
 	s := &consoleSite{TB: t, Service: g.Service, server: g.Serve(t)}
 	s.url = s.server.URL
@@ -65,9 +69,10 @@ func newReader(t testing.TB) *http.Client {
 
 // boards answer as project servers would: by the project's name, refusing where there is no board.
 type boards struct {
-	mu        sync.Mutex
-	pipelines map[string][]domain.Stage
-	asked     int
+	service.StoryServers // of which only Story is there
+	mu                   sync.Mutex
+	pipelines            map[string][]domain.Stage
+	asked                int
 }
 
 func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
@@ -80,6 +85,39 @@ func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.Pipelin
 	}
 	raw, err := json.Marshal(stages)
 	return &domain.PipelineAnswer{Stages: stages, Raw: raw}, err
+}
+
+// Story says what the board has of a story, and that it cannot be changed.
+func (b *boards) Story(_ context.Context, p domain.Project, id string) (domain.Story, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	stages, ok := b.pipelines[p.Name]
+	if !ok {
+		return domain.Story{}, domain.Errorf(domain.BadGateway, "connection refused")
+	}
+	for _, stage := range stages {
+		for _, item := range stage.Items {
+			if item.StoryID == id {
+				story := domain.Story{Name: item.StoryName, Stage: stage.Name, Since: time.UnixMilli(item.SinceMS), Reachable: true}
+				if item.Blocked != nil {
+					story.Blocked = *item.Blocked
+				}
+				if item.MergeFailure != nil {
+					story.MergeFailure = *item.MergeFailure
+				}
+				story.File = &domain.StoryFile{Path: stage.Name + "/" + id + ".md", Version: "1", Body: "# About\n\nText."}
+				return story, nil
+			}
+		}
+	}
+	return noStories{}.Story(context.Background(), p, id)
+}
+
+// noStories stands for project servers that know no stories.
+type noStories struct{ service.StoryServers }
+
+func (noStories) Story(context.Context, domain.Project, string) (domain.Story, error) {
+	return domain.Story{}, domain.Errorf(domain.NotFound, "the project server has no such story")
 }
 
 func (b *boards) set(project string, stages []domain.Stage) {

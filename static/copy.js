@@ -1,14 +1,17 @@
-// A button with data-copy puts the text of the element with that id on the clipboard and says so.
+// A button with data-copy puts the text of the element with that id on the clipboard and says so. A path with data-address
+// becomes the whole address.
 (() => {
   document.addEventListener('click', async (event) => {
     const button = event.target.closest('[data-copy]')
     if (!button) return
     const source = document.getElementById(button.dataset.copy)
+    if ('address' in source.dataset) source.textContent = new URL(source.textContent, location.href).href
     try {
       await navigator.clipboard.writeText(source.textContent.trim())
       say(button, 'Copied')
     } catch {
       // Without a secure context there is no clipboard: select the text, so that the usual key copies it.
+      source.hidden = false
       getSelection().selectAllChildren(source)
       say(button, 'Selected')
     }

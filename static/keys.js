@@ -1,5 +1,5 @@
-// Keyboard shortcuts: "/" goes to the filter, "g" and a letter to a page, "?" shows the list. None acts while something is
-// typed. They can be turned off in that list, since voice input types letters as well.
+// Keyboard shortcuts: "/" goes to the header's field, "f" to the filter, "g" and a letter to a page, "?" shows the list. None
+// acts while something is typed. They can be turned off in that list, since voice input types letters as well.
 (() => {
   const off = () => localStorage.getItem('keys') === 'off'
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
@@ -34,12 +34,12 @@
       if (event.key === 'Escape') leave(event)
       return
     }
-    if (event.key === '/') {
-      const filter = document.querySelector('[data-filter]')
-      if (!filter) return
+    if (event.key === '/' || (event.key === 'f' && !going)) {
+      const field = document.querySelector(event.key === '/' ? '[data-find] input' : '[data-filter]')
+      if (!field) return
       event.preventDefault()
-      filter.focus()
-      filter.select()
+      field.focus()
+      field.select()
     } else if (event.key === '?') {
       event.preventDefault()
       document.getElementById('keys').togglePopover()

@@ -13,8 +13,13 @@
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },
   }
-  // The result of an action, with its Undo, stays while its part refreshes: until the next action, or until dismissed.
-  const partCallbacks = { ...callbacks, beforeNodeRemoved: (node) => !node.classList?.contains('said') }
+  // The result of an action, with its Undo, stays while its part refreshes: until the next action, or until dismissed. So
+  // does an open dialog, with what was typed in it.
+  const partCallbacks = {
+    ...callbacks,
+    beforeNodeRemoved: (node) => !node.matches?.('.said, :popover-open'),
+    beforeNodeMorphed: (node) => !node.matches?.(':popover-open'),
+  }
   htmx.defineExtension('morph', {
     isInlineSwap: (style) => style === 'morph',
     handleSwap: (style, target, fragment) => {

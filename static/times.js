@@ -1,5 +1,5 @@
 // Keeps relative times current. The server writes them to the minute: <time data-age> is "14 min", <time data-ago>
-// "14 min ago". The exact time on hover is made local to the browser.
+// "14 min ago". Clocks, <time data-clock>, and the exact time on hover are made local to the browser.
 (() => {
   const units = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'], [Infinity, 86400, 'd']]
   const age = (seconds) => {
@@ -8,12 +8,23 @@
   }
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 
+  const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+  const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+  const dayOfYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+  const clockText = (at) => {
+    const now = new Date()
+    if (at.toDateString() === now.toDateString()) return 'today ' + clock.format(at)
+    return (at.getFullYear() === now.getFullYear() ? day : dayOfYear).format(at) + ' ' + clock.format(at)
+  }
+  const ageText = (at, { ago, ahead }) => { // ahead: a time to come, such as an expiry
+    const ms = ahead === undefined ? Date.now() - at : at - Date.now()
+    return age(Math.max(0, ms / 1000)) + (ago === undefined ? '' : ' ago')
+  }
+
   const update = (root) => {
-    for (const element of root.querySelectorAll('time[data-age], time[data-ago]')) {
+    for (const element of root.querySelectorAll('time[data-age], time[data-ago], time[data-clock]')) {
       const at = new Date(element.dateTime)
-      const ahead = 'ahead' in element.dataset // a time to come, such as an expiry
-      const seconds = Math.max(0, (ahead ? at - Date.now() : Date.now() - at) / 1000)
-      const text = age(seconds) + ('ago' in element.dataset ? ' ago' : '')
+      const text = 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
       if (element.textContent !== text) element.textContent = text
       const title = exact.format(at)
       if (element.title !== title) element.title = title

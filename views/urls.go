@@ -3,8 +3,6 @@ package views
 import (
 	"net/url"
 	"strconv"
-
-	"switchyard/internal/domain"
 )
 
 // Addresses of the console's pages and of the forms on them.
@@ -23,31 +21,22 @@ const (
 	SignOutURL      = "/sign-out"
 	SwitchURL       = "/switch"
 	ThemeURL        = "/theme"
+	SearchURL       = "/search"
 )
 
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 
-// StoryURL is the position of a story on its project's page.
+// StoryURL is the page of a story, and where changes of it are sent. An id may hold any character.
 func StoryURL(project, storyID string) string {
-	return ProjectURL(project) + "#" + elementID("story", storyID)
+	return NewStoryURL(project) + "/" + url.PathEscape(storyID)
 }
 
-// AlertURL is the page where an alert can be dealt with.
-func AlertURL(a domain.Alert) string {
-	switch a.Kind {
-	case domain.AlertBot:
-		return BotConfigURL
-	case domain.AlertAgentLost, domain.AlertAgentFailed:
-		return AgentsURL
-	case domain.AlertStore:
-		return OverviewURL
-	}
-	if a.Story != nil {
-		return StoryURL(a.Project, a.Story.StoryID)
-	}
-	return ProjectURL(a.Project)
-}
+// NewStoryURL is where the form that adds a story is sent.
+func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
+
+// AgentURL is the position of an agent on the page of agents.
+func AgentURL(id string) string { return AgentsURL + "#" + elementID("agent", id) }
 
 // RemoveProjectURL is where the form that removes a project is sent.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }

@@ -95,7 +95,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: domain.NewAlerts([]domain.Alert{
 			{Kind: domain.AlertBot, Reason: "wrong password", Since: time.UnixMilli(minutesAgo(3))},
 			{Kind: domain.AlertStore, Reason: "the store failed: the disk is full", Since: time.UnixMilli(minutesAgo(9))},
-			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", Since: time.UnixMilli(minutesAgo(50))},
+			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", AgentID: "b2", Since: time.UnixMilli(minutesAgo(50))},
 			{Kind: domain.AlertClockAhead, Project: "alpha", Since: time.UnixMilli(minutesAgo(60))},
 		})})),
 		"charts_empty": element(views.ProjectPart(views.ProjectProps{

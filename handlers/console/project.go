@@ -1,7 +1,9 @@
 package console
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -12,11 +14,18 @@ import (
 
 // Project is the page of one project.
 func (c *Console) Project(w http.ResponseWriter, r *http.Request) error {
-	return c.showProject(w, r, views.FieldError{}, nil)
+	return c.showProject(w, r, projectForms{})
 }
 
-// showProject shows the page of a project. Where settings were refused, refused says why, and the page keeps what was sent.
-func (c *Console) showProject(w http.ResponseWriter, r *http.Request, fault views.FieldError, refused error) error {
+// projectForms are what was typed on the page of a project, and why it was refused.
+type projectForms struct {
+	settings *views.ProjectForm // nil shows what is stored
+	story    views.StoryForm
+	status   int // 0 while nothing was refused
+}
+
+// showProject shows the page of a project. Where a form was refused, the page keeps what was sent.
+func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms projectForms) error {
 	name := web.PathParam(r, "name")
 	found, err := c.service.Overview.Project(r.Context(), name)
 	if domain.CodeOf(err) == domain.NotFound {
@@ -28,9 +37,13 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	p := views.ProjectProps{
 		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck, Agents: found.Agents, Charts: found.Charts, Now: now(),
 	}
-	form := views.ProjectForm{URL: p.Project.URL, Error: fault}
-	if refused != nil {
-		form.URL = r.PostForm.Get("url")
+	form := views.ProjectForm{URL: p.Project.URL}
+	if forms.settings != nil {
+		form = *forms.settings
+	}
+	var adding *views.StoryForm
+	if !wantsPart(r) && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
+		adding = &forms.story
 	}
 	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
 	if err != nil {
@@ -40,9 +53,29 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, fault view
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: name, Page: views.PageProjects},
 		part:       views.ProjectPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, part) },
-		status:     web.StatusOf(refused),
+		pageAround: func(part templ.Component) templ.Component { return views.Project(p, form, adding, part) },
+		status:     forms.status,
 	})
+}
+
+// storyPatience is how long the page of a project waits to know whether stories can be added.
+const storyPatience = 250 * time.Millisecond
+
+// takesStories reports whether stories can be added to a project: where its first story can be written, and on an empty
+// board, where only trying would show it.
+func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bool {
+	if !p.Reachable || len(p.Stages) == 0 {
+		return false
+	}
+	for _, stage := range p.Stages {
+		if len(stage.Items) > 0 {
+			ctx, cancel := context.WithTimeout(ctx, storyPatience)
+			defer cancel()
+			story, err := c.service.Stories.Get(ctx, p.Project, stage.Items[0].StoryID)
+			return err == nil && story.File != nil && story.File.Writable
+		}
+	}
+	return true
 }
 
 // UpdateProject changes address and token; an empty token field keeps the token.
@@ -58,7 +91,7 @@ func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	name := web.PathParam(r, "name")
 	_, err = c.service.Projects.Update(r.Context(), name, fields.Get("url"), token)
 	if fault := fieldError(err); fault.Message != "" {
-		return c.showProject(w, r, fault, err)
+		return c.showProject(w, r, projectForms{settings: &views.ProjectForm{URL: fields.Get("url"), Error: fault}, status: web.StatusOf(err)})
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+// Story is the page of a story.
+func (c *Console) Story(w http.ResponseWriter, r *http.Request) error {
+	return c.showStory(w, r, views.StoryForm{}, 0)
+}
+
+// showStory shows the page. Where a change was refused, form says why and status is not 0.
+func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.StoryForm, status int) error {
+	p, err := c.storyProps(r)
+	if err != nil {
+		return err
+	}
+	return c.render(w, r, view{
+		frame:      views.Frame{Title: p.Title(), Page: views.PageProjects},
+		part:       views.StoryPart(p),
+		pageAround: func(part templ.Component) templ.Component { return views.Story(p, form, part) },
+		status:     status,
+	})
+}
+
+// storyProps joins what is known of the story that the request is about. It returns NotFound for one that nobody knows.
+func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
+	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
+	if p.Story, err = c.service.Stories.Get(r.Context(), name, id); err != nil {
+		if domain.CodeOf(err) == domain.NotFound {
+			err = domain.Errorf(domain.NotFound, "The project %q has never had a story %q.", name, id)
+		}
+		return p, err
+	}
+	for i := range p.Story.Stays {
+		// It grows all the time: within a minute, what has not changed is rendered alike.
+		p.Story.Stays[i].Blocked = p.Story.Stays[i].Blocked.Truncate(time.Minute)
+	}
+	project, err := c.service.Overview.Project(r.Context(), name)
+	if err != nil {
+		return p, err
+	}
+	for _, stage := range project.Pipeline.Stages {
+		p.Stages = append(p.Stages, stage.Name)
+	}
+	p.Usual, p.Agents, p.Now = project.Charts.Stages, c.storyAgents(name, id), now()
+	return p, nil
+}
+
+// storyAgents returns the agents at the project that have named the story, or else all that are assigned there.
+func (c *Console) storyAgents(project, id string) []views.StoryAgent {
+	var assigned, onStory []views.StoryAgent
+	for _, a := range c.service.Agents.All() {
+		if a.Project != project || a.Presence != domain.AgentAlive {
+			continue
+		}
+		shown := views.StoryAgent{Label: a.Label, Detail: a.Detail, State: a.State, Since: a.StateSince, OnStory: mentions(a.Detail, id)}
+		if shown.OnStory {
+			onStory = append(onStory, shown)
+		}
+		assigned = append(assigned, shown)
+	}
+	if len(onStory) > 0 {
+		return onStory
+	}
+	return assigned
+}
+
+// mentions reports whether text holds word as a word: "1_pay" is not in "21_pay".
+func mentions(text, word string) bool {
+	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for word != "" {
+		before, after, found := strings.Cut(text, word)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !inWord(last) && !inWord(next) {
+			return true
+		}
+		text = after
+	}
+	return false
+}

@@ -1,0 +1,215 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+// storyChange is what the forms of a story's page ask for. It is also the value of an Undo.
+type storyChange struct {
+	Version string `json:"version"`
+	Do      string `json:"do"`
+	// Value is the stage to move to or the reason of a block, and Was what it was before.
+	Value string `json:"value,omitempty"`
+	Was   string `json:"was,omitempty"`
+}
+
+// What can be done to a story.
+const (
+	doMove    = "move"
+	doBlock   = "block"
+	doUnblock = "unblock"
+	doRetry   = "retry" // clears the failed merge
+)
+
+// undoField is the form field of an Undo, which holds a storyChange.
+const undoField = "undo"
+
+// readStoryChange returns Invalid for a form that asks for nothing that can be done.
+func readStoryChange(fields url.Values) (change storyChange, err error) {
+	if undo := fields.Get(undoField); undo != "" {
+		if json.Unmarshal([]byte(undo), &change) != nil {
+			return change, domain.Errorf(domain.Invalid, "This can no longer be undone.")
+		}
+	} else {
+		change = storyChange{Version: fields.Get("version"), Do: fields.Get("do"), Was: fields.Get("was")}
+		switch change.Do {
+		case doMove:
+			change.Value = fields.Get("stage")
+		case doBlock:
+			change.Value = strings.TrimSpace(fields.Get("reason"))
+		}
+	}
+	switch {
+	case change.Do == doMove && change.Value == "":
+		return change, domain.Errorf(domain.Invalid, "Say which stage the story is to move to.")
+	case change.Do == doBlock && change.Value == "":
+		return change, domain.Errorf(domain.Invalid, "Say why the story is blocked.")
+	case change.said() == "":
+		return change, domain.Errorf(domain.Invalid, "The form does not say what to do.")
+	}
+	return change, nil
+}
+
+// body is the change as project servers take it.
+func (s storyChange) body() []byte {
+	fields := map[string]any{"version": s.Version}
+	switch s.Do {
+	case doMove:
+		fields["stage"] = s.Value
+	case doBlock:
+		fields["blocked"] = s.Value
+	case doUnblock:
+		fields["blocked"] = nil
+	case doRetry:
+		fields["merge_failure"] = nil
+	}
+	body, _ := json.Marshal(fields) // strings always encode
+	return body
+}
+
+// said is what the change has done, "" for none that is known.
+func (s storyChange) said() string {
+	switch s.Do {
+	case doMove:
+		return "Moved to " + domain.StageTitle(s.Value) + "."
+	case doBlock:
+		return "Blocked."
+	case doUnblock:
+		return "No longer blocked."
+	case doRetry:
+		return "The failed merge is cleared, so that it is tried again."
+	}
+	return ""
+}
+
+// undo takes the change back at a version, where that is possible: what made a merge fail cannot be put back.
+func (s storyChange) undo(version string) (back storyChange, ok bool) {
+	back = storyChange{Version: version, Do: s.Do, Value: s.Was, Was: s.Value}
+	switch {
+	case s.Do == doBlock && s.Was == "":
+		back.Do = doUnblock
+	case s.Do == doUnblock:
+		back.Do = doBlock
+	}
+	return back, s.Do != doRetry && (back.Value != "" || back.Do == doUnblock)
+}
+
+// maxUndo is the longest Undo, in bytes: it travels in a cookie.
+const maxUndo = 2000
+
+// ChangeStory takes the forms of a story's page.
+func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
+	change, err := readStoryChange(fields)
+	form := views.StoryForm{}
+	if change.Do == doBlock {
+		form.Reason = change.Value
+	}
+	if err != nil {
+		form.Refused = domain.MessageOf(err)
+		return c.showStory(w, r, form, web.StatusOf(err))
+	}
+	status, body, err := c.service.Stories.Patch(r.Context(), name, id, change.body())
+	if form.Refused = refusal(status, body, err); form.Refused != "" {
+		return c.showStory(w, r, form, refusedStatus(status, err))
+	}
+	if err != nil {
+		return err
+	}
+	notice := views.Notice{Text: cutTo(change.said(), 200)}
+	if version := versionOf(body); version != "" {
+		back, ok := change.undo(version)
+		value, _ := json.Marshal(back) // strings always encode
+		if ok && len(value) <= maxUndo {
+			notice.Undo = views.Undo{URL: views.StoryURL(name, id), Name: undoField, Value: string(value)}
+		}
+	}
+	return c.notices.redirect(w, r, views.StoryURL(name, id), notice)
+}
+
+// CreateStory takes the form of a project's page that adds a story to its board.
+func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	name := web.PathParam(r, "name")
+	form := views.StoryForm{Reason: strings.TrimSpace(fields.Get("name"))}
+	request, _ := json.Marshal(map[string]string{"name": form.Reason}) // strings always encode
+	status, body, err := c.service.Stories.Create(r.Context(), name, request)
+	if form.Refused = refusal(status, body, err); form.Refused != "" {
+		return c.showProject(w, r, projectForms{story: form, status: refusedStatus(status, err)})
+	}
+	if err != nil {
+		return err
+	}
+	var created struct {
+		ID string `json:"story_id"`
+	}
+	path := views.ProjectURL(name)
+	if json.Unmarshal(body, &created) == nil && created.ID != "" {
+		path = views.StoryURL(name, created.ID)
+	}
+	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
+}
+
+// refusal says in a sentence why a project server has not done what it was asked, and what to do about it; "" when it has, or
+// when err is no matter of its own.
+func refusal(status int, body []byte, err error) string {
+	switch {
+	case domain.CodeOf(err) == domain.BadGateway:
+		return "The project server did not answer (" + domain.MessageOf(err) + "). Try again when it does."
+	case err != nil, status < http.StatusBadRequest:
+		return ""
+	}
+	text := cutTo(strings.TrimSpace(strings.ToValidUTF8(string(body), "")), 200)
+	switch status {
+	case http.StatusConflict:
+		return "Not done: " + strings.TrimSuffix(text, ".") + ". This page shows the story as it is now: look at it, then try again."
+	case http.StatusForbidden:
+		return "Not done: this project server takes no changes. Start it with --allow-writes to allow them."
+	case http.StatusNotFound:
+		return "Not done: the project server does not have this story any more."
+	}
+	return "The project server refused this: " + strings.TrimSuffix(text, ".") + "."
+}
+
+// refusedStatus is the status of the page that says so.
+func refusedStatus(status int, err error) int {
+	switch {
+	case err != nil:
+		return web.StatusOf(err)
+	case status >= http.StatusInternalServerError:
+		return http.StatusBadGateway
+	}
+	return status
+}
+
+// versionOf is the version in a project server's answer, "" when there is none.
+func versionOf(body []byte) string {
+	var story struct {
+		Version string `json:"version"`
+	}
+	_ = json.Unmarshal(body, &story)
+	return story.Version
+}
+
+// cutTo shortens text to at most length characters.
+func cutTo(text string, length int) string {
+	if utf8.RuneCountInString(text) <= length {
+		return text
+	}
+	return string([]rune(text)[:length-1]) + "…"
+}

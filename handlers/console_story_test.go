@@ -1,0 +1,245 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	workboard "switchyard/internal/board"
+	"switchyard/internal/domain"
+	"switchyard/internal/feed"
+	"switchyard/internal/projectserver"
+	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
+)
+
+// storySite is a gateway with the project webshop, whose server serves a directory.
+type storySite struct {
+	*consoleSite
+	dir     string
+	project *httptest.Server
+}
+
+// auditLog is a story with everything.
+const auditLog = "---\nname: Audit log for administrators\nblocked: waiting for a key # of the provider\ndepends_on: [1_story_login]\nretry_count: 3\n---\n" +
+	"As an administrator I want to see who changed what.\n\n## Acceptance\n\n- [x] every write\n- [x] by person\n- [ ] refunds\n"
+
+func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *storySite {
+	t.Helper()
+	s := &storySite{dir: t.TempDir()}
+	for _, stage := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"} {
+		if err := os.Mkdir(filepath.Join(s.dir, stage), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(s.dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	ring := feed.New(time.Now)
+	work, err := workboard.Open(workboard.Options{Dir: s.dir, Log: log, Record: ring.Record, AllowWrites: allowWrites})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = work.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	s.project = httptest.NewServer(projectserver.Server{Name: "webshop", Board: work, Feed: ring, Log: log}.Handler())
+	t.Cleanup(s.project.Close)
+	client := upstream.NewClient(time.Second)
+	t.Cleanup(client.Close)
+	s.consoleSite = newConsoleSiteWith(t, client)
+	if _, err := s.Projects.Add(t.Context(), "webshop", s.project.URL, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// file is what the story's file holds, "" where there is none.
+func (s *storySite) file(path string) string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, path))
+	return string(text)
+}
+
+// version is the one that the forms of a story's page hold.
+func (a answer) version(t testing.TB) string {
+	t.Helper()
+	match := regexp.MustCompile(`name="version" value="([^"]*)"`).FindStringSubmatch(a.body)
+	if match == nil {
+		t.Fatalf("%s: no form with a version\n%s", a.Request.URL, a.body)
+	}
+	return match[1]
+}
+
+const auditPage = "/projects/webshop/stories/2_story_audit"
+
+func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
+	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	began := time.Now().Add(-50 * time.Hour)
+	s.move("webshop", "2_story_audit", "1_backlog", "2_current", began)
+	s.move("webshop", "2_story_audit", "2_current", "3_qa", began.Add(28*time.Hour))
+	s.record("webshop", fmt.Sprintf(`{"type":"story_blocked","story_id":"2_story_audit","story_name":"x","reason":"waiting for a key","timestamp_ms":%d}`, began.Add(30*time.Hour).UnixMilli()))
+	agent := s.join("builder-1")
+	if _, err := s.Agents.Assign(t.Context(), agent.ID, "webshop"); err != nil {
+		t.Fatal(err)
+	}
+	s.says(agent, domain.AgentRunning, "2_story_audit: step 41\nstep 42")
+	page := s.get(auditPage).wantStatus(t, http.StatusOK)
+	page.wantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy link", "Copy as prompt",
+		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2 d", `aria-current="step"`, `title="3_qa"`, "blocked",
+		"2 of 3 done", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
+		"builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
+		"3_qa/2_story_audit.md", "depends_on", "1_story_login", "retry_count", "3")
+	page.wantNoText(t, "Unblock", "Move to", ">Came to")
+	if faults := markupFaults(page.body); len(faults) > 0 {
+		t.Error(faults)
+	}
+	s.get(page.partAddress(t), "HX-Request", "true").wantStatus(t, http.StatusNoContent)
+	if err := os.Rename(filepath.Join(s.dir, "3_qa/2_story_audit.md"), filepath.Join(s.dir, "4_merge/2_story_audit.md")); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Until(t, "the page shows the move", func() bool {
+		return strings.Contains(s.get(page.partAddress(t), "HX-Request", "true").body, "4_merge/2_story_audit.md")
+	})
+}
+
+func TestStoryIsChangedByPlainForms(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	page := s.get(auditPage).wantText(t, "Unblock", "Move to", "Change the reason")
+	page = s.follow(s.submit(auditPage, "version", page.version(t), "do", "unblock", "was", "waiting for a key")).wantText(t, "No longer blocked.", "Undo")
+	if text := s.file("3_qa/2_story_audit.md"); strings.Contains(text, "waiting") {
+		t.Error(text)
+	}
+	page = s.follow(s.submitUndo(page)).wantText(t, "Blocked.", "waiting for a key")
+	page = s.follow(s.submit(auditPage, "version", page.version(t), "do", "block", "reason", " another  ", "was", "waiting for a key")).wantText(t, "Blocked.", "another")
+	page = s.follow(s.submitUndo(page)).wantText(t, "waiting for a key")
+	page = s.follow(s.submit(auditPage, "version", page.version(t), "do", "move", "stage", "4_merge", "was", "3_qa")).wantText(t, "Moved to Merge.", "Undo", "4_merge/2_story_audit.md")
+	if s.file("4_merge/2_story_audit.md") == "" || s.file("3_qa/2_story_audit.md") != "" {
+		t.Error("it has not moved")
+	}
+	s.follow(s.submitUndo(page)).wantText(t, "Moved to QA.", "3_qa/2_story_audit.md")
+	if s.file("3_qa/2_story_audit.md") == "" {
+		t.Error("it has not moved back")
+	}
+}
+
+func TestStoryWhoseMergeFailedIsRetried(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"4_merge/7_story_cache.md": "---\nmerge_failure: conflict in go.mod\n---\n# Cache\n"})
+	const path = "/projects/webshop/stories/7_story_cache"
+	page := s.get(path).wantText(t, "Merge failed", "conflict in go.mod", "Retry the merge")
+	s.follow(s.submit(path, "version", page.version(t), "do", "retry", "was", "")).wantText(t, "The failed merge is cleared")
+	if text := s.file("4_merge/7_story_cache.md"); strings.Contains(text, "conflict") {
+		t.Error(text)
+	}
+}
+
+// TestStoryChangesThatAreRefused: the page says what to do, keeps what was typed, and shows the story as it is now.
+func TestStoryChangesThatAreRefused(t *testing.T) {
+	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	seen := s.get(auditPage).version(t)
+	if err := os.WriteFile(filepath.Join(s.dir, "3_qa/2_story_audit.md"), []byte("# Written by another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.submit(auditPage, "version", seen, "do", "block", "reason", "my <reason>", "was", "").wantStatus(t, http.StatusConflict).
+		wantText(t, `role="alert"`, "This page shows the story as it is now: look at it, then try again.", "my &lt;reason&gt;", "Written by another")
+	if text := s.file("3_qa/2_story_audit.md"); text != "# Written by another" {
+		t.Errorf("overwritten: %s", text)
+	}
+	now := s.get(auditPage).version(t)
+	for _, fields := range [][]string{
+		{"version", now, "do", "block", "reason", "  "},
+		{"version", now, "do", "move"},
+		{"version", now, "do", "move", "stage", "no stage"},
+		{"version", now, "do", "other"},
+		{"undo", "{"},
+		{"undo", `{"version":"x"}`},
+		{},
+	} {
+		s.submit(auditPage, fields...).wantStatus(t, http.StatusBadRequest).wantText(t, `role="alert"`)
+	}
+	s.do("POST", auditPage, strings.NewReader("do=unblock&version="+now), "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site").wantStatus(t, http.StatusForbidden)
+	s.project.Close()
+	s.submit(auditPage, "version", now, "do", "move", "stage", "4_merge").wantStatus(t, http.StatusBadGateway).wantText(t, "The project server did not answer", "Try again")
+
+	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	s.submit(auditPage, "version", "x", "do", "unblock").wantStatus(t, http.StatusForbidden).wantText(t, "takes no changes", "--allow-writes")
+}
+
+func TestStoryThatIsGoneKeepsItsPage(t *testing.T) {
+	s := newStorySite(t, true, nil)
+	s.move("webshop", "9_story_old", "3_qa", "4_merge", time.Now().Add(-time.Hour))
+	s.get("/projects/webshop/stories/9_story_old").wantStatus(t, http.StatusOK).
+		wantText(t, "9 story old</h1>", "This story is no longer on the board.", "QA → Merge")
+	s.get("/projects/webshop/stories/8_never").wantStatus(t, http.StatusNotFound)
+	s.get("/projects/none/stories/9_story_old").wantStatus(t, http.StatusNotFound)
+	s.project.Close()
+	s.get("/projects/webshop/stories/9_story_old").wantStatus(t, http.StatusOK).wantText(t, "The project server does not say more", "refused", "QA → Merge")
+}
+
+func TestStoryOfHostileNamesAndText(t *testing.T) {
+	const id = `a%2F"<b> ?#é..`
+	s := newStorySite(t, true, map[string]string{
+		"2_current/" + id + ".md": "---\nname: \"<script>alert(1)</script>\"\nblocked: \"'><img src=x onerror=alert(1)>\"\n\"<k>\": \"<v>\"\n---\n" +
+			"<script>alert(1)</script>\n\n[x](javascript:alert(1)) ![p](http://elsewhere.example/p.png) [y](http://elsewhere.example)\n",
+	})
+	for _, path := range []string{"/", "/projects/webshop", "/search?q=script"} {
+		page := s.get(path)
+		address := regexp.MustCompile(`href="(/projects/webshop/stories/[^"]*)"`).FindStringSubmatch(page.body)
+		if address == nil {
+			t.Fatalf("%s has no link to the story\n%s", path, page.body)
+		}
+		story := s.get(strings.ReplaceAll(address[1], "&#39;", "'")).wantStatus(t, http.StatusOK)
+		story.wantText(t, "&lt;script&gt;alert(1)&lt;/script&gt;</h1>", `rel="noopener nofollow"`)
+		story.wantNoText(t, "<script>alert", "<img", "javascript:alert(1)\"", "<b>\"", "<k>", "<v>")
+		if faults := markupFaults(story.body); len(faults) > 0 {
+			t.Error(faults)
+		}
+		s.follow(s.submit(address[1], "version", story.version(t), "do", "block", "reason", "x", "was", "'><img src=x onerror=alert(1)>")).wantText(t, "Blocked.")
+	}
+}
+
+func TestNewStory(t *testing.T) {
+	s := newStorySite(t, true, nil)
+	s.get("/projects/webshop").wantText(t, "New story")
+	s.follow(s.submit("/projects/webshop/stories", "name", "Pay by card")).wantText(t, "The story is added.", "Pay by card</h1>")
+	if s.file("1_backlog/1_story_pay_by_card.md") == "" {
+		t.Error("no file")
+	}
+	s.submit("/projects/webshop/stories", "name", " ").wantStatus(t, http.StatusBadRequest).wantText(t, "new-story-error")
+	s.get("/projects/webshop").wantText(t, "New story")
+	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	s.get("/projects/webshop").wantNoText(t, "New story")
+	s.submit("/projects/webshop/stories", "name", "Pay").wantStatus(t, http.StatusForbidden).wantText(t, "takes no changes")
+}
+
+func TestSearchPage(t *testing.T) {
+	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
+	s.move("webshop", "9_story_audit_old", "3_qa", "5_done", time.Now())
+	s.join("auditor")
+	s.get("/search").wantStatus(t, http.StatusOK).wantText(t, "Search</h1>")
+	page := s.get("/search?q=AUDIT").wantStatus(t, http.StatusOK).wantText(t, auditPage, "webshop · ", "QA")
+	page.wantText(t, "9_story_audit_old", "no longer on the board", "auditor", "agent")
+	s.get("/search?q=webs").wantText(t, `href="/projects/webshop"`, "project")
+	s.get("/search?q=nothing-like-it").wantText(t, "Nothing found")
+	if piece := s.get("/search?q=audit", "HX-Request", "true").wantText(t, auditPage); strings.Contains(piece.body, "<html") {
+		t.Error("a whole page came")
+	}
+	if to := s.get("/search?q=audit+adm&open=1").wantStatus(t, http.StatusSeeOther).Header.Get("Location"); to != auditPage {
+		t.Errorf("led to %s", to)
+	}
+	s.get("/search?q=nothing-like-it&open=1").wantStatus(t, http.StatusOK)
+	s.get("/search?q="+strings.Repeat("x", 200)).wantStatus(t, http.StatusOK)
+	s.get("/search?q="+strings.Repeat("x", 201)).wantStatus(t, http.StatusBadRequest)
+}
