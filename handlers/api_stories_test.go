@@ -68,7 +68,13 @@ func TestStoryThatItsProjectServerDoesNotHave(t *testing.T) {
 	if got.status != 200 || !strings.Contains(got.body, `"body":null,`) || !strings.Contains(got.body, `"reachable":false,"error":"connection refused","history":[{`) {
 		t.Errorf("away: %d %s", got.status, got.body)
 	}
-	for _, path := range []string{"/api/gateway/projects/alpha/stories/1_never", "/api/gateway/projects/away/stories/1_never", "/api/gateway/projects/none/stories/7_pay"} {
+	s.add("old", upstreamServer(t, says(boardText)))
+	got = s.send("GET", "/api/gateway/projects/old/stories/7_pay", "")
+	if got.status != 200 || !strings.Contains(got.body, `"stage":"2_current",`) || !strings.Contains(got.body, `"merge_failure":"conflict"`) ||
+		!strings.Contains(got.body, `"body":null,`) || !strings.Contains(got.body, `"reachable":true,"error":"the project server shows no single stories"`) {
+		t.Errorf("a server with boards only: %d %s", got.status, got.body)
+	}
+	for _, path := range []string{"/api/gateway/projects/old/stories/9_never", "/api/gateway/projects/alpha/stories/1_never", "/api/gateway/projects/away/stories/1_never", "/api/gateway/projects/none/stories/7_pay"} {
 		if got := s.send("GET", path, ""); got.status != 404 || got.media != plainText {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}

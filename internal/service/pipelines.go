@@ -168,18 +168,30 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	return shown
 }
 
-// find returns a story of the project's last good answer and its stage, nil where it has none.
-func (s *Pipelines) find(project, story string) (item *domain.Item, stage string) {
+// find returns a story of the project's last good answer and its stage, nil where it has none. The project is asked first, and
+// waited for as in All.
+func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
+	arrived := time.Now()
+	s.mu.Lock()
+	s.follow(s.projects.Registry())
+	i, found := s.registry.Index(project)
+	if !found {
+		s.mu.Unlock()
+		return nil, ""
+	}
+	state := s.states[i]
+	s.ask(state, arrived)
+	s.mu.Unlock()
+	patience := time.NewTimer(pipelineBudget)
+	defer patience.Stop()
+	s.await(ctx, state, arrived, patience)
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.registry == nil {
+	if state.answer == nil {
 		return nil, ""
 	}
-	i, found := s.registry.Index(project)
-	if !found || s.states[i].answer == nil {
-		return nil, ""
-	}
-	for _, stage := range s.states[i].answer.Stages {
+	for _, stage := range state.answer.Stages {
 		for j := range stage.Items {
 			if stage.Items[j].StoryID == story {
 				return &stage.Items[j], stage.Name

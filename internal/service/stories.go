@@ -49,13 +49,12 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	story, err := s.servers.Story(ctx, p, id)
 	switch domain.CodeOf(err) {
 	case "":
-	case domain.NotFound: // it has left the board
-		story = domain.Story{Reachable: true}
-		if story.Name, err = s.store.StoryName(ctx, project, id); err != nil {
-			if domain.CodeOf(err) == domain.NotFound {
-				err = domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", project, id)
-			}
+	case domain.NotFound: // it has left the board, or its server knows boards only
+		if story, err = s.lastKnown(ctx, project, id); err != nil {
 			return domain.Story{}, err
+		}
+		if story.Reachable = true; story.Stage != "" {
+			story.Error = "the project server shows no single stories"
 		}
 	default:
 		if ctx.Err() != nil {
@@ -82,7 +81,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 
 // lastKnown returns what the last pipeline, or else the stream, knows of a story.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
-	if item, stage := s.pipelines.find(project, id); item != nil {
+	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
 		story := domain.Story{Name: item.StoryName, Stage: stage, Since: time.UnixMilli(item.SinceMS)}
 		if item.Blocked != nil {
 			story.Blocked, story.BlockedSince = *item.Blocked, item.BlockedSince()
@@ -94,7 +93,7 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 	}
 	name, err := s.store.StoryName(ctx, project, id)
 	if domain.CodeOf(err) == domain.NotFound {
-		err = domain.Errorf(domain.NotFound, "story '%s' of project '%s' is not known", id, project)
+		err = domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", project, id)
 	}
 	return domain.Story{Name: name}, err
 }
