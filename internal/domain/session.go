@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Role is what somebody may do, each with all that the one before may.
 type Role string
@@ -10,6 +13,11 @@ const (
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
 )
+
+// Allows reports whether whoever has this role may do what needs the other.
+func (r Role) Allows(needed Role) bool { return r != "" && r.rank() >= needed.rank() }
+
+func (r Role) rank() int { return slices.Index([]Role{RoleViewer, RoleOperator, RoleAdmin}, r) }
 
 // Session is a login that has not ended.
 type Session struct {

@@ -38,6 +38,8 @@ type Options struct {
 	Projects ProjectServers
 	// Stories calls them about single stories.
 	Stories StoryServers
+	// Tools calls the tools of theirs that are meant for coding agents.
+	Tools   ToolServers
 	BotFile BotFile
 	Bot     BotRunner
 	// Observe, unless it is nil, is called with the events that were stored.
@@ -59,6 +61,7 @@ type Service struct {
 	Alerts    *Alerts
 	Overview  *Overview
 	Stories   *Stories
+	Tools     *ProjectTools
 	Search    *Search
 	Bot       *Bot
 	SignIn    *SignIn
@@ -110,6 +113,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
 	s.Stories = &Stories{projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
+	s.Tools = &ProjectTools{projects: projects, servers: o.Tools}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -79,6 +79,16 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	return story, nil
 }
 
+// Now returns what its project server says of a story, without its past. It returns NotFound, and BadGateway for a server that
+// does not answer.
+func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return domain.Story{}, projectNotFound(project)
+	}
+	return s.servers.Story(ctx, p, id)
+}
+
 // lastKnown returns what the last pipeline, or else the stream, knows of a story.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {

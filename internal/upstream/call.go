@@ -19,6 +19,7 @@ type call struct {
 	query  url.Values
 	etag   string        // sent as If-None-Match unless ""
 	body   []byte        // JSON, nil for none
+	header http.Header   // added to the request's own, whose fields it replaces; may be nil
 	wait   time.Duration // how long the server was asked to hold its answer; added to the client's timeout
 	any    bool          // whether every status but a redirect or 401 is an answer; otherwise only 200 is, and 304 to an ETag
 }
@@ -91,6 +92,9 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 	}
 	if call.etag != "" {
 		request.Header.Set("If-None-Match", call.etag)
+	}
+	for name, values := range call.header {
+		request.Header[name] = values
 	}
 	return request, nil
 }

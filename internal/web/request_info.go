@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+
+	"switchyard/internal/domain"
 )
 
 // RequestInfo is what becomes known of a request while it is served.
@@ -14,6 +16,8 @@ type RequestInfo struct {
 	ID string
 	// Auth is how the caller has identified itself.
 	Auth AuthMethod
+	// Role is what the caller may do, "" where that was not asked.
+	Role domain.Role
 }
 
 // AuthMethod is how a caller has shown that it may do what it asks for.

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/domain"
+)
+
+func mcpCommand() *cobra.Command {
+	var gateway string
+	cmd := &cobra.Command{
+		Use:   "mcp [--gateway URL]",
+		Short: "Connect a program that speaks MCP over stdin and stdout with a gateway",
+		Long: "Connect a program that speaks MCP over stdin and stdout with a gateway's /mcp. Where the gateway asks for a token,\n" +
+			"it is taken from SWITCHYARD_API_TOKEN.",
+		Example: "  SWITCHYARD_API_TOKEN=… switchyard mcp --gateway http://yard:3000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address, err := gatewayAddress(gateway)
+			if err != nil {
+				return err
+			}
+			token := domain.Secret(os.Getenv("SWITCHYARD_API_TOKEN"))
+			if !token.FitsHeader() {
+				return usagef("SWITCHYARD_API_TOKEN must be of ASCII letters, digits and signs, without spaces")
+			}
+			pipe := newMCPPipe(address, token, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return unlessCancelled(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
+		},
+	}
+	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the gateway's address, a `URL`")
+	return cmd
+}

@@ -1,0 +1,58 @@
+package mcp
+
+import (
+	"context"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+type agentJSON struct {
+	ID              string            `json:"id"`
+	Label           string            `json:"label"`
+	State           domain.AgentState `json:"state"`
+	Detail          string            `json:"detail"`
+	AssignedProject *string           `json:"assigned_project"`
+	LastSeenMS      int64             `json:"last_seen_ms"`
+}
+
+func encodeAgent(a domain.Agent) agentJSON {
+	return agentJSON{a.ID, a.Label, a.State, short(a.Detail), web.OrNull(a.Project), a.LastSeen.UnixMilli()}
+}
+
+func (s *Server) addAgents() {
+	add(s, tool{
+		name: "list_agents", needs: domain.RoleViewer, description: "The build agents that are alive, and the projects they are assigned to.",
+	}, func(context.Context, struct{}) (any, error) {
+		var agents list[agentJSON]
+		for _, a := range s.service.Agents.Alive() {
+			agents.add(encodeAgent(a))
+		}
+		return struct {
+			Agents []agentJSON `json:"agents"`
+			More   int         `json:"more"`
+		}{agents.shown(), agents.more}, nil
+	})
+	add(s, tool{
+		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"},
+		description: "Send a build agent to a project, or to none (project: null). Answers with the agent.",
+		arguments:   `"agent_id":{"type":"string","description":"an id, not a label"},"project":{"type":["string","null"]}`,
+	}, func(ctx context.Context, in struct {
+		AgentID string  `json:"agent_id"`
+		Project *string `json:"project"`
+	}) (any, error) {
+		project := ""
+		if in.Project != nil {
+			p, err := s.findProject(*in.Project)
+			if err != nil {
+				return nil, err
+			}
+			project = p.Name
+		}
+		agent, err := s.service.Agents.Assign(ctx, in.AgentID, project)
+		if err != nil {
+			return nil, hint(err, domain.NotFound, "list_agents has the ids, and search finds agents by their labels")
+		}
+		return encodeAgent(agent), nil
+	})
+}

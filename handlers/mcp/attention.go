@@ -1,0 +1,36 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// caller is who makes acknowledgements: the one login that there is.
+const caller = "admin"
+
+func (s *Server) addAttention() {
+	add(s, tool{
+		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
+		description: "Note that something that needs attention is being taken care of: nobody is told of it any more.",
+		arguments:   `"key":{"type":"string","description":"from overview"},"for":{"type":"string","description":"such as 4h; by default until it ends or changes"}`,
+	}, func(ctx context.Context, in struct {
+		Key string  `json:"key"`
+		For *string `json:"for"`
+	}) (any, error) {
+		var duration time.Duration
+		if in.For != nil {
+			var err error
+			if duration, err = time.ParseDuration(*in.For); err != nil || duration <= 0 {
+				return nil, domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
+			}
+		}
+		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration, caller); err != nil {
+			return nil, hint(err, domain.NotFound, "It may be over already; overview shows the keys")
+		}
+		return struct {
+			OK bool `json:"ok"`
+		}{true}, nil
+	})
+}

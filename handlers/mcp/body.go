@@ -1,0 +1,36 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// maxBatch is how many messages the earlier versions of the protocol may send at once. Each is worked on at the same time.
+const maxBatch = 16
+
+// readBody reads a request's message, or batch of messages. It returns UnsupportedType, TooLarge and Invalid.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
+		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
+	case err != nil:
+		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
+	}
+	var batch []json.RawMessage
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) && json.Unmarshal(body, &batch) == nil && len(batch) > maxBatch {
+		return nil, domain.Errorf(domain.Invalid, "a batch may have at most %d messages", maxBatch)
+	}
+	return body, nil
+}

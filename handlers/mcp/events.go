@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+const (
+	// maxWait is the longest wait; clients give up after a minute.
+	maxWait = 50 * time.Second
+	// storyInterval is how often a story that is waited for is asked about, since no event tells that it was unblocked.
+	storyInterval = 2 * time.Second
+	// scanPage and maxScan are how many events are looked at for those of a story, at once and in a call.
+	scanPage, maxScan = 1000, 20_000
+)
+
+type eventsJSON struct {
+	Events []domain.Event `json:"events"`
+	Next   int64          `json:"next"`
+	Story  *stateJSON     `json:"story,omitempty"`
+}
+
+// stateJSON is what may change of a story that somebody waits for.
+type stateJSON struct {
+	Stage        *string `json:"stage"`
+	Blocked      *string `json:"blocked"`
+	MergeFailure *string `json:"merge_failure"`
+}
+
+type eventFilter struct {
+	After   *int64  `json:"after"`
+	Project *string `json:"project"`
+	StoryID string  `json:"story_id"`
+	Wait    string  `json:"wait"`
+}
+
+func (s *Server) addEvents() {
+	add(s, tool{
+		name: "wait_for_events", needs: domain.RoleViewer,
+		description: "Events after the position after, oldest first; with wait, waits for the first. With project and story_id it also returns as soon as the story is blocked or unblocked, " +
+			"and says in story how it is now. Pass next as after in the next call: nothing is missed.",
+		arguments: `"after":{"type":"integer","minimum":0,"description":"next of an earlier answer. By default: with wait what comes from now on, else the newest events"},` +
+			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; 50s at most"}`,
+	}, func(ctx context.Context, in eventFilter) (any, error) { return s.waitForEvents(ctx, in) })
+}
+
+func (s *Server) waitForEvents(ctx context.Context, in eventFilter) (eventsJSON, error) {
+	var wait time.Duration
+	if in.Wait != "" {
+		var err error
+		if wait, err = time.ParseDuration(in.Wait); err != nil || wait < 0 {
+			return eventsJSON{}, domain.Errorf(domain.Invalid, "wait: must be a duration such as 30s")
+		}
+	}
+	w := waiter{Server: s, ctx: ctx, filter: in, ends: time.Now().Add(min(wait, maxWait))}
+	if in.Project != nil {
+		if _, err := s.findProject(*in.Project); err != nil {
+			return eventsJSON{}, err
+		}
+		w.query.Project = *in.Project
+	}
+	w.query.Limit = scanPage
+	if in.After == nil && wait == 0 {
+		return w.newest()
+	}
+	if w.query.After = s.service.Events.LastID(); in.After != nil {
+		w.query.After = *in.After
+	}
+	if wait > 0 {
+		var cancel context.CancelFunc
+		w.ctx, cancel = web.LongPollContext(requestOf(ctx))
+		defer cancel()
+	}
+	return w.wait()
+}
+
+// waiter waits for the events of a filter.
+type waiter struct {
+	*Server
+	ctx    context.Context // ends when there is nothing to wait for any more
+	filter eventFilter
+	query  domain.EventQuery
+	ends   time.Time
+}
+
+// newest returns the newest events.
+func (w *waiter) newest() (eventsJSON, error) {
+	answer := eventsJSON{Events: []domain.Event{}, Next: w.service.Events.LastID()}
+	w.query.Backward, w.query.Before = true, answer.Next+1
+	page, err := w.service.Events.Page(w.ctx, w.query)
+	if err != nil {
+		return answer, err
+	}
+	found := w.matching(page.Events)
+	for i := len(found.items) - 1; i >= 0; i-- {
+		answer.Events = append(answer.Events, found.items[i])
+	}
+	answer.Story, _ = w.state()
+	return answer, nil
+}
+
+// matching returns what the filter lets through.
+func (w *waiter) matching(events []domain.Event) (found list[domain.Event]) {
+	for _, e := range events {
+		if w.filter.StoryID == "" || e.Details().StoryID == w.filter.StoryID {
+			found.add(e)
+		}
+	}
+	return found
+}
+
+func (w *waiter) wait() (eventsJSON, error) {
+	before, watched := w.state()
+	now := before
+	for scanned := 0; ; {
+		step := time.Until(w.ends)
+		if watched {
+			step = min(step, storyInterval)
+		}
+		page, err := w.service.Events.Wait(w.ctx, w.query, max(step, 0))
+		if err != nil {
+			return eventsJSON{}, err
+		}
+		found := w.matching(page.Events)
+		if n := len(page.Events); n > 0 {
+			w.query.After = page.Events[n-1].ID
+			scanned += n
+		}
+		if found.more > 0 {
+			w.query.After = found.items[len(found.items)-1].ID
+		}
+		if watched {
+			now, _ = w.state()
+		}
+		changed := watched && now != nil && before != nil && !now.equal(before)
+		if len(found.items) > 0 || changed || scanned >= maxScan || w.ctx.Err() != nil || len(page.Events) == 0 && !time.Now().Before(w.ends) {
+			return eventsJSON{found.shown(), w.query.After, now}, nil
+		}
+	}
+}
+
+// state returns how the story is that is waited for, nil where that is not known, and whether one is.
+func (w *waiter) state() (state *stateJSON, watched bool) {
+	if w.filter.Project == nil || w.filter.StoryID == "" {
+		return nil, false
+	}
+	story, err := w.service.Stories.Now(w.ctx, *w.filter.Project, w.filter.StoryID)
+	if err != nil {
+		return nil, true
+	}
+	return &stateJSON{web.OrNull(story.Stage), shortOrNull(story.Blocked), shortOrNull(story.MergeFailure)}, true
+}
+
+func (s *stateJSON) equal(other *stateJSON) bool {
+	same := func(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+	return same(s.Stage, other.Stage) && same(s.Blocked, other.Blocked) && same(s.MergeFailure, other.MergeFailure)
+}

@@ -1,0 +1,65 @@
+package mcp
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"switchyard/internal/web"
+)
+
+const (
+	// maxList is how many entries a list shows, and maxListBytes their size: more would fill a model's context.
+	maxList, maxListBytes = 50, 16 << 10
+	// maxShown is how much of a name or reason is shown, in bytes.
+	maxShown = 300
+)
+
+// list takes what fits an answer, at least one, and counts the rest.
+type list[T any] struct {
+	items []T
+	more  int
+	most  int // how many entries fit, 0 for maxList
+	bytes int
+}
+
+func (l *list[T]) add(item T) {
+	if l.most == 0 {
+		l.most = maxList
+	}
+	if l.more == 0 && len(l.items) < l.most {
+		if l.bytes += len(web.EncodeJSON(item)); l.bytes <= maxListBytes || len(l.items) == 0 {
+			l.items = append(l.items, item)
+			return
+		}
+	}
+	l.more++
+}
+
+// shown returns the entries, never null as JSON.
+func (l *list[T]) shown() []T { return append([]T{}, l.items...) }
+
+// short cuts a text.
+func short(text string) string { return shorten(text, maxShown) }
+
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// shortOrNull is null for "".
+func shortOrNull(text string) *string { return web.OrNull(short(text)) }
+
+// msOrNull is null for the zero time.
+func msOrNull(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	ms := t.UnixMilli()
+	return &ms
+}

@@ -1,0 +1,95 @@
+// Package mcp is the gateway's MCP server for coding agents: tools, resources and prompts over the same service calls as the
+// API and the console. Requests are independent of each other; the HTTP guards and the check of who asks stand before it.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/internal/service"
+	"switchyard/internal/web"
+)
+
+const instructions = "Switchyard gathers many projects: their stories, which move through stages, their events and their build agents. " +
+	"Begin with overview. Times end in _ms: Unix milliseconds. A list that is cut says in more how many are left out."
+
+// Server answers MCP.
+type Server struct {
+	web.Errors
+	service *service.Service
+	mcp     *sdk.Server
+	http    http.Handler
+}
+
+// New returns a Server over s. version is that of the program.
+func New(s *service.Service, log *slog.Logger, version string) *Server {
+	server := &Server{Errors: web.Errors{Log: log}, service: s}
+	server.mcp = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		// No list ever changes, so there is nothing to subscribe to.
+		Capabilities: &sdk.ServerCapabilities{
+			Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
+		},
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
+	})
+	server.addOverview()
+	server.addStories()
+	server.addEvents()
+	server.addAttention()
+	server.addAgents()
+	server.addProjects()
+	server.addResources()
+	server.addPrompts()
+	server.mcp.AddReceivingMiddleware(server.guard)
+	server.http = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
+		Stateless:    true,
+		JSONResponse: true, // nothing is sent before the answer
+		// Our own guard of host names stands before it, which also knows those that a proxy forwards.
+		DisableLocalhostProtection: true,
+	})
+	return server
+}
+
+// Serve answers a POST.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.http.ServeHTTP(w, r)
+	return nil
+}
+
+type requestKey struct{}
+
+// requestOf returns the HTTP request that a message came with. Its context is the one to work with: the SDK's own outlives
+// the request.
+func requestOf(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
+
+// guard refuses what would hold a stream open, and turns a panic, which would end the process, into an error.
+func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				id := web.RequestID(ctx)
+				s.Log.ErrorContext(ctx, "panic", "id", id, "method", method, "cause", cause, "stack", string(debug.Stack()))
+				result, err = nil, errors.New("internal error, request "+id)
+			}
+		}()
+		switch method {
+		case "subscriptions/listen", "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered here; wait_for_events waits for news"}
+		}
+		return next(ctx, method, request)
+	}
+}

@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+type overviewJSON struct {
+	Active        *string       `json:"active"`
+	Projects      []projectJSON `json:"projects"`
+	More          int           `json:"more"`
+	Attention     []alertJSON   `json:"attention"`
+	MoreAttention int           `json:"more_attention"`
+	Agents        int           `json:"agents"`
+	Next          int64         `json:"next"` // the newest event
+}
+
+type projectJSON struct {
+	Name      string      `json:"name"`
+	Reachable bool        `json:"reachable"`
+	Error     *string     `json:"error"`
+	Stages    []stageJSON `json:"stages"`
+	Attention int         `json:"attention"` // how much needs somebody
+}
+
+type stageJSON struct {
+	Name    string `json:"name"`
+	Stories int    `json:"stories"`
+}
+
+// maxStages is how many stages of a project are shown.
+const maxStages = 20
+
+func encodeProject(p domain.ProjectPipeline, attention int) projectJSON {
+	encoded := projectJSON{Name: p.Project, Reachable: p.Reachable, Error: shortOrNull(p.Error), Stages: []stageJSON{}, Attention: attention}
+	for _, stage := range p.Stages[:min(len(p.Stages), maxStages)] {
+		encoded.Stages = append(encoded.Stages, stageJSON{short(stage.Name), len(stage.Items)})
+	}
+	return encoded
+}
+
+type alertJSON struct {
+	Key          string           `json:"key"`
+	Kind         domain.AlertKind `json:"kind"`
+	Project      *string          `json:"project"`
+	StoryID      *string          `json:"story_id"`
+	Stage        *string          `json:"stage"`
+	AgentID      *string          `json:"agent_id"`
+	Text         string           `json:"text"`
+	SinceMS      int64            `json:"since_ms"`
+	Acknowledged *string          `json:"acknowledged_by"`
+}
+
+func encodeAlert(a domain.Alert) alertJSON {
+	encoded := alertJSON{
+		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Stage: shortOrNull(a.Stage), AgentID: web.OrNull(a.AgentID),
+		Text: short(a.Text()), SinceMS: a.Since.UnixMilli(),
+	}
+	if a.Story != nil {
+		encoded.StoryID = &a.Story.StoryID
+	}
+	if a.Acknowledged != nil {
+		encoded.Acknowledged = &a.Acknowledged.By
+	}
+	return encoded
+}
+
+func (s *Server) addOverview() {
+	add(s, tool{
+		name: "overview", needs: domain.RoleViewer,
+		description: "What there is: the active project, each project's stages with how many stories, and what needs attention, the most urgent first. next is the newest event, for wait_for_events.",
+	}, func(ctx context.Context, _ struct{}) (any, error) { return s.overview(ctx) })
+	add(s, tool{
+		name: "search", needs: domain.RoleViewer, required: []string{"q"},
+		description: "Find stories, projects and agents by words in their names or ids, finished stories too (stage null).",
+		arguments:   `"q":{"type":"string","description":"1 to 200 characters"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"of each kind; 10 by default"}`,
+	}, s.search)
+}
+
+func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
+	next := s.service.Events.LastID()
+	snapshot, err := s.service.Overview.Snapshot(ctx)
+	if err != nil {
+		return overviewJSON{}, err
+	}
+	attention := snapshot.Alerts.ByProject
+	pipelines := slices.Clone(snapshot.Pipelines)
+	slices.SortStableFunc(pipelines, func(a, b domain.ProjectPipeline) int {
+		return cmp.Compare(attention[b.Project], attention[a.Project])
+	})
+	var projects list[projectJSON]
+	for _, p := range pipelines {
+		projects.add(encodeProject(p, attention[p.Project]))
+	}
+	alerts := list[alertJSON]{most: 20}
+	for _, a := range snapshot.Alerts.Items {
+		alerts.add(encodeAlert(a))
+	}
+	return overviewJSON{
+		Active: web.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
+		Attention: alerts.shown(), MoreAttention: alerts.more + snapshot.Alerts.More,
+		Agents: len(s.service.Agents.Alive()), Next: next,
+	}, nil
+}
+
+// maxFound is how many are found of each kind at most, to count those that are not shown.
+const maxFound = 200
+
+func (s *Server) search(ctx context.Context, in struct {
+	Q     string `json:"q"`
+	Limit int    `json:"limit"`
+}) (any, error) {
+	found, err := s.service.Search.Find(ctx, in.Q, maxFound)
+	if err != nil {
+		return nil, err
+	}
+	most := cmp.Or(in.Limit, 10)
+	type storyJSON struct {
+		Project   string  `json:"project"`
+		StoryID   string  `json:"story_id"`
+		StoryName string  `json:"story_name"`
+		Stage     *string `json:"stage"`
+	}
+	type agentJSON struct {
+		ID    string `json:"id"`
+		Label string `json:"label"`
+	}
+	type nameJSON struct {
+		Name string `json:"name"`
+	}
+	stories, projects, agents := list[storyJSON]{most: most}, list[nameJSON]{most: most}, list[agentJSON]{most: most}
+	for _, f := range found.Stories {
+		stories.add(storyJSON{f.Project, f.ID, short(f.Name), shortOrNull(f.Stage)})
+	}
+	for _, name := range found.Projects {
+		projects.add(nameJSON{name})
+	}
+	for _, a := range found.Agents {
+		agents.add(agentJSON{a.ID, a.Label})
+	}
+	return struct {
+		Stories  []storyJSON `json:"stories"`
+		Projects []nameJSON  `json:"projects"`
+		Agents   []agentJSON `json:"agents"`
+		More     int         `json:"more"` // 200 of each kind are counted at most
+	}{stories.shown(), projects.shown(), agents.shown(), stories.more + projects.more + agents.more}, nil
+}

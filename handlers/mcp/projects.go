@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/internal/domain"
+)
+
+func (s *Server) addProjects() {
+	add(s, tool{
+		name: "switch_project", needs: domain.RoleOperator, required: []string{"project"},
+		description: "Make a project the active one, for everybody.",
+		arguments:   `"project":{"type":"string"}`,
+	}, func(ctx context.Context, in struct {
+		Project string `json:"project"`
+	}) (any, error) {
+		if _, err := s.findProject(in.Project); err != nil {
+			return nil, err
+		}
+		if err := s.service.Projects.Switch(ctx, in.Project); err != nil {
+			return nil, err
+		}
+		return struct {
+			OK     bool   `json:"ok"`
+			Active string `json:"active"`
+		}{true, in.Project}, nil
+	})
+	add(s, tool{
+		name: "project_tools", needs: domain.RoleViewer,
+		description: "The tools of a project's own MCP server, with their schemas. Call them with call_project_tool.",
+		arguments:   `"project":` + projectOrActive,
+	}, s.projectTools)
+	add(s, tool{
+		name: "call_project_tool", needs: domain.RoleOperator, required: []string{"tool", "arguments"},
+		description: "Call a tool of a project's own MCP server; its answer comes back as it is.",
+		arguments:   `"project":` + projectOrActive + `,"tool":{"type":"string"},"arguments":{"type":"object"}`,
+	}, s.callProjectTool)
+}
+
+const projectOrActive = `{"type":"string","description":"the active one by default"}`
+
+// maxSchema is how large the schema of a project's tool may be, in bytes. Larger ones are left out.
+const maxSchema = 4 << 10
+
+type projectToolJSON struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // left out where there is no room: the server says what is wrong
+}
+
+func (s *Server) projectTools(ctx context.Context, in struct {
+	Project string `json:"project"`
+}) (any, error) {
+	project, tools, err := s.service.Tools.List(ctx, in.Project)
+	if err != nil {
+		return nil, s.explainTools(in.Project, err)
+	}
+	shown := list[projectToolJSON]{most: 500}
+	for _, raw := range tools {
+		var t projectToolJSON
+		if json.Unmarshal(raw, &t) != nil || t.Name == "" {
+			continue
+		}
+		t.Description = short(t.Description)
+		if len(t.InputSchema) > maxSchema || shown.bytes > maxListBytes/2 {
+			t.InputSchema = nil
+		}
+		shown.add(t)
+	}
+	return struct {
+		Project string            `json:"project"`
+		Tools   []projectToolJSON `json:"tools"`
+		More    int               `json:"more"`
+	}{project, shown.shown(), shown.more}, nil
+}
+
+func (s *Server) callProjectTool(ctx context.Context, in struct {
+	Project   string          `json:"project"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}) (any, error) {
+	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments)
+	if err != nil {
+		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists what there is, with the arguments")
+	}
+	var result struct {
+		Content           []json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+		IsError           bool              `json:"isError"`
+		ResultType        string            `json:"resultType"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil || result.ResultType == "input_required" {
+		return nil, domain.WrapError(domain.BadGateway, err, "its tool asks for something that the gateway does not pass on")
+	}
+	answer := &sdk.CallToolResult{Content: []sdk.Content{}, IsError: result.IsError}
+	for _, content := range result.Content {
+		answer.Content = append(answer.Content, foreignContent{nil, content})
+	}
+	if len(result.StructuredContent) > 0 {
+		answer.StructuredContent = result.StructuredContent
+	}
+	return answer, nil
+}
+
+// foreignContent is content of any type as it came. The pointer is there for a method that the SDK keeps to itself.
+type foreignContent struct {
+	*sdk.TextContent
+	raw json.RawMessage
+}
+
+// MarshalJSON returns the content as it came.
+func (c foreignContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
+
+// explainTools says what to do where a project has no tools.
+func (s *Server) explainTools(project string, err error) error {
+	if domain.CodeOf(err) != domain.NotFound {
+		return err
+	}
+	if project != "" {
+		if _, err := s.findProject(project); err != nil {
+			return err
+		}
+	} else if s.service.Projects.Registry().Active == "" {
+		return hint(err, domain.NotFound, "Name one in project: overview shows them")
+	}
+	return hint(err, domain.NotFound, "Its stories can be read and changed with get_story and update_story all the same")
+}

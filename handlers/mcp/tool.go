@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// A tool is what a coding agent can call.
+type tool struct {
+	name, description string
+	arguments         string   // the properties of its JSON schema
+	required          []string // arguments
+	needs             domain.Role
+}
+
+// add adds a tool. run gets the context of the HTTP request; what it returns is encoded as one JSON object, but for a result that is
+// finished already.
+func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, error)) {
+	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"additionalProperties":false`, t.arguments)
+	if len(t.required) > 0 {
+		schema += `,"required":` + string(web.EncodeJSON(t.required))
+	}
+	described := &sdk.Tool{
+		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
+	}
+	sdk.AddTool(s.mcp, described, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		r := requestOf(ctx)
+		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
+			return nil, nil, fmt.Errorf("%s needs the role %s, and your token has the role %s. Do without it, or ask an administrator of this gateway for another token.", t.name, t.needs, role)
+		}
+		out, err := run(r.Context(), in)
+		if err != nil {
+			return nil, nil, s.explain(r, err)
+		}
+		if result, ok := out.(*sdk.CallToolResult); ok {
+			return result, nil, nil
+		}
+		text := web.EncodeJSON(out)
+		return &sdk.CallToolResult{
+			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
+		}, nil, nil
+	})
+}
+
+// explain returns an error as a model should read it: what is wrong, and what to do next.
+func (s *Server) explain(r *http.Request, err error) error {
+	s.LogCause(r, err)
+	text := shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), 2*maxMessage)
+	switch domain.CodeOf(err) {
+	case domain.Internal:
+		text = fmt.Sprintf("internal error, request %s. Try again later; the gateway's log has the cause under this id", web.RequestID(r.Context()))
+	case domain.BadGateway:
+		text = "the project server gives no answer: " + text + ". Try again in a minute; overview says which projects are reachable"
+	case domain.Unavailable:
+		text += ". Try again in a minute"
+	}
+	return errors.New(text + ".")
+}
+
+// maxMessage is how much of an error is shown, in bytes: it may quote what the caller gave.
+const maxMessage = 1000
+
+// hint adds to an error of that code what to do next.
+func hint(err error, code domain.Code, format string, args ...any) error {
+	if domain.CodeOf(err) != code {
+		return err
+	}
+	return domain.WrapError(code, err, shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), maxMessage)+". "+fmt.Sprintf(format, args...))
+}
+
+// findProject returns a project, or NotFound with the names that there are.
+func (s *Server) findProject(name string) (domain.Project, error) {
+	registry := s.service.Projects.Registry()
+	p, found := registry.Find(name)
+	if found {
+		return p, nil
+	}
+	var names list[string]
+	names.most = 20
+	for _, p := range registry.Projects {
+		names.add(p.Name)
+	}
+	text := "There are no projects yet"
+	if len(names.items) > 0 {
+		text = "There are: " + strings.Join(names.items, ", ")
+	}
+	if names.more > 0 {
+		text += fmt.Sprintf(", and %d more, which search finds", names.more)
+	}
+	return p, domain.Errorf(domain.NotFound, "project '%s' does not exist. %s", domain.CutText(name), text)
+}

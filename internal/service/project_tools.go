@@ -1,0 +1,56 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"switchyard/internal/domain"
+)
+
+// ToolServers calls the MCP servers of project servers, within limits of its own on time and size.
+type ToolServers interface {
+	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
+	// and Invalid for what the server itself refuses; other errors have a message that says in words why there is no answer.
+	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
+	// CallTool returns the result object as it came. It returns what ListTools returns.
+	CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// ProjectTools are the tools that project servers have for coding agents.
+type ProjectTools struct {
+	projects *Projects
+	servers  ToolServers
+}
+
+// List returns the tools of a project, "" for the active one, and its name. It returns NotFound, Invalid and BadGateway.
+func (s *ProjectTools) List(ctx context.Context, project string) (string, []json.RawMessage, error) {
+	p, err := s.find(project)
+	if err != nil {
+		return "", nil, err
+	}
+	tools, err := s.servers.ListTools(ctx, p)
+	return p.Name, tools, err
+}
+
+// Call calls a tool of a project, "" for the active one, and returns its result as it came. It returns NotFound, Invalid and BadGateway.
+func (s *ProjectTools) Call(ctx context.Context, project, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	p, err := s.find(project)
+	if err != nil {
+		return nil, err
+	}
+	return s.servers.CallTool(ctx, p, tool, arguments)
+}
+
+func (s *ProjectTools) find(name string) (domain.Project, error) {
+	registry := s.projects.Registry()
+	if name == "" {
+		if name = registry.Active; name == "" {
+			return domain.Project{}, domain.Errorf(domain.NotFound, "no project is active")
+		}
+	}
+	p, found := registry.Find(name)
+	if !found {
+		return p, projectNotFound(name)
+	}
+	return p, nil
+}

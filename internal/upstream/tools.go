@@ -1,0 +1,52 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+
+	"switchyard/internal/domain"
+)
+
+// maxToolPages and maxTools are how much of a server's list of tools is read.
+const maxToolPages, maxTools = 20, 1000
+
+// ListTools asks the MCP server of a project for its tools. It returns NotFound for a project server without one, BadGateway
+// with a message for people for every other failure, Invalid for what the server itself refuses, or ctx's own error.
+func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.RawMessage, err error) {
+	err = c.withMCP(ctx, p, func(session *mcpSession) error {
+		params := map[string]any{}
+		for range maxToolPages {
+			result, err := session.call(ctx, "tools/list", params)
+			if err != nil {
+				return err
+			}
+			var page struct {
+				Tools      []json.RawMessage `json:"tools"`
+				NextCursor string            `json:"nextCursor"`
+			}
+			if err := json.Unmarshal(result, &page); err != nil {
+				return domain.WrapError(domain.BadGateway, err, "answers with something else than a list of tools")
+			}
+			tools = append(tools, page.Tools...)
+			if page.NextCursor == "" || len(tools) >= maxTools {
+				break
+			}
+			params["cursor"] = page.NextCursor
+		}
+		tools = tools[:min(len(tools), maxTools)]
+		return nil
+	})
+	return tools, err
+}
+
+// CallTool calls a tool of a project's MCP server and returns the result object as it came. It returns what ListTools returns.
+func (c *Client) CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (result json.RawMessage, err error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	err = c.withMCP(ctx, p, func(session *mcpSession) error {
+		result, err = session.call(ctx, "tools/call", map[string]any{"name": tool, "arguments": arguments})
+		return err
+	})
+	return result, err
+}
