@@ -326,7 +326,8 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 	own := sdk.NewServer(&sdk.Implementation{Name: "own", Version: "1"}, nil)
 	sdk.AddTool(own, &sdk.Tool{Name: "greet", Description: "Greets"}, func(_ context.Context, r *sdk.CallToolRequest, in struct {
 		Name string `json:"name"`
-	}) (*sdk.CallToolResult, any, error) {
+	},
+	) (*sdk.CallToolResult, any, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "hello " + in.Name + " " + r.Extra.Header.Get("Authorization")}}}, nil, nil
 	})
 	for name, options := range map[string]*sdk.StreamableHTTPOptions{"streams": nil, "plain": {JSONResponse: true, Stateless: true}} {

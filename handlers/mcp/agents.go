@@ -40,7 +40,8 @@ func (s *Server) addAgents() {
 	}, func(ctx context.Context, in struct {
 		AgentID string  `json:"agent_id"`
 		Project *string `json:"project"`
-	}) (any, error) {
+	},
+	) (any, error) {
 		project := ""
 		if in.Project != nil {
 			p, err := s.findProject(*in.Project)

@@ -18,7 +18,8 @@ func (s *Server) addAttention() {
 	}, func(ctx context.Context, in struct {
 		Key string  `json:"key"`
 		For *string `json:"for"`
-	}) (any, error) {
+	},
+	) (any, error) {
 		var duration time.Duration
 		if in.For != nil {
 			var err error

@@ -64,9 +64,10 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	s.http.ServeHTTP(w, r)
+	var request *http.Request
+	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	s.http.ServeHTTP(w, request)
 	return nil
 }
 
@@ -74,7 +75,7 @@ type requestKey struct{}
 
 // requestOf returns the HTTP request that a message came with. Its context is the one to work with: the SDK's own outlives
 // the request.
-func requestOf(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
+func requestOf(ctx context.Context) *http.Request { return *ctx.Value(requestKey{}).(**http.Request) }
 
 // guard refuses what would hold a stream open, and turns a panic, which would end the process, into an error.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {

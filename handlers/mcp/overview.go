@@ -113,7 +113,8 @@ const maxFound = 200
 func (s *Server) search(ctx context.Context, in struct {
 	Q     string `json:"q"`
 	Limit int    `json:"limit"`
-}) (any, error) {
+},
+) (any, error) {
 	found, err := s.service.Search.Find(ctx, in.Q, maxFound)
 	if err != nil {
 		return nil, err

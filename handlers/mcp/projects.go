@@ -16,7 +16,8 @@ func (s *Server) addProjects() {
 		arguments:   `"project":{"type":"string"}`,
 	}, func(ctx context.Context, in struct {
 		Project string `json:"project"`
-	}) (any, error) {
+	},
+	) (any, error) {
 		if _, err := s.findProject(in.Project); err != nil {
 			return nil, err
 		}
@@ -53,7 +54,8 @@ type projectToolJSON struct {
 
 func (s *Server) projectTools(ctx context.Context, in struct {
 	Project string `json:"project"`
-}) (any, error) {
+},
+) (any, error) {
 	project, tools, err := s.service.Tools.List(ctx, in.Project)
 	if err != nil {
 		return nil, s.explainTools(in.Project, err)
@@ -81,7 +83,8 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 	Project   string          `json:"project"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
-}) (any, error) {
+},
+) (any, error) {
 	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments)
 	if err != nil {
 		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists what there is, with the arguments")

@@ -167,7 +167,8 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	Blocked           nullable `json:"blocked"`
 	ClearMergeFailure bool     `json:"clear_merge_failure"`
 	Version           *string  `json:"version"`
-}) (any, error) {
+},
+) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
 		return nil, err
 	}

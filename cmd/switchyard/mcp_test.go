@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// connectStdio connects the SDK's own client through "switchyard mcp".
+func connectStdio(t *testing.T, cmd *exec.Cmd, version string) *sdk.ClientSession {
+	t.Helper()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(
+		t.Context(), &sdk.CommandTransport{Command: cmd}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// callTool returns the object that a tool answers with.
+func callTool(t *testing.T, session *sdk.ClientSession, tool, arguments string) (answer map[string]any) {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	text := result.Content[0].(*sdk.TextContent).Text
+	if result.IsError || json.Unmarshal([]byte(text), &answer) != nil {
+		t.Fatalf("%s %s: %s", tool, arguments, text)
+	}
+	return answer
+}
+
+// TestACodingAgentWorksOverStdio: it lists, gets and blocks its story, waits until it is unblocked, and moves it on.
+func TestACodingAgentWorksOverStdio(t *testing.T) {
+	t.Parallel()
+	const token = "a-token-of-the-administrator"
+	dir := t.TempDir()
+	work := filepath.Join(dir, "alpha", "work")
+	stages(t, work, "7_pay")
+	if err := os.Mkdir(filepath.Join(work, "3_qa"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	up := switchyard(t, dir, "up", "DIR/alpha/work", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/bot.toml", "--credentials=DIR/credentials.json")
+	up.Env = append(up.Env, "SWITCHYARD_ADMIN_TOKEN="+token)
+	p := start(t, up)
+	for _, version := range []string{"2026-07-28", "2024-11-05"} {
+		pipe := switchyard(t, dir, "mcp", "--gateway="+p.url)
+		pipe.Env = append(pipe.Env, "SWITCHYARD_API_TOKEN="+token)
+		session := connectStdio(t, pipe, version)
+		if got := session.InitializeResult().ProtocolVersion; got != version {
+			t.Errorf("%s: the gateway speaks %s", version, got)
+		}
+		const story = `{"project":"alpha","story_id":"7_pay"`
+		listed := callTool(t, session, "list_stories", `{"project":"alpha","stage":"current"}`)["stories"].([]any)
+		if len(listed) != 1 || listed[0].(map[string]any)["story_id"] != "7_pay" {
+			t.Fatalf("%s: stories: %v", version, listed)
+		}
+		if got := callTool(t, session, "get_story", story+`}`); got["writable"] != true || got["blocked"] != nil {
+			t.Fatalf("%s: story: %v", version, got)
+		}
+		if got := callTool(t, session, "update_story", story+`,"blocked":"which currency? <EUR> & \"USD\""}`); got["blocked"] != `which currency? <EUR> & "USD"` {
+			t.Fatalf("%s: blocked: %v", version, got)
+		}
+		blocked := callTool(t, session, "wait_for_events", story+`,"after":0,"wait":"30s"}`)
+		if len(blocked["events"].([]any)) == 0 || blocked["story"].(map[string]any)["blocked"] == nil {
+			t.Fatalf("%s: events: %v", version, blocked)
+		}
+		after, _ := json.Marshal(callTool(t, session, "wait_for_events", `{}`)["next"])
+		waited := make(chan map[string]any, 1)
+		go func() {
+			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wait_for_events", Arguments: json.RawMessage(story + `,"after":` + string(after) + `,"wait":"50s"}`)})
+			var answer map[string]any
+			if err == nil {
+				_ = json.Unmarshal([]byte(result.Content[0].(*sdk.TextContent).Text), &answer)
+			}
+			waited <- answer
+		}()
+		other := connectStdio(t, withEnv(switchyard(t, dir, "mcp", "--gateway="+p.url), "SWITCHYARD_API_TOKEN="+token), "")
+		callTool(t, other, "update_story", story+`,"blocked":null}`)
+		if answer := <-waited; answer == nil || answer["story"].(map[string]any)["blocked"] != nil {
+			t.Fatalf("%s: waited for unblocked: %v", version, answer)
+		}
+		if got := callTool(t, session, "update_story", story+`,"stage":"3_qa"}`); got["stage"] != "3_qa" {
+			t.Fatalf("%s: moved: %v", version, got)
+		}
+		moved := callTool(t, session, "wait_for_events", story+`,"after":`+string(after)+`,"wait":"30s"}`)
+		text, _ := json.Marshal(moved["events"])
+		if !strings.Contains(string(text), `"to_stage":"3_qa"`) {
+			t.Fatalf("%s: events: %s", version, text)
+		}
+		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
+	}
+}
+
+func withEnv(cmd *exec.Cmd, variables ...string) *exec.Cmd {
+	cmd.Env = append(cmd.Env, variables...)
+	return cmd
+}
+
+// TestThePipeSaysWhatIsWrong: one line on stderr, exit status 1, and an answer for the program.
+func TestThePipeSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, withEnv(switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/bot.toml", "--credentials=DIR/credentials.json"),
+		"SWITCHYARD_ADMIN_TOKEN=a-token-of-the-administrator"))
+	const message = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	for name, c := range map[string]struct {
+		gateway, token, input, want string
+		status                      int
+		answered                    bool
+	}{
+		"no token":      {p.url, "", message, "needs a token: set SWITCHYARD_API_TOKEN", 1, true},
+		"wrong token":   {p.url, "wrong", message, "refuses the token in SWITCHYARD_API_TOKEN", 1, true},
+		"away":          {"http://127.0.0.1:1", "", message, "does not answer: connection refused", 1, true},
+		"long message":  {p.url, "", strings.Repeat("x", 1<<20+100), "a message is longer than 1048576 bytes", 1, false},
+		"not a gateway": {p.url + "/healthz", "a-token-of-the-administrator", message, "is it a gateway?", 1, true},
+		"no address":    {"yard:3000", "", message, "--gateway must be an address", 2, false},
+		"odd token":     {p.url, "a b", message, "SWITCHYARD_API_TOKEN must be", 2, false},
+		"nothing":       {p.url, "", "", "", 0, false},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var stdout, stderr strings.Builder
+		prepared := withEnv(switchyard(t, dir, "mcp", "--gateway="+c.gateway), "SWITCHYARD_API_TOKEN="+c.token)
+		cmd := exec.CommandContext(ctx, prepared.Path, prepared.Args[1:]...)
+		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = prepared.Env, strings.NewReader(c.input), &stdout, &stderr
+		_ = cmd.Run()
+		if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 1 {
+			t.Errorf("%s: exit status %d, stderr %q", name, status, &stderr)
+		}
+		if answered := strings.Contains(stdout.String(), `"id":7`) && strings.Contains(stdout.String(), c.want); answered != c.answered {
+			t.Errorf("%s: stdout %q", name, &stdout)
+		}
+	}
+}
