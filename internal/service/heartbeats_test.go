@@ -151,7 +151,7 @@ func TestHeartbeatsAreWrittenBehind(t *testing.T) {
 		stop := g.run()
 		a, quiet, waiting := g.join("beating"), g.join("quiet"), g.join("waiting")
 		g.assign(a.ID, "alpha")
-		time.Sleep(agentTimeout - 10*time.Second)
+		time.Sleep(agentTimeout - 10*time.Second + 100*time.Millisecond)
 		detail := strings.Repeat("x", 5000) + "the end"
 		running := domain.AgentRunning
 		g.beat(a.ID, service.Heartbeat{State: &running, Detail: &detail})
