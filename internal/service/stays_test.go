@@ -70,8 +70,8 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	recordFeed(t, s, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
-	want := fmt.Sprintf(`[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":null,"blocked_since_ms":null,"merge_failure":null,`+
-		`"since_ms":%d,"points":3}],"color":"red"},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
+	want := fmt.Sprintf(`[{"name":"2_current","color":"red","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,`+
+		`"since_ms":%d,"points":3,"blocked_since_ms":null}]},{"name":"5_done","items":[]}]`, arrived.UnixMilli())
 	if got := raw(t, s, "2_current"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -81,7 +81,7 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	}
 	recordFeed(t, s, domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, Records: []domain.Record{record}})
 	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.UnixMilli()))
-	dated := fmt.Sprintf(`"blocked":"key","blocked_since_ms":%d,"merge_failure":null,"since_ms":%d`, blocked.UnixMilli(), arrived.UnixMilli())
+	dated := fmt.Sprintf(`"blocked":"key","merge_failure":null,"since_ms":%d,"points":3,"blocked_since_ms":%d`, arrived.UnixMilli(), blocked.UnixMilli())
 	raw(t, s, dated)
 	if err := service.SaveStays(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"switchyard/internal/domain"
+)
+
+// FuzzWithTimes holds that what a project server sends stays as it is, but for the times of items.
+func FuzzWithTimes(f *testing.F) {
+	for _, text := range []string{
+		`[]`, `[ ]`, ` [{"name":"a","items":[]}] `,
+		`[{"name":"a","items":[{"story_id":"1","since_ms":5,"blocked":"x"},{"story_id":"2","since_ms":7}],"own":{"items":[{"since_ms":1}]}}]`,
+		"[{\"items\" :\t[ {\"story_id\" : \"]\\\"}{\" , \"blocked_since_ms\":{\"a\":[1,2,{}]} } ],\"name\":\"a\\\\\"}\n,{\"name\":\"b\",\"items\":[{\"story_id\":\"3\"}]}]",
+		`[{"name":"a","items":[{"story_id":"1","since_ms":5e2,"x":-1.5,"y":true,"z":null}]}]`,
+		`[{"name":"a","items":[{"story_id":"1"}],"items":[{"story_id":"1"},{"story_id":"2"}]}]`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var stages []domain.Stage
+		var before []map[string]any
+		if json.Unmarshal([]byte(text), &stages) != nil || json.Unmarshal([]byte(text), &before) != nil {
+			return
+		}
+		for i := range stages {
+			for j := range stages[i].Items {
+				item := &stages[i].Items[j]
+				item.SinceMS, item.BlockedSinceMS = int64(100*i+j), int64(1000*i+j+1)
+			}
+		}
+		var after []map[string]any
+		got := withTimes(json.RawMessage(text), stages)
+		if err := json.Unmarshal(got, &after); err != nil {
+			t.Fatalf("%s becomes %s: %v", text, got, err)
+		}
+		for i, stage := range before {
+			items, _ := stage["items"].([]any)
+			if len(items) != len(stages[i].Items) {
+				return // the key has another case, or stands there twice
+			}
+			for j := range items {
+				item, isObject := items[j].(map[string]any)
+				if !isObject {
+					continue
+				}
+				item["since_ms"], item["blocked_since_ms"] = float64(100*i+j), nil
+				if stages[i].Items[j].Blocked != nil {
+					item["blocked_since_ms"] = float64(1000*i + j + 1)
+				}
+			}
+		}
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	})
+}
