@@ -398,3 +398,18 @@ func (s mcpSite) post(message string) string {
 	}
 	return string(body)
 }
+
+// TestMCPWaitsEndWithTheServer: one that stops answers what waits with what there is.
+func TestMCPWaitsEndWithTheServer(t *testing.T) {
+	for _, version := range []string{newestMCP, oldestMCP} {
+		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
+		server, stop := g.ServeUntil(t)
+		session := connectMCP(t, server.URL, version, nil)
+		time.AfterFunc(50*time.Millisecond, stop)
+		began := time.Now()
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wait_for_events", Arguments: json.RawMessage(`{"wait":"50s"}`)})
+		if err != nil || result.IsError || time.Since(began) > 20*time.Second {
+			t.Errorf("%s: %v %v after %v", version, result, err, time.Since(began))
+		}
+	}
+}
