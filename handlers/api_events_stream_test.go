@@ -26,6 +26,7 @@ type slowConnection struct {
 	body     bytes.Buffer
 	deadline time.Time
 	stalled  bool
+	largest  int // of the writes, in bytes
 }
 
 func (c *slowConnection) Header() http.Header                { return c.header }
@@ -43,6 +44,7 @@ func (c *slowConnection) Write(b []byte) (int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.largest = max(c.largest, len(b))
 	return c.body.Write(b)
 }
 
@@ -107,6 +109,32 @@ func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 		}
 		if got := strings.Join(ids, " "); got != "0 1 2 3 4 5" {
 			t.Errorf("streamed %q", got)
+		}
+	})
+}
+
+// TestReadersOfLargeEventsHoldLittle: a reader that takes nothing holds what is being written until it is dropped, and there
+// may be hundreds of them.
+func TestReadersOfLargeEventsHoldLittle(t *testing.T) {
+	var c slowConnection
+	inBubble(t, &c, func(svc *service.Service, _ <-chan struct{}) {
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha"}}
+		for n := range 200 {
+			r, err := domain.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"large":"%s"}`, n, strings.Repeat("x", 60_000))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			read.Records = append(read.Records, r)
+		}
+		if err := svc.Events.Record(context.Background(), read); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := strings.Count(c.text(), "data: "); got != 200 {
+			t.Errorf("%d events were streamed", got)
+		}
+		if c.largest > 256<<10 {
+			t.Errorf("%d bytes were written at once", c.largest)
 		}
 	})
 }

@@ -39,12 +39,7 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	if len(events) > 0 {
 		next = events[len(events)-1].ID
 	}
-	body := append(make([]byte, 0, 64+256*len(events)), `{"events":`...)
-	body = appendEvents(body, events)
-	body = append(body, `,"next":`...)
-	body = strconv.AppendInt(body, next, 10)
-	body = append(body, '}')
-	web.WriteEncoded(w, http.StatusOK, body)
+	writeEvents(w, `{"events":[`, events, `],"next":`+strconv.FormatInt(next, 10)+`}`)
 	return nil
 }
 
@@ -68,20 +63,43 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	web.WriteEncoded(w, http.StatusOK, appendEvents(make([]byte, 0, 2+256*len(events)), events))
+	writeEvents(w, `[`, events, `]`)
 	return nil
 }
 
-// appendEvents appends a JSON array.
-func appendEvents(b []byte, events []domain.Event) []byte {
-	b = append(b, '[')
+// writeSize is the number of bytes of an answer after which what was made is written: of huge events a reader that takes
+// nothing is not to hold a copy.
+const writeSize = 256 << 10
+
+// writeEvents writes the elements of a JSON array with what stands around them.
+func writeEvents(w http.ResponseWriter, before string, events []domain.Event, after string) {
+	b := append(make([]byte, 0, 64+256*len(events)), before...)
+	whole := true
 	for i, e := range events {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = e.AppendJSON(b)
+		if len(b) < writeSize {
+			continue
+		}
+		if whole {
+			header := w.Header()
+			header["Content-Type"], header["Cache-Control"] = web.JSONType, web.NoStore
+			w.WriteHeader(http.StatusOK)
+			whole = false
+		}
+		if _, err := w.Write(b); err != nil {
+			return // the client is gone
+		}
+		b = b[:0]
 	}
-	return append(b, ']')
+	b = append(b, after...)
+	if whole {
+		web.WriteEncoded(w, http.StatusOK, b)
+		return
+	}
+	_, _ = w.Write(b)
 }
 
 // eventQuery returns what the query selects of the merged stream, and the position that it names.

@@ -16,8 +16,11 @@ const (
 	// streamPatience is how long a reader may take to accept what is sent before it is dropped. It comes back with the id of
 	// the last event that it has.
 	streamPatience = 10 * time.Second
-	// streamPage is the number of events that are written at once.
-	streamPage = 200
+	// streamPage is the number of events that are read at once, and streamBytes how many bytes of large ones: each reader that
+	// takes nothing holds so much until it is dropped.
+	streamPage, streamBytes = 200, 256 << 10
+	// streamWrite is the number of bytes after which what was collected is written.
+	streamWrite = 64 << 10
 )
 
 // StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the reader goes, cannot
@@ -59,10 +62,10 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 			a.LogCause(r, err) // the status is sent; the reader comes back
 			return nil
 		}
+		if !sendEvents(page.Events, send) {
+			return nil
+		}
 		if n := len(page.Events); n > 0 {
-			if !send(appendFrames(nil, page.Events)) {
-				return nil
-			}
 			q.After = page.Events[n-1].ID
 		}
 		if page.More {
@@ -88,7 +91,7 @@ func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	if err != nil {
 		return domain.EventQuery{}, err
 	}
-	q := domain.EventQuery{Limit: streamPage, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
+	q := domain.EventQuery{Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
 	if q.After, err = query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64); err != nil {
 		return q, err
 	}
@@ -107,14 +110,22 @@ func appendPosition(b []byte, id int64) []byte {
 	return append(b, "\n\n"...)
 }
 
-// appendFrames appends events as server-sent events. A record has no line breaks.
-func appendFrames(b []byte, events []domain.Event) []byte {
-	for _, e := range events {
+// sendEvents sends events as server-sent events. A record has no line breaks. It returns false when the reader is gone.
+func sendEvents(events []domain.Event, send func([]byte) bool) bool {
+	var b []byte
+	for i, e := range events {
 		b = append(b, "id: "...)
 		b = strconv.AppendInt(b, e.ID, 10)
 		b = append(b, "\ndata: "...)
 		b = e.AppendJSON(b)
 		b = append(b, "\n\n"...)
+		if len(b) < streamWrite && i < len(events)-1 {
+			continue
+		}
+		if !send(b) {
+			return false
+		}
+		b = b[:0]
 	}
-	return b
+	return true
 }

@@ -40,6 +40,7 @@ type EventQuery struct {
 	Before   int64 // when Backward: events with a smaller id, newest first; 0 is the newest page
 	Backward bool
 	Limit    int       // at most this many, and fewer of huge ones
+	Bytes    int       // of huge ones, no more after records of so many bytes in all; 0 is the most that a page may have
 	Project  string    // only this project's, "" for all
 	Type     EventType // only this type, "" for all
 	Text     string    // only events whose record or project holds this text, case-insensitively; "" for all

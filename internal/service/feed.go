@@ -8,8 +8,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// feedSize is how many records the merged stream shows in the form of a project server's feed.
-const feedSize = 500
+const (
+	// feedSize is how many records the merged stream shows in the form of a project server's feed.
+	feedSize = 500
+	// feedBytes is the size of the records after which it shows no older ones. Those of our own project servers are smaller.
+	feedBytes = 8 << 20
+)
 
 // Since returns, of the newest 500 records, those with a timestamp_ms greater than since, oldest first. While there are none
 // it waits, at most for wait, until there are. It returns nothing and no error when the time is over or ctx ends.
@@ -43,13 +47,16 @@ func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([
 func (s *Events) newest(ctx context.Context, n int) ([]domain.Event, error) {
 	var all []domain.Event
 	q := domain.EventQuery{Backward: true, Limit: n}
-	for {
+	for size := 0; ; {
 		page, err := s.Page(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page.Events...)
-		if q.Limit = n - len(all); !page.More || q.Limit <= 0 || len(page.Events) == 0 {
+		for _, e := range page.Events {
+			size += len(e.JSON)
+		}
+		if q.Limit = n - len(all); !page.More || q.Limit <= 0 || size >= feedBytes {
 			slices.Reverse(all)
 			return all, nil
 		}

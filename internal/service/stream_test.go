@@ -256,7 +256,11 @@ func TestMemoryIsBoundedByCountAndBytes(t *testing.T) {
 	}
 	for after := int64(0); after < 2505; after += 250 {
 		ids := eventIDs(t, svc, domain.EventQuery{After: after})
-		if want := min(1000, 2505-after); int64(len(ids)) != want || ids[0] != after+1 {
+		want := min(1000, 2505-after)
+		if last := ids[len(ids)-1]; int64(len(ids)) < want { // the store's page ends after the huge ones
+			ids = append(ids, eventIDs(t, svc, domain.EventQuery{After: last})...)
+		}
+		if int64(len(ids)) != want || ids[0] != after+1 {
 			t.Errorf("after %d: %d events, want %d", after, len(ids), want)
 		}
 	}

@@ -88,7 +88,7 @@ func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCur
 
 // maxPage is the size of the records after which Events returns no more of them, in bytes: a thousand of a project server
 // that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
-const maxPage = 16 << 20
+const maxPage = 4 << 20
 
 // Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. Of huge
 // ones it returns fewer, at least one.
@@ -121,8 +121,12 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) (page domain.Even
 		return page, translate(err)
 	}
 	defer rows.Close()
+	enough := maxPage
+	if q.Bytes > 0 {
+		enough = min(enough, q.Bytes)
+	}
 	for size := 0; rows.Next(); {
-		if len(page.Events) == q.Limit || size >= maxPage {
+		if len(page.Events) == q.Limit || size >= enough {
 			page.More = true
 			break
 		}

@@ -166,16 +166,17 @@ func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 func TestPagesOfHugeEventsAreBoundedInBytes(t *testing.T) {
 	db := openStore(t)
 	for n := range 4 {
-		appendEvents(t, db, feedRead("alpha", eventRecord(t, fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 7<<20)))))
+		appendEvents(t, db, feedRead("alpha", eventRecord(t, fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 2<<20)))))
 	}
 	for _, c := range []struct {
 		q    domain.EventQuery
 		want []int64
 		more bool
 	}{
-		{domain.EventQuery{Limit: 1000}, []int64{1, 2, 3}, true},
+		{domain.EventQuery{Limit: 1000}, []int64{1, 2}, true},
 		{domain.EventQuery{Limit: 1000, After: 3}, []int64{4}, false},
-		{domain.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3, 2}, true},
+		{domain.EventQuery{Limit: 1000, Backward: true}, []int64{4, 3}, true},
+		{domain.EventQuery{Limit: 1000, Bytes: 1 << 20}, []int64{1}, true},
 	} {
 		if page, err := db.Events(t.Context(), c.q); err != nil || !slices.Equal(ids(page.Events), c.want) || page.More != c.more {
 			t.Errorf("%+v: %v, more: %t, %v, want %v", c.q, ids(page.Events), page.More, err, c.want)
