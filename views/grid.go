@@ -32,7 +32,7 @@ const compactFrom = 24
 
 type gridRow struct {
 	domain.ProjectPipeline
-	stuck  []string // ids of stories
+	stuck  []string // ids of stories, sorted
 	signal Signal
 	word   string
 	active bool

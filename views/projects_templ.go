@@ -24,7 +24,7 @@ type ProjectsProps struct {
 // ProjectRow is a project in the table.
 type ProjectRow struct {
 	domain.ProjectPipeline
-	Stuck       []string // ids of stories
+	Stuck       []string // ids of stories, sorted
 	LastEventMS int64    // 0 for none
 }
 

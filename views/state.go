@@ -72,14 +72,15 @@ func inWork(p domain.ProjectPipeline) int {
 	return n
 }
 
-// storyState is how a story is, given the ids of the stuck ones; SignalNone with "" is nothing to speak of.
+// storyState is how a story is, given the sorted ids of the stuck ones; SignalNone with "" is nothing to speak of.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
 	case item.Blocked != nil:
 		return SignalStop, "Blocked: " + *item.Blocked
 	case item.MergeFailure != nil:
 		return SignalCaution, "Merge failed: " + *item.MergeFailure
-	case slices.Contains(stuck, item.StoryID):
+	}
+	if _, isStuck := slices.BinarySearch(stuck, item.StoryID); isStuck {
 		return SignalCaution, "Stuck"
 	}
 	return SignalNone, ""

@@ -56,7 +56,7 @@ type Alerts struct {
 	// Open is how many are not acknowledged, and ByProject how many of these there are of each project; in both all count.
 	Open      int
 	ByProject map[string]int
-	// Stuck are the ids of each project's stuck stories, of all of them.
+	// Stuck are the ids of each project's stuck stories, of all of them, sorted.
 	Stuck map[string][]string
 	// Acknowledged are the keys of all that are acknowledged.
 	Acknowledged map[string]bool
@@ -76,6 +76,9 @@ func NewAlerts(list []Alert) Alerts {
 		} else {
 			a.Acknowledged[alert.Key()] = true
 		}
+	}
+	for _, ids := range a.Stuck {
+		slices.Sort(ids)
 	}
 	if len(list) > MaxAlerts {
 		a.Items, a.More = slices.Clone(list[:MaxAlerts]), len(list)-MaxAlerts

@@ -1,0 +1,63 @@
+package views_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/views"
+)
+
+// stuckBoard is a project whose stories, all in one stage, have been there for too long.
+func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
+	p := domain.ProjectPipeline{Project: "large", URL: "http://127.0.0.1:3001", Reachable: true}
+	items := make([]domain.Item, stories)
+	for i := range items {
+		items[i] = domain.Item{StoryID: fmt.Sprintf("%05d_story", i), StoryName: "S", SinceMS: minutesAgo(9000)}
+	}
+	p.Stages = []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: items}, {Name: "5_done"}}
+	limit := func(string, string) time.Duration { return time.Hour }
+	return p, domain.NewAlerts(domain.FindAlerts([]domain.ProjectPipeline{p}, limit, now))
+}
+
+// TestTheGridGrowsWithTheNumberOfStuckStories: not with its square, since each row is on everybody's page.
+func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
+	took := func(stories int) time.Duration {
+		p, alerts := stuckBoard(stories)
+		props := views.OverviewProps{Pipelines: []domain.ProjectPipeline{p}, Alerts: alerts, Now: now}
+		best := time.Hour
+		for range 3 {
+			var b bytes.Buffer
+			began := time.Now()
+			if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	few, many := took(1000), took(20_000)
+	if many > 100*few { // the square would be 400 times as much
+		t.Errorf("1,000 stuck stories took %v, 20,000 took %v", few, many)
+	}
+}
+
+func TestABoardShowsSoManyStoriesOnly(t *testing.T) {
+	p, alerts := stuckBoard(20_000)
+	var b bytes.Buffer
+	part := views.ProjectPart(views.ProjectProps{Project: domain.Project{Name: "large"}, Pipeline: p, Stuck: alerts.Stuck["large"], Now: now})
+	if err := part.Content.Render(context.Background(), &b); err != nil {
+		t.Fatal(err)
+	}
+	html := b.String()
+	if n := strings.Count(html, `class="story"`); n == 0 || n > 5000 {
+		t.Errorf("%d stories are shown", n)
+	}
+	if !strings.Contains(html, "20000") || !strings.Contains(html, "are not shown") {
+		t.Error("the page does not say how many there are, and that some are not shown")
+	}
+}
