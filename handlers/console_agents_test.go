@@ -121,17 +121,14 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 func TestAgentsPart(t *testing.T) {
 	s := newConsoleSite(t)
 	a := s.join("builder")
-	address := func(text string) string {
-		return strings.ReplaceAll(regexp.MustCompile(`/agents\?v=\w+`).FindString(text), "&amp;", "&")
-	}
-	at := address(s.get("/agents").body)
+	at := s.get("/agents").partAddress(t)
 	if answer := s.get(at, "HX-Request", "true"); answer.StatusCode != 204 {
 		t.Errorf("unchanged: %d %s", answer.StatusCode, answer.body)
 	}
 	s.says(a, domain.AgentFailed, "exit status 3\nno <space> left")
 	part := s.get(at, "HX-Request", "true")
 	s.wantText("changed", part.body, `<div id="agents"`, ">failed<", "exit status 3", "no &lt;space&gt; left", "!<h1>")
-	if address(part.body) == at {
+	if part.partAddress(t) == at {
 		t.Error("the part changed, its version did not")
 	}
 	s.says(a, domain.AgentStopped, "")

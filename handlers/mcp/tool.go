@@ -36,7 +36,8 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 	sdk.AddTool(s.mcp, described, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
 		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
-			return nil, nil, fmt.Errorf("%s needs the role %s, and your token has the role %s. Do without it, or ask an administrator of this gateway for another token.", t.name, t.needs, role)
+			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an administrator of this gateway for another token", t.name, t.needs, role)
+			return nil, nil, errors.New(text + ".")
 		}
 		out, err := run(r.Context(), in)
 		if err != nil {
