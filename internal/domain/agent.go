@@ -80,7 +80,8 @@ type AgentBeat struct {
 	LastSeen   time.Time
 }
 
-// CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control characters.
+// CheckAgentLabel returns an Invalid error unless label has 1 to MaxAgentLabel characters, none of them control
+// characters and one of them visible.
 func CheckAgentLabel(label string) error {
 	switch {
 	case label == "":
@@ -89,6 +90,8 @@ func CheckAgentLabel(label string) error {
 		return Errorf(Invalid, "label: must be at most %d characters", MaxAgentLabel)
 	case strings.ContainsFunc(label, unicode.IsControl):
 		return Errorf(Invalid, "label: must not contain control characters")
+	case !strings.ContainsFunc(label, visible):
+		return Errorf(Invalid, "label: must have a visible character")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestJoinTokens(t *testing.T) {
 		if len(texts) != 1 {
 			t.Errorf("the refusals differ: %v", texts)
 		}
-		for _, label := range []string{"", strings.Repeat("ä", 101), "a\nb"} {
+		for _, label := range []string{"", strings.Repeat("ä", 101), "a\nb", " ", "\u200b"} {
 			if _, _, err := g.Agents.Join(ctx, fresh, &label, ""); domain.CodeOf(err) != domain.Invalid {
 				t.Errorf("label %q: %v, want invalid", label, err)
 			}
