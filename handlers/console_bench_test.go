@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,4 +66,35 @@ func BenchmarkPartChanged(b *testing.B) {
 		b.StartTimer()
 	}
 	benchmarkPath(b, 200, at("/?v=old"), change, "HX-Request", "true")
+}
+
+// BenchmarkStoryPage renders the page of a story with 20 kB of text and 100 events; unchanged is what its part costs while it
+// is looked at. The project server answers at once and without a network.
+func BenchmarkStoryPage(b *testing.B) {
+	for name, headers := range map[string][]string{"page": nil, "unchanged": {"HX-Request", "true"}} {
+		b.Run(name, func(b *testing.B) {
+			s := newConsoleSite(b)
+			s.add("alpha", board("1_backlog:", "2_current: 14_story_login", "3_qa:", "5_done:"))
+			s.boards.body = strings.Repeat("A paragraph with `code` and a [link](https://example.com/).\n\n- [ ] open\n- [x] done\n\n", 230)
+			for i := range 100 {
+				s.move("alpha", "14_story_login", []string{"2_current", "1_backlog"}[i%2], []string{"1_backlog", "2_current"}[i%2], time.Now().Add(time.Duration(i-100)*time.Hour))
+			}
+			address := "/projects/alpha/stories/14_story_login"
+			if headers != nil {
+				address = s.get(address).partAddress(b)
+			}
+			headers := append([]string{"Accept-Encoding", "gzip"}, headers...)
+			for b.Loop() {
+				b.ReportMetric(float64(s.ask(address, headers...).Body.Len()), "bytes/answer")
+			}
+		})
+	}
+}
+
+// BenchmarkFind is what the header's field gets for each letter, with 1,000 projects.
+func BenchmarkFind(b *testing.B) {
+	s := newScaleSite(b, 1000)
+	for b.Loop() {
+		b.ReportMetric(float64(s.ask("/search?q=login", "HX-Request", "true", "Accept-Encoding", "gzip").Body.Len()), "bytes/answer")
+	}
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,7 +70,8 @@ func newReader(t testing.TB) *http.Client {
 
 // boards answer as project servers would: by the project's name, refusing where there is no board.
 type boards struct {
-	service.StoryServers // of which only Story is there
+	service.StoryServers        // of which only Story is there
+	body                 string // of every story, "" for a short one
 	mu                   sync.Mutex
 	pipelines            map[string][]domain.Stage
 	asked                int
@@ -105,7 +107,7 @@ func (b *boards) Story(_ context.Context, p domain.Project, id string) (domain.S
 				if item.MergeFailure != nil {
 					story.MergeFailure = *item.MergeFailure
 				}
-				story.File = &domain.StoryFile{Path: stage.Name + "/" + id + ".md", Version: "1", Body: "# About\n\nText."}
+				story.File = &domain.StoryFile{Path: stage.Name + "/" + id + ".md", Version: "1", Body: cmp.Or(b.body, "# About\n\nText.")}
 				return story, nil
 			}
 		}

@@ -98,7 +98,7 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 	s.says(agent, domain.AgentRunning, "2_story_audit: step 41\nstep 42")
 	page := s.get(auditPage).wantStatus(t, http.StatusOK)
 	page.wantText(t, "<title>Audit log for administrators · Switchyard</title>", "Audit log for administrators</h1>", "Copy link", "Copy as prompt",
-		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2 d", `aria-current="step"`, `title="3_qa"`, "blocked",
+		"Blocked", "waiting for a key", "Journey", `title="2_current"`, "1.2\u00a0d", `aria-current="step"`, `title="3_qa"`, "blocked",
 		"2 of 3 done", "As an administrator", "<h3>Acceptance</h3>", `aria-label="open"`,
 		"builder-1", "running", "step 41\nstep 42", "History", "Blocked", "Current → QA", "after 1.2 d", "Backlog → Current",
 		"3_qa/2_story_audit.md", "depends_on", "1_story_login", "retry_count", "3")

@@ -25,6 +25,9 @@ func storyName(s domain.Story) string {
 // Title is the page's title.
 func (p StoryProps) Title() string { return cut(storyName(p.Story), 80) }
 
+// canWrite reports whether the story's project server takes changes of it.
+func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }
+
 // mergeFailedSince is when the story's merge failed last, zero where the stream does not know.
 func mergeFailedSince(s domain.Story) time.Time {
 	for _, e := range slices.Backward(s.History) {
@@ -66,25 +69,28 @@ func journey(p StoryProps) []step {
 	at := slices.Index(stages, s.Stage) // -1 when it is on no board
 	steps := make([]step, len(stages))
 	for i, stage := range stages {
-		time, been := spent[stage]
+		long, been := spent[stage]
 		st := step{stage: stage, past: i < at, been: been, here: i == at, signal: SignalNone}
 		var words []string
 		if st.here {
 			st.since = s.Since
 			st.signal, words = stateWord(s)
 			if been {
-				words = append(words, duration(time)+" before")
+				words = append(words, duration(long)+" before")
 			}
 		} else if been {
-			words = append(words, duration(time))
+			words = append(words, duration(long))
 		}
-		if long := blocked[stage]; long >= minBlocked {
-			words = append(words, "blocked for "+duration(long))
+		if blocked[stage] >= minBlocked {
+			words = append(words, "blocked for "+duration(blocked[stage]))
 		}
 		for _, u := range p.Usual {
 			if u.Stage == stage && u.Stays > 0 {
 				words = append(words, "usually "+duration(u.Median))
 			}
+		}
+		for i := range words {
+			words[i] = strings.ReplaceAll(words[i], " ", "\u00a0")
 		}
 		if st.text = strings.Join(words, " · "); st.text != "" && !st.since.IsZero() {
 			st.text = " · " + st.text
