@@ -57,17 +57,17 @@ func FuzzHTMLHasKnownElementsOnly(f *testing.F) {
 	})
 }
 
-// TestHostileTextIsRenderedSoon: a project server sends at most four times as much of a story.
+// TestHostileTextIsRenderedSoon: a project server sends at most twice as much of a story.
 func TestHostileTextIsRenderedSoon(t *testing.T) {
 	for _, piece := range []string{
 		">", "> ", "- ", "1. ", "* a\n  ", "[", "![", "[a](", "](", "*a ", "_a*", "`", "`a", "<", "<a ", "&amp;", "|", "|a|\n|-|\n", "\\", "~", "~~a", "- [ ] ",
 		"[a]: b\n", "[a] ", "http://", "www.a.b/(", "a@b.", "<!--", "# ", "\t", "  ", "\x00", "***", "a\n===\n", "[^1]", "<![CDATA[", "<?", "*_", "**a*",
 		"[a]: b\n\n", "[a](\n\n", strings.Repeat("_a*", 450) + "\n\n", strings.Repeat("[a](", 900) + "\n\n", strings.Repeat("> ", 90) + "a\n",
 	} {
-		source := strings.Repeat(piece, (64<<10)/len(piece))
+		source := strings.Repeat(piece, (128<<10)/len(piece))
 		began := time.Now()
 		html := markdown.HTML(source)
-		if took := time.Since(began); took > 5*time.Second || len(html) > 32<<20 {
+		if took := time.Since(began); took > 20*time.Second || len(html) > 32<<20 {
 			t.Errorf("%.20q: %v, %d bytes", piece, took, len(html))
 		}
 	}
