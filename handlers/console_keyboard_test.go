@@ -23,7 +23,7 @@ func TestTabReachesEverything(t *testing.T) {
 	tab.Goto(s.url + "/login")
 	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
 	tab.Find("heading", "Overview")
-	for _, path := range []string{"/", "/projects", "/projects/alpha", "/agents", "/events", "/bot-config", "/sign-in"} {
+	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		tab.Goto(s.url + path)
 		things := browsertest.Eval[int](tab, operable+`.map((e, i) => e.dataset.walk = i).length`)
 		if things < 15 {
