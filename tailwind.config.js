@@ -5,7 +5,7 @@ const words = (text, pattern) => [...text.matchAll(pattern)].flatMap(([found]) =
 /** @type {import('tailwindcss').Config} */
 module.exports = {
   content: {
-    files: ['./views/*.templ', './views/{grid,state}.go', './static/*.js'],
+    files: ['./views/*.templ', './views/{numbers,state}.go', './static/*.js'],
     // Only what is meant as a class: any other word that happens to be one of Tailwind's would become a rule as well.
     extract: {
       templ: (text) => words(text, /class=(?:"[^"]*"|\{[^}]*)|templ\.KV\(.*|(?:newPart|makeActive)\(.*/g),
@@ -41,7 +41,7 @@ module.exports = {
       lg: ['0.9375rem', '1.375rem'],
       title: ['1.5rem', '1.875rem'],
     },
-    borderRadius: { none: '0', DEFAULT: '7px', lg: '10px', full: '9999px' },
+    borderRadius: { none: '0', DEFAULT: '7px', md: '5px', lg: '10px', full: '9999px' },
     extend: {},
   },
 }

@@ -69,7 +69,7 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 	s := sampleSite(t)
 	for path, want := range map[string][]string{
 		"/": {
-			"<title>(3) Overview · Switchyard</title>", ">Overview</h1>", "Unreachable", "gamma", "connection refused",
+			"<title>(3) Overview · Switchyard</title>", ">Overview</h1>", "gamma", "Unreachable", "connection refused",
 			"Blocked", "waiting for a key", "Merge failed", "conflict in go.mod", "Login", "Backlog → Current",
 		},
 		"/projects": {">Projects</h1>", "alpha", "active", "1 blocked", "5 min ago", "beta", "gamma", "unreachable", "Add project</button>"},

@@ -1,5 +1,5 @@
 // Keeps relative times current. The server writes them to the minute: <time data-age> is "14 min", <time data-ago>
-// "14 min ago". Clocks, <time data-clock>, and the exact time on hover are made local to the browser.
+// "14 min ago". Clocks, <time data-clock> with the day and <time data-hour> without, and the exact time on hover are made local to the browser.
 (() => {
   const units = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'], [Infinity, 86400, 'd']]
   const age = (seconds) => {
@@ -22,9 +22,9 @@
   }
 
   const update = (root) => {
-    for (const element of root.querySelectorAll('time[data-age], time[data-ago], time[data-clock]')) {
+    for (const element of root.querySelectorAll('time[data-age], time[data-ago], time[data-clock], time[data-hour]')) {
       const at = new Date(element.dateTime)
-      const text = 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
+      const text = 'hour' in element.dataset ? clock.format(at) : 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
       if (element.textContent !== text) element.textContent = text
       const title = exact.format(at)
       if (element.title !== title) element.title = title

@@ -18,21 +18,22 @@ type dayChart struct {
 	column, bar            string // widths
 	base, below            string // heights of the line under the columns, and of the text under that
 	first                  string // the first day
+	average                string // height of the line of the average
+	perDay                 string
 	summary                string // for those who cannot see it
 }
 
 type dayBar struct {
-	left, x, middle string // of the column, of its bar
-	y, height       string // of the bar
-	above           string // the position of its label
-	label, words    string
+	left, x   string // of the column, of its bar
+	y, height string // of the bar
+	words     string
 }
 
 // Measures of a chart of days: it fits on a phone without being made smaller, and its text stays 12 px.
 const (
 	columnWidth = 20
 	barWidth    = 14
-	barsTop     = 14
+	barsTop     = 4
 	barsHeight  = 64
 	textHeight  = 16
 )
@@ -53,6 +54,9 @@ func newDayChart(days []domain.DayCount) dayChart {
 	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base+textHeight)
 	c.viewBox = "0 0 " + c.width + " " + c.height
 	c.base, c.below = strconv.Itoa(base), strconv.Itoa(base+textHeight-3)
+	average := perDay(days[:max(1, len(days)-1)]) // today is not over
+	c.perDay = fmt.Sprintf("%.1f on average", average)
+	c.average = strconv.Itoa(base - int(average*barsHeight/float64(highest)))
 	c.first = days[0].Day.Format("2 Jan")
 	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",
 		count(c.total, "story", "stories"), len(days), highest, days[best].Day.Format(dayFormat))
@@ -63,12 +67,9 @@ func newDayChart(days []domain.DayCount) dayChart {
 			height = max(2, d.Finished*barsHeight/highest)
 		}
 		b := dayBar{
-			left: strconv.Itoa(left), x: strconv.Itoa(left + (columnWidth-barWidth)/2), middle: strconv.Itoa(left + columnWidth/2),
-			y: strconv.Itoa(base - height), height: strconv.Itoa(height), above: strconv.Itoa(base - height - 3),
+			left: strconv.Itoa(left), x: strconv.Itoa(left + (columnWidth-barWidth)/2),
+			y: strconv.Itoa(base - height), height: strconv.Itoa(height),
 			words: d.Day.Format(dayFormat) + ": " + strconv.Itoa(d.Finished),
-		}
-		if d.Finished > 0 && (highest < 100 || i == best) { // three digits are wider than a column
-			b.label = strconv.Itoa(d.Finished)
 		}
 		c.bars = append(c.bars, b)
 	}

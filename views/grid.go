@@ -3,10 +3,7 @@ package views
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"switchyard/internal/domain"
 )
 
 // Show selects the projects of the grid.
@@ -18,134 +15,164 @@ const (
 	ShowTroubled Show = "troubled"
 )
 
-// grid is the pipeline grid: every project's stages in common columns.
+// grid is the pipeline grid: the tracks of projects, those with the same stages below a common heading.
 type grid struct {
-	columns []string // names of stages, in their order
-	compact bool     // there are so many rows that stories that are well are left out
-	rows    []gridRow
-	quiet   []gridRow // folded away: nothing in work, nothing wrong
-	hidden  int       // rows that the filter leaves out
+	groups []*gridGroup
+	quiet  []*track // folded away: nothing in work, nothing wrong
+	hidden int      // tracks that the filter leaves out
+	// page is the one that is shown, of pages; from and to are the places of its tracks among all of them.
+	page, pages, from, to, all int
+	stuck                      []*track // of all projects, those with stuck stories, the longest first
+	working                    int      // stories in work in all projects
 }
 
-// compactFrom is the number of rows from which only stories in trouble are shown, the others counted.
-const compactFrom = 24
-
-type gridRow struct {
-	domain.ProjectPipeline
-	stuck  []string // ids of stories, sorted
-	signal Signal
-	word   string
-	active bool
+type gridGroup struct {
+	id     string
+	tracks []*track
 }
 
-// gridCell is one stage of one project. Without a stage there is only the track.
-type gridCell struct {
-	stage *domain.Stage
-	work  bool // its stories are shown, elsewhere they are counted
-	ends  ends
+// head is the track whose stages are the group's heading; nil where they have none.
+func (g *gridGroup) head() *track {
+	if len(g.tracks[0].Stages) == 0 {
+		return nil
+	}
+	return g.tracks[0]
 }
-
-// ends says where a project's track ends.
-type ends string
 
 const (
-	endsNowhere ends = "" // it continues on both sides
-	endsLeft    ends = "track-first"
-	endsRight   ends = "track-last"
-	endsBoth    ends = "track-first track-last"
-	endsNone    ends = "track-none" // there is no track here
+	// foldOver is the number of projects over which quiet ones are folded.
+	foldOver = 30
+	// maxTracks is how many tracks are on one page; where there are more, each page has pageTracks.
+	maxTracks, pageTracks = 30, 24
+	// maxQuiet is how many folded projects are named.
+	maxQuiet = 20
+	// gridElements is about how many elements of HTML the grid may have: the page may have 3,000, and 45 kB with its files.
+	gridElements = 740
+	// What things in the grid cost, in elements.
+	trackCost, stationCost, wagonCost, groupCost = 13, 2, 6, 12
 )
 
-// foldFrom is the number of projects from which quiet ones are folded.
-const foldFrom = 12
-
 func newGrid(p OverviewProps) grid {
-	g := grid{columns: columns(p.Pipelines)}
-	g.rows = make([]gridRow, 0, len(p.Pipelines))
+	g := grid{page: max(1, p.Page)}
+	atWork := agentsAtWork(p.Agents)
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	for _, pipeline := range p.Pipelines {
-		row := gridRow{ProjectPipeline: pipeline, stuck: p.Alerts.Stuck[pipeline.Project], active: pipeline.Project == p.Active}
-		row.signal, row.word = projectState(pipeline, len(row.stuck))
-		busy, troubled := inWork(pipeline) > 0, row.signal == SignalStop || row.signal == SignalCaution
+	var shown []*track
+	for i, pipeline := range p.Pipelines {
+		t := newTrack(pipeline, p.Alerts.Stuck[pipeline.Project], atWork[pipeline.Project])
+		t.active = pipeline.Project == p.Active
+		if i < len(p.Charts) {
+			t.days = p.Charts[i].Days
+		}
+		g.working += t.working
+		if t.stuck > 0 {
+			g.stuck = append(g.stuck, t)
+		}
 		switch {
 		case !strings.Contains(strings.ToLower(pipeline.Project), wanted),
-			p.Show == ShowBusy && !busy, p.Show == ShowTroubled && !troubled:
+			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.troubled():
 			g.hidden++
-		case !busy && !troubled && !row.active && wanted == "" && len(p.Pipelines) >= foldFrom:
-			g.quiet = append(g.quiet, row)
+		case t.working == 0 && !t.troubled() && !t.active && wanted == "" && len(p.Pipelines) > foldOver:
+			g.quiet = append(g.quiet, t)
 		default:
-			g.rows = append(g.rows, row)
+			shown = append(shown, t)
 		}
 	}
-	g.compact = len(g.rows) >= compactFrom
+	slices.SortFunc(g.stuck, func(a, b *track) int { return cmp.Compare(a.stuckSinceMS, b.stuckSinceMS) })
+	slices.SortFunc(shown, byTrouble)
+	slices.SortFunc(g.quiet, byTrouble)
+	g.group(g.cut(shown))
 	return g
 }
 
-// columns is the union of all stages, ordered by number, then by name.
-func columns(pipelines []domain.ProjectPipeline) []string {
-	seen := map[string]bool{}
-	var names []string
-	for _, p := range pipelines {
-		for _, stage := range p.Stages {
-			if !seen[stage.Name] {
-				seen[stage.Name] = true
-				names = append(names, stage.Name)
+// cut returns the tracks of the page, with as many stories as it may hold: those in trouble are the first.
+func (g *grid) cut(tracks []*track) []*track {
+	g.all = len(tracks)
+	most := maxTracks
+	if len(tracks) > maxTracks {
+		most = pageTracks
+	}
+	var page []*track
+	left := 0
+	for at := 0; at < len(tracks); {
+		n, cost := pageLength(tracks[at:min(at+most, len(tracks))])
+		g.pages++
+		if g.pages <= g.page {
+			page, left, g.from, g.to = tracks[at:at+n], gridElements-cost, at+1, at+n
+		}
+		at += n
+	}
+	g.page = min(g.page, g.pages)
+	load(page, left/wagonCost)
+	return page
+}
+
+// load leaves at most room stories on the tracks, as evenly as may be; the others are counted.
+func load(tracks []*track, room int) {
+	each := maxWagons
+	for ; each > 1; each-- {
+		n := 0
+		for _, t := range tracks {
+			for _, s := range t.stations {
+				n += min(each, len(s.wagons))
 			}
 		}
-	}
-	number := func(name string) int {
-		digits, _, _ := strings.Cut(name, "_")
-		n, _ := strconv.Atoi(digits) // what has no number comes first
-		return n
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b)) })
-	return names
-}
-
-// cells are a project's stages in the columns of the grid.
-func cells(p domain.ProjectPipeline, columns []string) []gridCell {
-	row := make([]gridCell, len(columns))
-	from, to := domain.WorkStages(p.Stages)
-	first, last := len(columns), -1
-	for i := range p.Stages {
-		column := slices.Index(columns, p.Stages[i].Name)
-		row[column].stage = &p.Stages[i]
-		row[column].work = i >= from && i < to
-		first, last = min(first, column), max(last, column)
-	}
-	for i := range row {
-		switch {
-		case i < first || i > last:
-			row[i].ends = endsNone
-		case i == first && i == last:
-			row[i].ends = endsBoth
-		case i == first:
-			row[i].ends = endsLeft
-		case i == last:
-			row[i].ends = endsRight
-		}
-	}
-	return row
-}
-
-// chips is how many stories a cell shows; the others are counted.
-const chips = 3
-
-// shown returns the stories that a cell shows, those in trouble first, and how many more there are.
-func (c gridCell) shown(compact bool, stuck []string) (items []domain.Item, more int) {
-	if !c.work {
-		return nil, 0
-	}
-	for _, wanted := range []Signal{SignalStop, SignalCaution, SignalNone} {
-		if wanted == SignalNone && compact {
+		if n <= room {
 			break
 		}
-		for _, item := range c.stage.Items {
-			if signal, _ := storyState(item, stuck); signal == wanted {
-				items = append(items, item)
-			}
+	}
+	for _, t := range tracks {
+		for i := range t.stations {
+			t.stations[i].hide(max(0, min(each, room)))
+			room -= len(t.stations[i].wagons)
 		}
 	}
-	items, rest := split(items, chips)
-	return items, len(rest)
+}
+
+// pageLength is how many of these tracks fit on a page, and what they cost without their stories.
+func pageLength(tracks []*track) (n, cost int) {
+	seen := map[string]bool{}
+	for n < len(tracks) {
+		t := tracks[n]
+		c := trackCost + stationCost*len(t.stations)
+		if key := t.stages(); !seen[key] {
+			seen[key] = true
+			c += groupCost + len(t.stations)
+		}
+		if n > 0 && cost+c > gridElements {
+			break
+		}
+		n, cost = n+1, cost+c
+	}
+	return n, cost
+}
+
+// group puts tracks with the same stages together, in their order; those without any come last.
+func (g *grid) group(tracks []*track) {
+	byStages := map[string]*gridGroup{}
+	var bare []*track
+	for _, t := range tracks {
+		if len(t.Stages) == 0 {
+			bare = append(bare, t)
+			continue
+		}
+		key := t.stages()
+		group := byStages[key]
+		if group == nil {
+			group = &gridGroup{id: elementID("stages", key)}
+			byStages[key], g.groups = group, append(g.groups, group)
+		}
+		group.tracks = append(group.tracks, t)
+	}
+	if len(bare) > 0 {
+		g.groups = append(g.groups, &gridGroup{id: "stages-none", tracks: bare})
+	}
+}
+
+// stuckStories is how many stories of all projects are stuck.
+func (g *grid) stuckStories() int {
+	n := 0
+	for _, t := range g.stuck {
+		n += t.stuck
+	}
+	return n
 }

@@ -403,7 +403,7 @@ func navigationEntry(f Frame, page Page, url, key string) templ.Component {
 }
 
 // maxOptions is how many projects the header offers. Others are made active on their pages.
-const maxOptions = 100
+const maxOptions = 20
 
 // activeProject shows the active project and switches to another one.
 func activeProject(f Frame) templ.Component {

@@ -317,7 +317,7 @@ func project(p ProjectProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = finishedPerDay("finished-title", p.Charts.Days).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = finishedPerDay("finished-title", p.Charts.Days, p.Charts.Before).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

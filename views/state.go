@@ -116,26 +116,6 @@ func alertWord(kind domain.AlertKind) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// alertSubject is the text of the link of an alert that is not about a story, "" if the project's link will do.
-func alertSubject(a domain.Alert) string {
-	switch a.Kind {
-	case domain.AlertBot:
-		return "Bot configuration"
-	case domain.AlertAgentLost, domain.AlertAgentFailed:
-		return a.Agent
-	}
-	return ""
-}
-
-// shownAlerts is how many of n alerts are shown at once; to fold only one or two saves nothing.
-func shownAlerts(n int) int {
-	const most, fold = 8, 6
-	if n <= most {
-		return n
-	}
-	return fold
-}
-
 // split returns the first n of list, and the others.
 func split[T any](list []T, n int) (first, rest []T) {
 	n = min(n, len(list))

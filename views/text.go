@@ -61,18 +61,6 @@ func cut(text string, length int) string {
 	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
 }
 
-// headAndTail splits a name for a narrow column, which shows the tail and as much of the head as fits. A short name is all
-// head.
-func headAndTail(name string) (head, tail string) {
-	const short, end = 16, 7
-	runes := []rune(name)
-	if len(runes) <= short {
-		return name, ""
-	}
-	tail = strings.TrimLeft(string(runes[len(runes)-end:]), " ")
-	return strings.TrimSuffix(name, tail), tail
-}
-
 // number returns the digits that a story's id begins with: "14" of "14_story_login", "" when there are none.
 func number(storyID string) string {
 	digits, _, found := strings.Cut(storyID, "_")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strconv"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -30,12 +31,14 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Alerts:    s.Alerts,
 		Events:    latest.Events,
 		Finished:  s.Finished,
-		Filter:    filter,
-		Now:       now(),
+		Charts:    s.Charts, FinishedBefore: s.FinishedBefore, Agents: s.Agents,
+		Filter: filter,
+		Now:    now(),
 	}
 	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {
 		p.Show = show
 	}
+	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first one
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
 		part:       views.OverviewPart(p),

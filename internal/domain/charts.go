@@ -11,6 +11,7 @@ const ChartDays = 14
 // Charts show how a project's stories moved on in the last ChartDays days. They are shared: nobody may change them.
 type Charts struct {
 	Days   []DayCount  // ChartDays of them, today the last
+	Before int         // how many were finished in as many days before these
 	Stages []StageTime // those in which stories are worked on, in their order
 }
 
@@ -66,8 +67,12 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 		}
 	}
 	stays := make([][]int64, len(h.names))
+	earlier, before := start.AddDate(0, 0, -ChartDays).UnixMilli(), 0
 	for _, m := range h.moves {
 		if m.atMS < start.UnixMilli() {
+			if m.atMS >= earlier && finishes[m.from][m.to] {
+				before++
+			}
 			continue
 		}
 		if m.stayedMS >= 0 {
@@ -84,7 +89,7 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 		}
 	}
 	from, to := WorkStages(stages)
-	c := Charts{Days: days}
+	c := Charts{Days: days, Before: before}
 	for _, stage := range stages[from:to] {
 		t := StageTime{Stage: stage.Name}
 		if i := slices.Index(h.names, stage.Name); i >= 0 {

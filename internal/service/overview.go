@@ -41,7 +41,10 @@ type Snapshot struct {
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
 	Charts    []domain.Charts          // likewise; empty ones while they are not drawn
 	Alerts    domain.Alerts
-	Finished  []domain.DayCount // stories of all projects; none while they are not counted
+	Agents    []domain.Agent // alive ones
+	// FinishedBefore is how many were finished in as many days before those of Finished.
+	FinishedBefore int
+	Finished       []domain.DayCount // stories of all projects; none while they are not counted
 }
 
 // ProjectSnapshot is how one project is.
@@ -84,11 +87,13 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
+	s.Agents = o.agents.Alive()
 	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
 	for _, chart := range s.Charts {
 		s.Finished = domain.AddDays(s.Finished, chart.Days)
+		s.FinishedBefore += chart.Before
 	}
 	return s, nil
 }

@@ -1,0 +1,57 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+
+	"switchyard/internal/domain"
+)
+
+// fact is a number with its name and what it compares with.
+type fact struct{ name, value, beside string }
+
+func newNumbers(p OverviewProps, g grid) []fact {
+	running := 0
+	for _, a := range p.Agents {
+		if a.State == domain.AgentRunning {
+			running++
+		}
+	}
+	list := []fact{{name: "In work", value: strconv.Itoa(g.working)}}
+	if n := len(p.Finished); n > 1 {
+		today := fact{name: "Finished today", value: strconv.Itoa(p.Finished[n-1].Finished)}
+		if usual := perDay(p.Finished[:n-1]); usual > 0 {
+			today.beside = fmt.Sprintf("usually %.0f", usual)
+		}
+		list = append(list, today)
+	}
+	return append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(p.Agents))})
+}
+
+// perDay is the average of days.
+func perDay(days []domain.DayCount) float64 {
+	sum := 0
+	for _, d := range days {
+		sum += d.Finished
+	}
+	return float64(sum) / float64(max(1, len(days)))
+}
+
+// compared says how many more or fewer were finished than in as many days before, and the class of that.
+func compared(days []domain.DayCount, before int) (words, class string) {
+	sum := 0
+	for _, d := range days {
+		sum += d.Finished
+	}
+	if before < len(days)/2 { // too few for a share
+		return fmt.Sprintf("%d in the %d before", before, len(days)), "text-muted"
+	}
+	change := 100 * (sum - before) / before
+	switch {
+	case change > 0:
+		return fmt.Sprintf("+ %d %% on the %d before", change, len(days)), "text-clear"
+	case change < 0:
+		return fmt.Sprintf("− %d %% on the %d before", -change, len(days)), "text-muted"
+	}
+	return fmt.Sprintf("as many as in the %d before", len(days)), "text-muted"
+}

@@ -1,0 +1,230 @@
+package views
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// wagon is a story on a track.
+type wagon struct {
+	domain.Item
+	signal Signal
+	state  string // in words, "" for nothing to speak of
+	agent  string // the label of the one that works on it
+}
+
+// order puts trouble first, then what is worked on.
+func (w wagon) order() int {
+	switch {
+	case w.signal == SignalStop:
+		return 0
+	case w.signal == SignalCaution:
+		return 1
+	case w.agent != "":
+		return 2
+	}
+	return 3
+}
+
+// station is one stage of work on a track.
+type station struct {
+	name   string
+	wagons []wagon // at most maxWagons
+	more   int     // how many others there are
+}
+
+// maxWagons is how many stories a station shows; the others are counted.
+const maxWagons = 3
+
+// add puts a story in its place among those that are shown: whatever their number is, that costs the same.
+func (s *station) add(w wagon) {
+	place := len(s.wagons)
+	for place > 0 && w.order() < s.wagons[place-1].order() {
+		place--
+	}
+	if place < maxWagons {
+		s.wagons = slices.Insert(s.wagons, place, w)
+	}
+	if len(s.wagons) > maxWagons {
+		s.wagons = s.wagons[:maxWagons]
+		s.more++
+	} else if place == maxWagons {
+		s.more++
+	}
+}
+
+// hide counts all but the first n stories.
+func (s *station) hide(n int) {
+	if len(s.wagons) > n {
+		s.more += len(s.wagons) - n
+		s.wagons = s.wagons[:n]
+	}
+}
+
+// track is a project's stages of work, with what stands before and after them.
+type track struct {
+	domain.ProjectPipeline
+	active        bool
+	troubles      []trouble
+	backlog, done *domain.Stage // nil where there is none
+	stations      []station
+	cut           int // how many further stages of work there are
+	working       int // stories in work
+	movedMS       int64
+	stuck         int
+	stuckSinceMS  int64 // when the first of them came into its stage
+	days          []domain.DayCount
+}
+
+type trouble struct {
+	signal Signal
+	words  string
+}
+
+// maxStations is how many stages of work a track shows.
+const maxStations = 24
+
+// newTrack looks at every story of a project once. agents are the labels of those that work on its stories, by story id.
+func newTrack(p domain.ProjectPipeline, stuckIDs []string, agents map[string]string) *track {
+	t := &track{ProjectPipeline: p, stuck: len(stuckIDs)}
+	stuck := make(map[string]bool, len(stuckIDs))
+	for _, id := range stuckIDs {
+		stuck[id] = true
+	}
+	from, to := domain.WorkStages(p.Stages)
+	if from > 0 {
+		t.backlog = &p.Stages[0]
+	}
+	if to < len(p.Stages) {
+		t.done = &p.Stages[to]
+	}
+	t.cut = max(0, to-from-maxStations)
+	blocked, failed := 0, 0
+	for i := range p.Stages {
+		shown := i >= from && i < to-t.cut
+		if shown {
+			t.stations = append(t.stations, station{name: p.Stages[i].Name})
+		}
+		for _, item := range p.Stages[i].Items {
+			t.movedMS = max(t.movedMS, item.SinceMS)
+			if i >= to {
+				continue
+			}
+			w := wagon{Item: item, signal: SignalNone, agent: agents[item.StoryID]}
+			switch {
+			case item.Blocked != nil:
+				blocked++
+				w.signal, w.state = SignalStop, "Blocked: "
+			case item.MergeFailure != nil:
+				failed++
+				w.signal, w.state = SignalCaution, "Merge failed: "
+			case stuck[item.StoryID]:
+				w.signal, w.state = SignalCaution, "Stuck"
+				if t.stuckSinceMS == 0 || item.SinceMS < t.stuckSinceMS {
+					t.stuckSinceMS = item.SinceMS
+				}
+			}
+			if i >= from {
+				t.working++
+			}
+			if shown {
+				t.stations[len(t.stations)-1].add(w)
+			}
+		}
+	}
+	t.troubles = troubles(p, blocked, failed, t.stuck)
+	return t
+}
+
+// troubles are what is wrong with a project, the worst first. Without any it is clear.
+func troubles(p domain.ProjectPipeline, blocked, failed, stuck int) (list []trouble) {
+	add := func(signal Signal, words string) { list = append(list, trouble{signal, words}) }
+	switch {
+	case !p.Reachable && p.Error == domain.NoAnswerYet:
+		add(SignalNone, p.Error)
+		return list
+	case !p.Reachable:
+		add(SignalStop, "unreachable")
+		return list
+	case p.EventsOnly:
+		add(SignalNone, "events only")
+		return list
+	}
+	if blocked > 0 {
+		add(SignalStop, count(blocked, "blocked", "blocked"))
+	}
+	if failed > 0 {
+		add(SignalCaution, count(failed, "merge failed", "merges failed"))
+	}
+	if stuck > 0 {
+		add(SignalCaution, count(stuck, "stuck", "stuck"))
+	}
+	if p.Stale {
+		add(SignalCaution, "stale")
+	}
+	return list
+}
+
+func (t *track) troubled() bool {
+	return slices.ContainsFunc(t.troubles, func(at trouble) bool { return at.signal != SignalNone })
+}
+
+// stages names the stages of the track, as one text.
+func (t *track) stages() string {
+	var b strings.Builder
+	for _, s := range []*domain.Stage{t.backlog, t.done} {
+		if s != nil {
+			b.WriteString(s.Name)
+		}
+		b.WriteByte('\n')
+	}
+	for _, s := range t.stations {
+		b.WriteString(s.name)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// byTrouble orders tracks: those in trouble first, then the last move, then the name.
+func byTrouble(a, b *track) int {
+	order := func(t *track) int {
+		if t.troubled() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.movedMS, a.movedMS), cmp.Compare(a.Project, b.Project))
+}
+
+// agentsAtWork are the labels of agents, by the project and the story that they say they work on.
+func agentsAtWork(agents []domain.Agent) map[string]map[string]string {
+	found := map[string]map[string]string{}
+	for _, a := range agents {
+		if a.State != domain.AgentRunning || a.Project == "" {
+			continue
+		}
+		if found[a.Project] == nil {
+			found[a.Project] = map[string]string{}
+		}
+		for word := range strings.FieldsSeq(a.Detail) {
+			found[a.Project][word] = a.Label
+		}
+	}
+	return found
+}
+
+// initials are what stands for an agent on a wagon: "B1" for builder-1.
+func initials(label string) string {
+	runes := []rune(strings.ToUpper(label))
+	if len(runes) == 0 {
+		return ""
+	}
+	short := string(runes[0])
+	if last := runes[len(runes)-1]; last >= '0' && last <= '9' && len(runes) > 1 {
+		short += string(last)
+	}
+	return short
+}

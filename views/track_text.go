@@ -1,0 +1,88 @@
+package views
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+)
+
+// columns is the number of cells between a project's name and its days; 1 where there is no heading.
+func (t *track) columns() int {
+	if t == nil {
+		return 1
+	}
+	n := len(t.stations)
+	for _, there := range []bool{t.backlog != nil, t.done != nil, t.cut > 0} {
+		if there {
+			n++
+		}
+	}
+	return max(1, n)
+}
+
+// why says why there is no track.
+func (t *track) why() string {
+	switch {
+	case t.EventsOnly:
+		return "This project server has events only."
+	case t.Error == domain.NoAnswerYet || t.Error == "":
+		return ""
+	}
+	return Sentence(t.Error)
+}
+
+// words say what colours and places show of a story, before its age.
+func (w wagon) words() string {
+	text := w.state
+	switch {
+	case w.Blocked != nil:
+		text += cutEnd(*w.Blocked, 80)
+	case w.MergeFailure != nil:
+		text += cutEnd(*w.MergeFailure, 80)
+	}
+	if text != "" {
+		text += "; "
+	}
+	return text + "in this stage for "
+}
+
+// tip is what a story shows on hover.
+func (w wagon) tip() string {
+	text := cutEnd(w.StoryName, 200) + "\n" + cutEnd(w.StoryID, 200)
+	if w.state != "" {
+		text += "\n" + strings.TrimSuffix(w.words(), "; in this stage for ")
+	}
+	return text
+}
+
+// cutEnd shortens text to at most length characters, leaving out its end.
+func cutEnd(text string, length int) string {
+	if utf8.RuneCountInString(text) <= length {
+		return text
+	}
+	return string([]rune(text)[:length-1]) + "…"
+}
+
+// sparkPaths are the columns of a sparkline of 84 by 22, those of the past and today's, and the sum.
+func sparkPaths(days []domain.DayCount) (past, today string, total int) {
+	highest := 1
+	for _, d := range days {
+		total += d.Finished
+		highest = max(highest, d.Finished)
+	}
+	var b strings.Builder
+	for i, d := range days {
+		if d.Finished == 0 {
+			continue
+		}
+		line := "M" + strconv.Itoa(6*i+2) + " 22V" + strconv.Itoa(22-max(2, 20*d.Finished/highest))
+		if i == len(days)-1 {
+			today = line
+		} else {
+			b.WriteString(line)
+		}
+	}
+	return b.String(), today, total
+}
