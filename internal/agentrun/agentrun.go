@@ -44,6 +44,8 @@ const (
 	// Pauses while the gateway is away are from 1 s (half of retryFirst) to retryMax.
 	retryFirst = 2 * time.Second
 	retryMax   = time.Minute
+	// joinGrace is how long a stop waits for the answer of the gateway that is asked to let the agent join.
+	joinGrace = 2 * time.Second
 	// farewell bounds saying that the agent stops.
 	farewell = 2 * time.Second
 )
@@ -135,7 +137,11 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	var who identity
 	err = a.untilReached(ctx, func() (err error) {
-		who, err = a.client.join(ctx, token, a.Label, a.Version)
+		// A stop waits for an answer that is on its way: it holds an identity that nobody else would ever give up.
+		answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(joinGrace, cancel) })()
+		who, err = a.client.join(answered, token, a.Label, a.Version)
 		return err
 	})
 	if err != nil {
