@@ -151,8 +151,9 @@ func (w *timesWriter) object(value func(key []byte), more func()) {
 
 // item copies an item with the times that are known now.
 func (w *timesWriter) item(now *domain.Item) {
-	var since, blockedSince bool
+	var since, blockedSince, any bool
 	w.object(func(key []byte) {
+		any = true
 		switch string(key) {
 		case `"since_ms"`:
 			since = true
@@ -167,7 +168,10 @@ func (w *timesWriter) item(now *domain.Item) {
 		}
 	}, func() {
 		if !since {
-			w.out = strconv.AppendInt(append(w.out, `,"since_ms":`...), now.SinceMS, 10)
+			if any { // else it is the first
+				w.out = append(w.out, ',')
+			}
+			w.out = strconv.AppendInt(append(w.out, `"since_ms":`...), now.SinceMS, 10)
 		}
 		if !blockedSince {
 			w.out = append(w.out, `,"blocked_since_ms":`...)

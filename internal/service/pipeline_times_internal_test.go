@@ -11,7 +11,7 @@ import (
 // FuzzWithTimes holds that what a project server sends stays as it is, but for the times of items.
 func FuzzWithTimes(f *testing.F) {
 	for _, text := range []string{
-		`[]`, `[ ]`, ` [{"name":"a","items":[]}] `,
+		`[]`, `[ ]`, `[{"items":[{}]}]`, `[{"items":[{ }, {"a":1}, {}]}]`, ` [{"name":"a","items":[]}] `,
 		`[{"name":"a","items":[{"story_id":"1","since_ms":5,"blocked":"x"},{"story_id":"2","since_ms":7}],"own":{"items":[{"since_ms":1}]}}]`,
 		"[{\"items\" :\t[ {\"story_id\" : \"]\\\"}{\" , \"blocked_since_ms\":{\"a\":[1,2,{}]} } ],\"name\":\"a\\\\\"}\n,{\"name\":\"b\",\"items\":[{\"story_id\":\"3\"}]}]",
 		`[{"name":"a","items":[{"story_id":"1","since_ms":5e2,"x":-1.5,"y":true,"z":null}]}]`,
