@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,12 +27,18 @@ type Server struct {
 	web.Errors
 	service *service.Service
 	mcp     *sdk.Server
-	http    http.Handler
+	// http is made by the first request: the schemas of the tools take a megabyte and a millisecond that most starts can spare.
+	http func() http.Handler
 }
 
 // New returns a Server over s. version is that of the program.
 func New(s *service.Service, log *slog.Logger, version string) *Server {
 	server := &Server{Errors: web.Errors{Log: log}, service: s}
+	server.http = sync.OnceValue(func() http.Handler { return server.handler(version) })
+	return server
+}
+
+func (server *Server) handler(version string) http.Handler {
 	server.mcp = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		// No list ever changes, so there is nothing to subscribe to.
@@ -49,13 +56,12 @@ func New(s *service.Service, log *slog.Logger, version string) *Server {
 	server.addResources()
 	server.addPrompts()
 	server.mcp.AddReceivingMiddleware(server.guard)
-	server.http = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
 		Stateless:    true,
 		JSONResponse: true, // nothing is sent before the answer
 		// Our own guard of host names stands before it, which also knows those that a proxy forwards.
 		DisableLocalhostProtection: true,
 	})
-	return server
 }
 
 // Serve answers a POST.
@@ -67,7 +73,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	var request *http.Request
 	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))
-	s.http.ServeHTTP(w, request)
+	s.http().ServeHTTP(w, request)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -31,12 +32,15 @@ const (
 // topHeading is the level that a heading of level 1 gets: the first is the page's own.
 const topHeading = 2
 
-var converter = goldmark.New(
-	goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))), // pages allow no style attributes
-	goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(transformer{}, 1000))),
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
-)
+// converter is made when the first text is rendered.
+var converter = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))), // pages allow no style attributes
+		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(transformer{}, 1000))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
+	)
+})
 
 // HTML renders Markdown (CommonMark with GitHub's tables, strikethrough, task lists and bare links).
 func HTML(source string) string {
@@ -44,7 +48,7 @@ func HTML(source string) string {
 		return "<pre tabindex=\"0\">" + string(util.EscapeHTML([]byte(source))) + "</pre>\n"
 	}
 	var b bytes.Buffer
-	if err := converter.Convert([]byte(source), &b); err != nil {
+	if err := converter().Convert([]byte(source), &b); err != nil {
 		panic(err) // a buffer takes everything
 	}
 	return b.String()
