@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -75,6 +76,24 @@ func isPlainURL(to *string) func([]string) error {
 			return errors.New("must not contain a query")
 		}
 		return isURL(to)(values)
+	}
+}
+
+// headerName is a header that a proxy may add. Those that carry what callers show themselves are not: they would be removed.
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+
+func isHeaderName(to *string) func([]string) error {
+	return func(values []string) error {
+		name := http.CanonicalHeaderKey(values[0])
+		if !headerName.MatchString(name) {
+			return fmt.Errorf("%q is not the name of a header, such as X-Forwarded-User", values[0])
+		}
+		switch name {
+		case "Authorization", "Cookie", "Host", "Origin", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto":
+			return fmt.Errorf("%s has a meaning of its own", name)
+		}
+		*to = name
+		return nil
 	}
 }
 

@@ -5,7 +5,6 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -56,11 +55,6 @@ type SignIn struct {
 
 	Missing    []string // the keys of the four settings above that nobody has set
 	ConfigFile string   // the file to set them in, which need not exist; "" where the user has no home directory
-}
-
-// Login says how people log in to the console, besides with the admin token.
-type Login struct {
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 }
 
 // Bot is what is set of the chat bot outside of its own file.

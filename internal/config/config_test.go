@@ -58,7 +58,8 @@ func TestDefaults(t *testing.T) {
 			Missing:    []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in.client_id", "sign_in.product"},
 			ConfigFile: "/home/me/.config/switchyard/switchyard.toml",
 		},
-		Bot: config.Bot{TeamAPIURL: "https://slack.com/api/"},
+		Login: config.Login{RolesClaim: "groups"},
+		Bot:   config.Bot{TeamAPIURL: "https://slack.com/api/"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
@@ -196,6 +197,17 @@ func TestAMistakeInTheFileNamesFileLineAndKey(t *testing.T) {
 		{"[sign_in]\nscopes = []", "2", "sign_in.scopes: must not be empty"},
 		{"[login]\n\ntrusted_proxies = ['10.0.0.0/33']", "3", `login.trusted_proxies: "10.0.0.0/33" is not a network`},
 		{"[login]\ntrusted_proxies = ['localhost']", "2", `login.trusted_proxies: "localhost" is not a network`},
+		{"[login]\nissuer = 'https://a'", "2", "login.issuer: needs login.client_id"},
+		{"[login]\nissuer = 'accounts.example.com'", "2", "login.issuer: must be an absolute http"},
+		{"[login]\nissuer = 'https://a/?tenant=b'", "2", "login.issuer: must not contain a query"},
+		{"[login]\nclient_secret_file = '/nonexistent'", "2", "login.client_secret_file: open /nonexistent: no such file"},
+		{"[login]\nclient_secret = 'secret'", "2", "login.client_secret: is not a known key"},
+		{"[login]\nroles_claim = ''", "2", "login.roles_claim: must not be empty"},
+		{"[login]\nviewers = 'staff'", "2", "login.viewers: must be an array of strings"},
+		{"[login]\nadmins = ['']", "2", "login.admins: must not be empty"},
+		{"[login]\nuser_header = 'X User'", "2", `login.user_header: "X User" is not the name of a header`},
+		{"[login]\ngroups_header = 'cookie'", "2", "login.groups_header: Cookie has a meaning of its own"},
+		{"[gateway]\nlisten = '0.0.0.0:80'\n[login]\nuser_header = 'X-User'", "2", "gateway.listen: 0.0.0.0:80 is not only on loopback"},
 		{"[bot]\noperators = [1]", "2", "bot.operators: must be an array of strings"},
 		{"[bot]\noperators = ['']", "2", "bot.operators: must not be empty"},
 		{"[bot]\nteam_api_url = 'https://a/?b'", "2", "bot.team_api_url: must not contain a query"},
@@ -259,6 +271,7 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 		{"SWITCHYARD_PUBLIC_URL=yard.example", "", "SWITCHYARD_PUBLIC_URL: must be an absolute http"},
 		{"", "--public-url=https://yard.example/?a", "--public-url: must not contain a query"},
 		{"SWITCHYARD_OAUTH_TOKEN_FORMAT=xml", "", "SWITCHYARD_OAUTH_TOKEN_FORMAT: must be one of json, form"},
+		{"SWITCHYARD_LOGIN_CLIENT_SECRET=secret words", "", "SWITCHYARD_LOGIN_CLIENT_SECRET: the token must be"},
 		{"SWITCHYARD_OAUTH_SCOPES= ", "", "SWITCHYARD_OAUTH_SCOPES: must not be empty"},
 	} {
 		var variables, flags []string
@@ -435,7 +448,7 @@ func TestTheExampleFile(t *testing.T) {
 		t.Errorf("as it is: %+v, %v", plain, err)
 	}
 	all := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[\[)`).ReplaceAllString(string(data), "$1")
-	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x"}, nil)
+	got, err := load(t, all, []string{"SWITCHYARD_ADMIN_TOKEN=x", "SWITCHYARD_LOGIN_CLIENT_SECRET=x"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

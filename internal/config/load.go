@@ -36,12 +36,15 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 		return nil, err
 	}
 	tokenFrom, err := c.readAdminToken(last["gateway.admin_token_file"], getenv)
+	if err == nil {
+		err = c.readLogin(last, getenv)
+	}
 	switch {
 	case err != nil:
 		return nil, err
 	case onLoopback(c.Listen):
-	case c.AdminToken == "" && !c.allowUnauthenticated:
-		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file), or --allow-unauthenticated", c.Listen))
+	case c.AdminToken == "" && !c.Login.IsSetUp() && !c.allowUnauthenticated:
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file), a login, or --allow-unauthenticated", c.Listen))
 	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
 		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s is not only on loopback", minAdminToken, c.Listen))
 	}

@@ -72,7 +72,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated", fallback: "false", kind: boolKind,
-			usage: "serve beyond this machine without an admin token: everybody who reaches the port is the administrator", set: isBool(&c.allowUnauthenticated),
+			usage: "serve beyond this machine without an admin token or a login: everybody who reaches the port is the administrator", set: isBool(&c.allowUnauthenticated),
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
@@ -92,7 +92,16 @@ func (c *Config) settings() []setting {
 		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard", set: isWord(&c.SignIn.Product)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json", set: isOneOf(&c.SignIn.TokenFormat, "json", "form")},
 		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: isScopes(&c.SignIn.Scopes)},
+		{key: "login.issuer", set: isPlainURL(&c.Login.Issuer)},
+		{key: "login.client_id", set: isText(&c.Login.ClientID)},
+		{key: "login.client_secret_file", set: isPath(&c.Login.clientSecretFile)},
+		{key: "login.roles_claim", fallback: "groups", set: isText(&c.Login.RolesClaim)},
+		{key: "login.viewers", kind: commaList, set: isTexts(&c.Login.Roles.Viewers)},
+		{key: "login.operators", kind: commaList, set: isTexts(&c.Login.Roles.Operators)},
+		{key: "login.admins", kind: commaList, set: isTexts(&c.Login.Roles.Admins)},
 		{key: "login.trusted_proxies", kind: commaList, set: isNetworks(&c.Login.TrustedProxies)},
+		{key: "login.user_header", set: isHeaderName(&c.Login.UserHeader)},
+		{key: "login.groups_header", set: isHeaderName(&c.Login.GroupsHeader)},
 		{key: "bot.operators", kind: commaList, set: isTexts(&c.Bot.Operators)},
 		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: isPlainURL(&c.Bot.TeamAPIURL)},
 	}
