@@ -305,7 +305,7 @@ func TestFormsDoNotLeadAway(t *testing.T) {
 func TestEveryFileOfTheConsoleIsUsed(t *testing.T) {
 	s := newConsoleSite(t)
 	page := s.get("/")
-	for _, name := range []string{"app.css", "icon.svg", "forms.js", "live.js", "times.js", "keys.js", "copy.js", "vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js"} {
+	for _, name := range []string{"app.css", "icon.svg", static.Console, "vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js"} {
 		page.wantText(t, static.Path(name))
 	}
 }

@@ -99,7 +99,7 @@ func Layout(f Frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, name := range append([]string{"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", "forms.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}, f.Scripts...) {
+		for _, name := range append([]string{"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", static.Console}, f.Scripts...) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<script src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
