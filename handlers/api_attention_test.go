@@ -55,7 +55,7 @@ func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
 	s.add("gone", "http://127.0.0.1:1")
 	ahead := func(project string) {
 		t.Helper()
-		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: 11, AheadMS: now.Add(48 * time.Hour).UnixMilli()}
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.UnixMilli(11), Ahead: now.Add(48 * time.Hour)}
 		if err := g.Service.Events.Record(t.Context(), read); err != nil {
 			t.Fatal(err)
 		}

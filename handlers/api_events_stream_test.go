@@ -145,7 +145,7 @@ func TestReaderThatTakesNothingIsDropped(t *testing.T) {
 		c.stalled = true
 		began := time.Now()
 		for i := range 3 {
-			r := domain.NewFeedGap(1, int64(i))
+			r := domain.NewFeedGap(1, time.UnixMilli(int64(i)))
 			if err := svc.Events.Record(context.Background(), domain.FeedRead{Cursor: domain.FeedCursor{Project: fmt.Sprint(i)}, Records: []domain.Record{r}}); err != nil {
 				t.Error(err)
 			}

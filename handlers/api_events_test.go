@@ -35,7 +35,7 @@ func startEventGateway(t testing.TB) eventGateway {
 // record stores records of a project, given as JSON.
 func (g eventGateway) record(t testing.TB, project string, records ...string) {
 	t.Helper()
-	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: 77}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.UnixMilli(77)}
 	for _, text := range records {
 		r, err := domain.ParseRecord(json.RawMessage(text))
 		if err != nil {

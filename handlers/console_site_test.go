@@ -180,7 +180,7 @@ func (s *consoleSite) record(project, text string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, Records: []domain.Record{record}, ReceivedAtMS: record.TimestampMS}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, Records: []domain.Record{record}, ReceivedAt: record.At}
 	if err := s.Events.Record(context.Background(), read); err != nil {
 		s.Fatal(err)
 	}

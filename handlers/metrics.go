@@ -46,7 +46,7 @@ func (g Gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 	if err != nil || len(page.Events) == 0 {
 		return 0, false
 	}
-	return time.Duration(max(0, page.Events[0].ReceivedAtMS-page.Events[0].TimestampMS)) * time.Millisecond, true
+	return max(0, page.Events[0].ReceivedAt.Sub(page.Events[0].At)), true
 }
 
 func (g Gateway) writeAgents(text *metrics.Text) {

@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	s.send("BREW", "/no/such/2", "")
 	s.send("DELETE", "/api/gateway/projects/gone", "")
 	counted.Call("gone", "feed", errors.New("refused")) // a last call that ended after the removal
-	read := domain.FeedRead{ReceivedAtMS: 5500, Records: []domain.Record{{Type: "x", TimestampMS: 3000, JSON: []byte(`{"timestamp_ms":3000}`)}}}
+	read := domain.FeedRead{ReceivedAt: time.UnixMilli(5500), Records: []domain.Record{{Type: "x", At: time.UnixMilli(3000), JSON: []byte(`{"timestamp_ms":3000}`)}}}
 	read.Cursor.Project = "p"
 	if err := svc.Events.Record(t.Context(), read); err != nil {
 		t.Fatal(err)

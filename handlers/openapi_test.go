@@ -306,8 +306,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	story("POST", "alpha", "", `[]`, 400)
 	get("/api/gateway/search", "?q=pay", 200)
 	get("/api/gateway/search", "?q=", 400)
-	s.record("alpha", domain.NewFeedGap(3, 1_700_000_000_000))
-	s.record("alpha", domain.Record{TimestampMS: 5, JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
+	s.record("alpha", domain.NewFeedGap(3, time.UnixMilli(1_700_000_000_000)))
+	s.record("alpha", domain.Record{At: time.UnixMilli(5), JSON: []byte(`{"type":7,"story_id":[],"timestamp_ms":5}`)})
 	waittest.Until(t, "gone is known to be unreachable", func() bool {
 		return strings.Contains(s.send("GET", "/api/gateway/attention", "").body, `"unreachable/gone"`)
 	})
@@ -375,7 +375,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 // record stores one record of a project.
 func (s apiSite) record(project string, record domain.Record) {
 	s.Helper()
-	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAtMS: time.Now().UnixMilli(), Records: []domain.Record{record}}
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: project}, ReceivedAt: time.Now(), Records: []domain.Record{record}}
 	if err := s.Events.Record(s.Context(), read); err != nil {
 		s.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type eventDay struct {
 }
 
 // dayOf is the day of an event: 2026-11-21.
-func dayOf(e domain.Event) string { return stamp(e.TimestampMS).Format(time.DateOnly) }
+func dayOf(e domain.Event) string { return eventTime(e).Format(time.DateOnly) }
 
 // byDay cuts events into runs of one day, in their order. Feeds that were behind may have a day come twice.
 func byDay(events []domain.Event) []eventDay {
@@ -33,7 +33,7 @@ func byDay(events []domain.Event) []eventDay {
 	for _, e := range events {
 		key := dayOf(e)
 		if len(days) == 0 || days[len(days)-1].key != key {
-			days = append(days, eventDay{key: key, start: stamp(e.TimestampMS)})
+			days = append(days, eventDay{key: key, start: eventTime(e)})
 		}
 		last := &days[len(days)-1]
 		last.events = append(last.events, e)

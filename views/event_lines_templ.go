@@ -223,7 +223,7 @@ func eventLine(e domain.Event, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ago(stamp(e.TimestampMS), now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ago(eventTime(e), now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

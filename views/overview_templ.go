@@ -387,7 +387,7 @@ func feedLine(e domain.Event) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		d := e.Details()
 		signal, sentence := eventState(e)
-		at := stamp(e.TimestampMS)
+		at := eventTime(e)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<li id=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -24,8 +24,8 @@ type ProjectsProps struct {
 // ProjectRow is a project in the table.
 type ProjectRow struct {
 	domain.ProjectPipeline
-	Stuck       []string // ids of stories, sorted
-	LastEventMS int64    // 0 for none
+	Stuck     []string  // ids of stories, sorted
+	LastEvent time.Time // zero for none
 }
 
 // ProjectForm is a form as it was sent, with what was wrong with it. The token is never sent back.
@@ -260,8 +260,8 @@ func projectRow(row ProjectRow, active string, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if row.LastEventMS > 0 {
-			templ_7745c5c3_Err = ago(stamp(row.LastEventMS), now).Render(ctx, templ_7745c5c3_Buffer)
+		if !row.LastEvent.IsZero() {
+			templ_7745c5c3_Err = ago(stamp(row.LastEvent.UnixMilli()), now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

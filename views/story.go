@@ -32,7 +32,7 @@ func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }
 func mergeFailedSince(s domain.Story) time.Time {
 	for _, e := range slices.Backward(s.History) {
 		if e.Type == domain.MergeFailure {
-			return stamp(e.TimestampMS)
+			return eventTime(e)
 		}
 	}
 	return time.Time{}
@@ -127,13 +127,13 @@ func timeline(s domain.Story) []entry {
 	moved := map[int64]bool{}
 	for _, e := range s.History {
 		d := e.Details()
-		n := entry{signal: SignalNone, at: stamp(e.TimestampMS)}
+		n := entry{signal: SignalNone, at: eventTime(e)}
 		switch e.Type {
 		case domain.StageTransition:
-			moved[e.TimestampMS] = true
+			moved[e.At.UnixMilli()] = true
 			n.title = domain.StageTitle(d.FromStage) + " → " + domain.StageTitle(d.ToStage)
 			for _, stay := range s.Stays {
-				if stay.Stage == d.FromStage && stay.To.UnixMilli() == e.TimestampMS {
+				if stay.Stage == d.FromStage && stay.To.Equal(e.At) {
 					n.after = " · after " + duration(stay.To.Sub(stay.From))
 				}
 			}

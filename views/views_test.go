@@ -57,7 +57,7 @@ func event(t *testing.T, id int64, record string) domain.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return domain.Event{ID: id, Project: "alpha", ReceivedAtMS: r.TimestampMS, Record: r}
+	return domain.Event{ID: id, Project: "alpha", ReceivedAt: r.At, Record: r}
 }
 
 func events(t *testing.T) []domain.Event {
@@ -104,7 +104,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"overview_busy":  element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Finished: days(120, 3, 0), Now: now})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
 		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, Rows: []views.ProjectRow{
-			{ProjectPipeline: alpha, LastEventMS: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
+			{ProjectPipeline: alpha, LastEvent: time.UnixMilli(minutesAgo(5))}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,

@@ -22,13 +22,13 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err != nil {
 		return err
 	}
-	stamps, err := c.service.Events.LastStamps(r.Context(), s.Registry.Projects)
+	times, err := c.service.Events.LastTimes(r.Context(), s.Registry.Projects)
 	if err != nil {
 		return err
 	}
 	p := views.ProjectsProps{Active: s.Registry.Active, Now: now()}
 	for i, pipeline := range s.Pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], LastEventMS: stamps[i]})
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], LastEvent: times[i]})
 	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -80,6 +79,6 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 	}
 	slices.Reverse(page.Events)
 	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, len(page.Events), func(e domain.Event) Line {
-		return columns(Line{Plain(time.UnixMilli(e.TimestampMS).UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
+		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
 	})
 }

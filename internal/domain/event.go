@@ -27,8 +27,8 @@ const MaxClockAhead = 24 * time.Hour
 
 // Record is one event as a project's feed has it.
 type Record struct {
-	Type        EventType
-	TimestampMS int64 // 0 to 2^63-1
+	Type EventType
+	At   time.Time // its timestamp_ms, 0 to 2^63-1: far beyond what a date can say
 	// JSON is the record as an object with sorted keys, no spaces, types in this package's form and
 	// without the keys that belong to the gateway: equal content is equal bytes.
 	JSON json.RawMessage
@@ -36,9 +36,9 @@ type Record struct {
 
 // Event is a record of the merged stream.
 type Event struct {
-	ID           int64 // strictly increasing over the whole stream
-	Project      string
-	ReceivedAtMS int64
+	ID         int64 // strictly increasing over the whole stream
+	Project    string
+	ReceivedAt time.Time
 	Record
 }
 
@@ -68,7 +68,7 @@ func (e Event) AppendJSON(b []byte) []byte {
 	name, _ := json.Marshal(e.Project) // a string always encodes
 	b = append(b, name...)
 	b = append(b, `,"received_at_ms":`...)
-	b = strconv.AppendInt(b, e.ReceivedAtMS, 10)
+	b = strconv.AppendInt(b, e.ReceivedAt.UnixMilli(), 10)
 	if len(e.JSON) > len("{}") {
 		b = append(b, ',')
 	}
@@ -130,10 +130,10 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	return encodeRecord(EventType(name), stamp, fields)
 }
 
-// NewFeedGap returns the record that stands for missed records before the one stamped timestampMS.
-func NewFeedGap(missed, timestampMS int64) Record {
-	r, _ := encodeRecord(FeedGap, timestampMS, map[string]any{
-		"type": FeedGap, "missed": missed, "timestamp_ms": timestampMS,
+// NewFeedGap returns the record that stands for missed records before the one of that time.
+func NewFeedGap(missed int64, at time.Time) Record {
+	r, _ := encodeRecord(FeedGap, at.UnixMilli(), map[string]any{
+		"type": FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(),
 	})
 	return r
 }
@@ -145,5 +145,5 @@ func encodeRecord(kind EventType, stamp int64, fields map[string]any) (Record, e
 	if err := encoder.Encode(fields); err != nil {
 		return Record{}, err
 	}
-	return Record{Type: kind, TimestampMS: stamp, JSON: bytes.TrimRight(b.Bytes(), "\n")}, nil
+	return Record{Type: kind, At: time.UnixMilli(stamp), JSON: bytes.TrimRight(b.Bytes(), "\n")}, nil
 }

@@ -1,6 +1,9 @@
 package domain
 
-import "unicode/utf8"
+import (
+	"time"
+	"unicode/utf8"
+)
 
 // FeedCursor is the reading position in one feed, kept for a project name and URL even when the project is removed.
 type FeedCursor struct {
@@ -18,10 +21,10 @@ type FeedCursor struct {
 type FeedRead struct {
 	Cursor FeedCursor // after this read
 	// Records are in the order in which they enter the merged stream, a feed_gap record first where one is due.
-	Records      []Record
-	ReceivedAtMS int64
-	// AheadMS is the newest stamp in the project's buffer when that is more than MaxClockAhead after ReceivedAtMS, else 0.
-	AheadMS int64
+	Records    []Record
+	ReceivedAt time.Time
+	// Ahead is the newest stamp in the project's buffer when that is more than MaxClockAhead after ReceivedAt, else zero.
+	Ahead time.Time
 }
 
 // EventPage is what was found of the events that an EventQuery selects.

@@ -52,7 +52,7 @@ func (h *StageHistory) Add(e Event, now time.Time) {
 	if e.Type != StageTransition && e.Type != StoryBlocked && e.Type != MergeFailure {
 		return
 	}
-	d, at := e.Details(), time.UnixMilli(e.TimestampMS)
+	d, at := e.Details(), e.At
 	if d.StoryID == "" {
 		return
 	}

@@ -48,8 +48,8 @@ func TestStampUpToADayAheadIsOrdinary(t *testing.T) {
 		if last := a.requests()[len(a.requests())-1]; last.since != ahead {
 			t.Errorf("asked since %d, want %d", last.since, ahead)
 		}
-		if read := y.reads[len(y.reads)-1]; read.AheadMS != 0 {
-			t.Errorf("said to be ahead by %d", read.AheadMS)
+		if read := y.reads[len(y.reads)-1]; !read.Ahead.IsZero() {
+			t.Errorf("said to be ahead at %v", read.Ahead)
 		}
 	})
 }
@@ -62,7 +62,10 @@ func TestReadsSayWhetherTheProjectsClockIsAhead(t *testing.T) {
 			y.pass(interval)
 			y.mu.Lock()
 			defer y.mu.Unlock()
-			return y.reads[len(y.reads)-1].AheadMS
+			if at := y.reads[len(y.reads)-1].Ahead; !at.IsZero() {
+				return at.UnixMilli()
+			}
+			return 0
 		}
 		ahead := nowMS() + year
 		a.push(ahead)

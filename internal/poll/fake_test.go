@@ -94,7 +94,7 @@ func (m *memory) stream(project string) string {
 				continue
 			}
 			seen[string(r.JSON)] = true
-			text := fmt.Sprint(r.TimestampMS)
+			text := fmt.Sprint(r.At.UnixMilli())
 			if r.Type == domain.FeedGap {
 				text = fmt.Sprintf("%d:%s", r.Details().Missed, text)
 			}
@@ -194,7 +194,7 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (ups
 		hanging, news := s.hanging, s.news
 		found := upstream.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
 		for _, r := range s.records {
-			if r.TimestampMS > since || s.deaf {
+			if r.At.UnixMilli() > since || s.deaf {
 				found.Records = append(found.Records, r)
 			}
 		}

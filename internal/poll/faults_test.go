@@ -258,7 +258,7 @@ func (w *world) check() {
 			w.t.Errorf("%s: %s/%d comes after %d", e.Project, instance, sequence, stored[e.Project][instance])
 		case missing > 0 && !marked && !first:
 			w.t.Errorf("%s: %d before %s/%d are lost without a mark", e.Project, missing, instance, sequence)
-		case marked && (mark.Details().Missed != missing || mark.TimestampMS != e.TimestampMS):
+		case marked && (mark.Details().Missed != missing || !mark.At.Equal(e.At)):
 			w.t.Errorf("%s: the mark before %s is %s, %d are missing", e.Project, e.JSON, mark.JSON, missing)
 		}
 		stored[e.Project][instance] = sequence

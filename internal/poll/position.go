@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -62,7 +61,7 @@ func (p *position) repeats(answer upstream.FeedAnswer) bool {
 // read returns what an answer that came at now brings: its records in the order of their stamps, behind a mark for those
 // that were dropped before they could be read, and the position that it leads to.
 func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRead {
-	read := domain.FeedRead{Cursor: p.cursor, ReceivedAtMS: now.UnixMilli()}
+	read := domain.FeedRead{Cursor: p.cursor, ReceivedAt: now}
 	before, after := p.count(answer)
 	read.Cursor.Instance, read.Cursor.Sequence = answer.Instance, max(after-int64(answer.Left), 0)
 	if len(answer.Records) == 0 {
@@ -72,19 +71,19 @@ func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRe
 		return read
 	}
 	records := slices.Clone(answer.Records)
-	slices.SortStableFunc(records, func(a, b domain.Record) int { return cmp.Compare(a.TimestampMS, b.TimestampMS) })
+	slices.SortStableFunc(records, func(a, b domain.Record) int { return a.At.Compare(b.At) })
 	// A stamp that is far ahead would hide whatever comes until then, so it moves nothing.
-	limit := now.Add(domain.MaxClockAhead).UnixMilli()
+	limit := now.Add(domain.MaxClockAhead)
 	for _, r := range records {
-		if r.TimestampMS > limit {
-			read.AheadMS = r.TimestampMS
+		if r.At.After(limit) {
+			read.Ahead = r.At
 		} else {
-			read.Cursor.Since = max(read.Cursor.Since, r.TimestampMS)
+			read.Cursor.Since = max(read.Cursor.Since, r.At.UnixMilli())
 		}
 	}
 	// The first read of a project begins its history: what was before is not missing.
 	if missed := after - before - int64(answer.Received); missed > 0 && len(p.known) > 0 {
-		records = slices.Insert(records, 0, domain.NewFeedGap(missed, records[0].TimestampMS))
+		records = slices.Insert(records, 0, domain.NewFeedGap(missed, records[0].At))
 	}
 	read.Records = records
 	return read

@@ -101,7 +101,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.text.String())
 		}
 		for _, e := range page.Events {
-			stamps, after = append(stamps, e.TimestampMS), e.ID
+			stamps, after = append(stamps, e.At.UnixMilli()), e.ID
 		}
 	}
 	return stamps, after

@@ -10,7 +10,7 @@ func split(read domain.FeedRead, size int) []domain.FeedRead {
 		part := read
 		part.Records, read.Records = read.Records[:size], read.Records[size:]
 		// What is left has later stamps, or this one as well.
-		since := max(min(part.Records[size-1].TimestampMS, read.Records[0].TimestampMS-1), 0)
+		since := max(min(part.Records[size-1].At.UnixMilli(), read.Records[0].At.UnixMilli()-1), 0)
 		part.Cursor.Since = min(since, read.Cursor.Since)
 		part.Cursor.Sequence = max(part.Cursor.Sequence-int64(len(read.Records)), 0)
 		parts = append(parts, part)

@@ -2,7 +2,6 @@ package screenshots_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -163,11 +162,11 @@ func (y *yardSample) history() {
 				if err != nil {
 					y.Fatal(err)
 				}
-				reads = append(reads, domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAtMS: at.UnixMilli()})
+				reads = append(reads, domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAt: at})
 			}
 		}
 	}
-	slices.SortFunc(reads, func(a, b domain.FeedRead) int { return cmp.Compare(a.ReceivedAtMS, b.ReceivedAtMS) })
+	slices.SortFunc(reads, func(a, b domain.FeedRead) int { return a.ReceivedAt.Compare(b.ReceivedAt) })
 	if _, _, err := db.AppendEvents(context.Background(), reads); err != nil {
 		y.Fatal(err)
 	}

@@ -25,13 +25,13 @@ func (a *ahead) note(read domain.FeedRead) {
 	defer a.mu.Unlock()
 	project := read.Cursor.Project
 	switch _, known := a.since[project]; {
-	case read.AheadMS == 0:
+	case read.Ahead.IsZero():
 		delete(a.since, project)
 	case !known:
 		if a.since == nil {
 			a.since = map[string]time.Time{}
 		}
-		a.since[project] = time.UnixMilli(read.ReceivedAtMS)
+		a.since[project] = read.ReceivedAt
 	}
 }
 

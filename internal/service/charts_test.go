@@ -32,7 +32,7 @@ func went(t testing.TB, project, story, from, to string, at time.Time) domain.Fe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return domain.FeedRead{Cursor: domain.FeedCursor{Project: project, URL: "http://" + project}, Records: []domain.Record{r}, ReceivedAtMS: at.UnixMilli()}
+	return domain.FeedRead{Cursor: domain.FeedCursor{Project: project, URL: "http://" + project}, Records: []domain.Record{r}, ReceivedAt: at}
 }
 
 // draw returns how many stories each project finished today, and the median of its second stage.

@@ -26,7 +26,7 @@ const maxBatch = 1000
 // Events is the merged stream: what is waiting to be stored, the newest part of what was, and the store with all of it.
 type Events struct {
 	store    eventStore
-	last     lastStamps
+	last     lastTimes
 	ahead    ahead
 	tail     atomic.Pointer[tail]
 	searched newestPages

@@ -29,7 +29,7 @@ func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([
 			}
 			return nil, err
 		}
-		newest = slices.DeleteFunc(newest, func(e domain.Event) bool { return e.TimestampMS < 0 || uint64(e.TimestampMS) <= since })
+		newest = slices.DeleteFunc(newest, func(e domain.Event) bool { return uint64(e.At.UnixMilli()) <= since })
 		if len(newest) > 0 || over {
 			return newest, nil
 		}

@@ -3,49 +3,50 @@ package service
 import (
 	"context"
 	"sync"
+	"time"
 
 	"switchyard/internal/domain"
 )
 
-// lastStamps is when each project's last event was, as far as somebody has asked.
-type lastStamps struct {
-	mu     sync.Mutex
-	upTo   int64            // the id up to which events are counted in
-	stamps map[string]int64 // by project; 0 for one without events
+// lastTimes is when each project's last event was, as far as somebody has asked.
+type lastTimes struct {
+	mu    sync.Mutex
+	upTo  int64                // the id up to which events are counted in
+	times map[string]time.Time // by project; zero for one without events
 }
 
-// LastStamps returns the timestamp_ms of each of these projects' last event, 0 where there was none, in their order.
-func (s *Events) LastStamps(ctx context.Context, projects []domain.Project) ([]int64, error) {
+// LastTimes returns when each of these projects' last event was, zero where there was none, in their order.
+func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
 	l := &s.last
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := s.countIn(ctx, l); err != nil {
 		return nil, err
 	}
-	stamps := make([]int64, len(projects))
+	times := make([]time.Time, len(projects))
 	for i, p := range projects {
-		stamp, known := l.stamps[p.Name]
+		at, known := l.times[p.Name]
 		if !known {
 			page, err := s.Page(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
 			if err != nil {
 				return nil, err
 			}
 			for _, e := range page.Events {
-				stamp = e.TimestampMS
+				at = e.At
 			}
-			l.stamps[p.Name] = stamp
+			l.times[p.Name] = at
 		}
-		stamps[i] = stamp
+		times[i] = at
 	}
-	return stamps, nil
+	return times, nil
 }
 
 // countIn brings l up to the newest event, or, when it is far behind, empties it.
-func (s *Events) countIn(ctx context.Context, l *lastStamps) error {
+func (s *Events) countIn(ctx context.Context, l *lastTimes) error {
 	const atOnce = 1000
 	last := s.LastID()
-	if l.stamps == nil || last-l.upTo > atOnce {
-		l.stamps, l.upTo = map[string]int64{}, last
+	if l.times == nil || last-l.upTo > atOnce {
+		l.times, l.upTo = map[string]time.Time{}, last
 		return nil
 	}
 	if last == l.upTo {
@@ -56,7 +57,7 @@ func (s *Events) countIn(ctx context.Context, l *lastStamps) error {
 		return err
 	}
 	for _, e := range page.Events {
-		l.stamps[e.Project] = e.TimestampMS
+		l.times[e.Project] = e.At
 		l.upTo = e.ID
 	}
 	return nil

@@ -46,7 +46,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range 1000 {
-		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: projects[i].Name}, ReceivedAtMS: 1}
+		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: projects[i].Name}, ReceivedAt: time.UnixMilli(1)}
 		for j := range 20 {
 			record, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"merge_failure","story_id":"%d_story_login","story_name":"Old name","reason":"r","timestamp_ms":%d}`, j, j))
 			if err != nil {

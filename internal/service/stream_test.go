@@ -66,7 +66,7 @@ func streamOver(t testing.TB, s service.Store) *service.Service {
 
 // moved is a read of project's feed that brought the moves of stories n to m.
 func moved(project string, n, m int) domain.FeedRead {
-	read := domain.FeedRead{ReceivedAtMS: 1, Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
+	read := domain.FeedRead{ReceivedAt: time.UnixMilli(1), Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
 	for i := n; i <= m; i++ {
 		r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","timestamp_ms":%d}`, i, i)))
 		if err != nil {
@@ -329,10 +329,10 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 					return
 				}
 				for _, e := range page.Events {
-					if e.ID != after+1 || e.TimestampMS != next[e.Project]+1 {
-						t.Errorf("event %d follows %d, story %d of %s follows %d", e.ID, after, e.TimestampMS, e.Project, next[e.Project])
+					if e.ID != after+1 || e.At.UnixMilli() != next[e.Project]+1 {
+						t.Errorf("event %d follows %d, story %d of %s follows %d", e.ID, after, e.At.UnixMilli(), e.Project, next[e.Project])
 					}
-					after, next[e.Project] = e.ID, e.TimestampMS
+					after, next[e.Project] = e.ID, e.At.UnixMilli()
 				}
 			}
 		})

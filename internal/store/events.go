@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -37,9 +38,9 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added 
 		for _, read := range reads {
 			project := read.Cursor.Project
 			for _, record := range read.Records {
-				event := domain.Event{ID: last + int64(len(added)) + 1, Project: project, ReceivedAtMS: read.ReceivedAtMS, Record: record}
+				event := domain.Event{ID: last + int64(len(added)) + 1, Project: project, ReceivedAt: read.ReceivedAt, Record: record}
 				digest := sha256.Sum256(record.JSON)
-				err := insert.QueryRowContext(ctx, event.ID, project, record.Type, record.TimestampMS, event.ReceivedAtMS,
+				err := insert.QueryRowContext(ctx, event.ID, project, record.Type, record.At.UnixMilli(), event.ReceivedAt.UnixMilli(),
 					string(record.JSON), words(project, record.JSON), digest[:16]).Scan(&event.ID)
 				if err == sql.ErrNoRows {
 					continue
@@ -114,8 +115,8 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) (page domain.Even
 		where(`words LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
 	}
 	args = append(args, q.Limit+1)
-	text := fmt.Sprintf("SELECT id, project, type, timestamp_ms, received_at_ms, record FROM events WHERE %s ORDER BY %s LIMIT $%d",
-		strings.Join(conditions, " AND "), order, len(args))
+	text := fmt.Sprintf("SELECT %s FROM events WHERE %s ORDER BY %s LIMIT $%d",
+		eventColumns, strings.Join(conditions, " AND "), order, len(args))
 	rows, err := db.read.QueryContext(ctx, text, args...)
 	if err != nil {
 		return page, translate(err)
@@ -130,14 +131,24 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) (page domain.Even
 			page.More = true
 			break
 		}
-		var e domain.Event
-		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &e.TimestampMS, &e.ReceivedAtMS, (*[]byte)(&e.JSON)); err != nil {
+		e, err := scanEvent(rows)
+		if err != nil {
 			return domain.EventPage{}, translate(err)
 		}
 		page.Events = append(page.Events, e)
 		size += len(e.JSON)
 	}
 	return page, translate(rows.Err())
+}
+
+const eventColumns = "id, project, type, timestamp_ms, received_at_ms, record"
+
+// scanEvent reads a row of eventColumns.
+func scanEvent(rows *sql.Rows) (e domain.Event, err error) {
+	var stamp, received int64
+	err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
+	e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
+	return e, err
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
@@ -31,10 +32,10 @@ func move(t testing.TB, n int) domain.Record {
 func feedRead(project string, records ...domain.Record) domain.FeedRead {
 	cursor := domain.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
 	for _, r := range records {
-		cursor.Since = max(cursor.Since, r.TimestampMS)
+		cursor.Since = max(cursor.Since, r.At.UnixMilli())
 		cursor.Sequence++
 	}
-	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAtMS: 5000}
+	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAt: time.UnixMilli(5000)}
 }
 
 func appendEvents(t testing.TB, db *store.DB, reads ...domain.FeedRead) []domain.Event {
@@ -82,7 +83,7 @@ func TestContentIsStoredOncePerProjectAndTakesNoIDTheSecondTime(t *testing.T) {
 	appendEvents(t, db, feedRead("alpha", move(t, 1), move(t, 1)), feedRead("beta", move(t, 1)))
 	reordered := eventRecord(t, `{"timestamp_ms":1001,"to_stage":"3_qa","from_stage":"2_current","story_name":"Story 1","story_id":"1_story","kind":"StageTransition","id":7}`)
 	added := appendEvents(t, db, feedRead("alpha", reordered, move(t, 2), move(t, 1)))
-	if len(added) != 1 || added[0].ID != 3 || added[0].TimestampMS != 1002 {
+	if len(added) != 1 || added[0].ID != 3 || added[0].At.UnixMilli() != 1002 {
 		t.Errorf("added %v, want only story 2 as event 3", added)
 	}
 }

@@ -62,7 +62,7 @@ func saveStories(ctx context.Context, tx *sql.Tx, names map[storyKey]string) err
 
 // StoryEvents returns the newest limit events of a story, oldest first.
 func (db *DB) StoryEvents(ctx context.Context, project, id string, limit int) ([]domain.Event, error) {
-	rows, err := db.read.QueryContext(ctx, `SELECT id, project, type, timestamp_ms, received_at_ms, record FROM events
+	rows, err := db.read.QueryContext(ctx, `SELECT `+eventColumns+` FROM events
 		WHERE project = $1 AND json_extract(record, '$.story_id') = $2 ORDER BY id DESC LIMIT $3`, project, id, limit)
 	if err != nil {
 		return nil, translate(err)
@@ -70,8 +70,8 @@ func (db *DB) StoryEvents(ctx context.Context, project, id string, limit int) ([
 	defer rows.Close()
 	var events []domain.Event
 	for rows.Next() {
-		var e domain.Event
-		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &e.TimestampMS, &e.ReceivedAtMS, (*[]byte)(&e.JSON)); err != nil {
+		e, err := scanEvent(rows)
+		if err != nil {
 			return nil, translate(err)
 		}
 		events = append(events, e)
