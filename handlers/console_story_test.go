@@ -117,7 +117,7 @@ func TestStoryPageShowsAllThatIsKnown(t *testing.T) {
 
 func TestStoryIsChangedByPlainForms(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
-	page := s.get(auditPage).wantText(t, "Unblock", "Move to", "Change the reason")
+	page := s.get(auditPage).wantText(t, "Move to", "Change the reason", "Unblock")
 	page = s.follow(s.submit(auditPage, "version", page.version(t), "do", "unblock", "was", "waiting for a key")).wantText(t, "No longer blocked.", "Undo")
 	if text := s.file("3_qa/2_story_audit.md"); strings.Contains(text, "waiting") {
 		t.Error(text)

@@ -8,15 +8,20 @@ import (
 
 // agentState is how an agent is, as a signal and in words.
 func agentState(a domain.KnownAgent) (Signal, string) {
-	switch {
-	case a.Presence == domain.AgentLost:
+	if a.Presence == domain.AgentLost {
 		return SignalStop, "lost"
-	case a.State == domain.AgentRunning:
-		return SignalClear, "running"
-	case a.State == domain.AgentFailed:
-		return SignalCaution, "failed"
 	}
-	return SignalNone, string(a.State)
+	return stateSignal(a.State), string(a.State)
+}
+
+func stateSignal(state domain.AgentState) Signal {
+	switch state {
+	case domain.AgentRunning:
+		return SignalClear
+	case domain.AgentFailed:
+		return SignalCaution
+	}
+	return SignalNone
 }
 
 // waits reports whether the token can still be redeemed.

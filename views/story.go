@@ -195,9 +195,8 @@ func storyPrompt(s domain.Story) string {
 	return b.String()
 }
 
-// lastLines are the last lines of an agent's detail.
-func lastLines(detail string) string {
-	const most = 8
+// lastLines are at most that many lines of an agent's detail, the last ones.
+func lastLines(detail string, most int) string {
 	lines := strings.Split(strings.TrimRight(detail, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }

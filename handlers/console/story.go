@@ -28,7 +28,7 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageProjects},
 		part:       views.StoryPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Story(p, form, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Story(form, part) },
 		status:     status,
 	})
 }
@@ -64,7 +64,7 @@ func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 		if a.Project != project || a.Presence != domain.AgentAlive {
 			continue
 		}
-		shown := views.StoryAgent{Label: a.Label, Detail: a.Detail, State: a.State, Since: a.StateSince, OnStory: mentions(a.Detail, id)}
+		shown := views.StoryAgent{ID: a.ID, Label: a.Label, Detail: a.Detail, State: a.State, Since: a.StateSince, OnStory: mentions(a.Detail, id)}
 		if shown.OnStory {
 			onStory = append(onStory, shown)
 		}
