@@ -10,25 +10,28 @@ import (
 )
 
 // role is who may use a route.
-type role int
+type role string
 
 const (
 	// public is everyone. Some of these routes check a signature of their own.
-	public role = iota + 1
+	public role = "public"
 	// agent is the agent that the path names, with its secret.
-	agent
+	agent role = "agent"
 	// agentOrAdmin is that agent or an administrator.
-	agentOrAdmin
-	viewer
-	operator
-	admin
+	agentOrAdmin role = "agent or admin"
+
+	viewer   = role(domain.RoleViewer)
+	operator = role(domain.RoleOperator)
+	admin    = role(domain.RoleAdmin)
 )
 
-// access finds out who asks, and lets those through who may use a route. Whoever has the admin token or a session has every
-// role; where there is no admin token, everyone who has passed the guards has.
+// access finds out who asks, and lets those through who may use a route. While nothing is set up that callers have to show,
+// everyone who has passed the guards is the administrator.
 type access struct {
 	web.Errors
+	open     bool          // nothing is set up that callers have to show
 	token    domain.Secret // "" for none
+	named    *service.Access
 	agents   *service.Agents
 	sessions sessions
 	limiter  tokenLimiter
@@ -38,7 +41,7 @@ type access struct {
 
 func newAccess(g Gateway) *access {
 	return &access{
-		Errors: web.Errors{Log: g.Log}, token: g.AdminToken, agents: g.Service.Agents,
+		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "", token: g.AdminToken, named: g.Service.Access, agents: g.Service.Agents,
 		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers{g.TrustedProxies}, log: g.Log,
 	}
 }
@@ -48,23 +51,27 @@ func newAccess(g Gateway) *access {
 func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := web.InfoOf(r.Context())
+		var c caller
 		var err error
 		switch needs {
 		case public:
-			info.Auth = a.openAuth(r)
+			c = a.openCaller(r)
 		case agent:
-			err = a.agents.CheckSecret(web.PathParam(r, "id"), agentSecret(r))
+			c, err = a.authenticateAgent(r)
 		case agentOrAdmin:
-			info.Auth, err = a.authenticateAgentOrAdmin(w, r)
+			c, err = a.authenticateAgentOrAdmin(w, r)
 		default:
-			info.Auth, err = a.authenticate(w, r)
-			info.Role = domain.RoleAdmin
+			c, err = a.authenticate(w, r)
+		}
+		info.Identify(c.auth, c.Actor, c.Ended)
+		if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
+			web.KnownCaller(r.Context())
+		}
+		if err == nil {
+			err = c.checkRole(needs)
 		}
 		switch _, hasToken := web.BearerToken(r); {
 		case err == nil:
-			if needs == agent || info.Auth != web.AuthNone && info.Auth != web.AuthNotRequired {
-				web.KnownCaller(r.Context())
-			}
 			next.ServeHTTP(w, r)
 		case logIn != nil && !hasToken:
 			logIn.ServeHTTP(w, r)
@@ -77,63 +84,108 @@ func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler)
 	})
 }
 
-// openAuth is how the caller of a public route is known, if at all. Tokens are not looked at there.
-func (a *access) openAuth(r *http.Request) web.AuthMethod {
-	switch {
-	case a.token == "":
-		return web.AuthNotRequired
-	case a.sessions.has(r):
-		return web.AuthSession
-	}
-	return web.AuthNone
+// caller is who makes a request, and how that is known.
+type caller struct {
+	service.Identity
+	auth web.AuthMethod
 }
 
-// authenticate returns how the caller has shown to be an administrator. A token is all that is looked at where there is one.
-func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (web.AuthMethod, error) {
-	if a.token == "" {
-		return web.AuthNotRequired, nil
+// checkRole returns Forbidden when the caller's role is too low.
+func (c caller) checkRole(needs role) error {
+	switch needs {
+	case public, agent:
+		return nil
+	case agentOrAdmin:
+		if c.auth == web.AuthAgent {
+			return nil
+		}
+		needs = admin
+	}
+	if c.Role.Allows(domain.Role(needs)) {
+		return nil
+	}
+	return domain.Errorf(domain.Forbidden, "this needs the role %s; yours is %s", needs, c.Role)
+}
+
+// authenticate returns who makes the request: by a token where it has one, else by a session. It returns Unauthorized when
+// neither says so, RateLimited where too many wrong tokens came from there.
+//
+// A new way in that travels with each request, such as a proxy's headers, is another case here, and what is set up then
+// counts for access.open; one that ends in a session, such as a login, calls access.beginSession and needs no case.
+func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
+	if a.open {
+		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}, nil
 	}
 	if token, ok := web.BearerToken(r); ok {
-		return web.AuthToken, a.checkToken(w, r, token)
+		identity, err := a.checkToken(w, r, token)
+		return caller{identity, web.AuthToken}, err
 	}
-	if a.sessions.has(r) {
-		return web.AuthSession, nil
+	if identity, ok := a.sessions.identity(r); ok {
+		return caller{identity, web.AuthSession}, nil
 	}
-	return web.AuthNone, domain.Errorf(domain.Unauthorized, "the admin token or a session is needed")
+	return caller{}, unauthorized()
+}
+
+func unauthorized() error {
+	return domain.Errorf(domain.Unauthorized, "a token or a session is needed")
+}
+
+// openCaller is who makes the request of a public route, if that is known. Tokens are not looked at there.
+func (a *access) openCaller(r *http.Request) caller {
+	if a.open {
+		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}
+	}
+	if identity, ok := a.sessions.identity(r); ok {
+		return caller{identity, web.AuthSession}
+	}
+	return caller{}
+}
+
+// authenticateAgent returns the agent that the path names. It returns Unauthorized for a wrong secret.
+func (a *access) authenticateAgent(r *http.Request) (caller, error) {
+	id := web.PathParam(r, "id")
+	if err := a.agents.CheckSecret(id, agentSecret(r)); err != nil {
+		return caller{}, err
+	}
+	return caller{auth: web.AuthAgent, Identity: service.Identity{Actor: domain.Actor{Who: id, Via: domain.ViaAgent}}}, nil
 }
 
 // authenticateAgentOrAdmin does the same where the agent itself may ask, too. Who shows an agent's secret acts as that
 // agent, also where everyone else is the administrator; that an agent does not exist is for its handler to say.
-func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (web.AuthMethod, error) {
-	id, secret := web.PathParam(r, "id"), agentSecret(r)
-	err := a.agents.CheckSecret(id, secret)
+func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
+	self, err := a.authenticateAgent(r)
 	if err == nil {
-		return web.AuthAgent, nil
+		return self, nil
 	}
+	secret := agentSecret(r)
 	if !service.IsAgentSecret(secret) || a.token != "" && web.MatchesToken(secret.Reveal(), a.token) {
 		return a.authenticate(w, r)
 	}
-	if _, known := a.agents.Find(id); !known {
-		return web.AuthAgent, nil
+	if _, known := a.agents.Find(web.PathParam(r, "id")); !known {
+		return caller{auth: web.AuthAgent}, nil
 	}
-	if a.token != "" { // somebody might try to guess the admin token here as well
+	if !a.open { // somebody might try to guess a token here as well
 		if limited := a.countWrong(w, r); limited != nil {
-			return web.AuthNone, limited
+			return caller{}, limited
 		}
 	}
-	return web.AuthNone, err
+	return caller{}, err
 }
 
-// checkToken returns Unauthorized for a wrong admin token, RateLimited where too many came from there.
-func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) error {
-	if web.MatchesToken(token, a.token) {
-		return nil
+// checkToken returns who a token stands for. It returns Unauthorized for a wrong one, RateLimited where too many came from
+// there.
+func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) (service.Identity, error) {
+	if a.token != "" && web.MatchesToken(token, a.token) {
+		return service.Identity{Actor: domain.Administrator(domain.ViaAdminToken)}, nil
+	}
+	if identity, ok := a.named.Token(domain.Secret(token)); ok {
+		return identity, nil
 	}
 	if err := a.countWrong(w, r); err != nil {
-		return err
+		return service.Identity{}, err
 	}
-	a.log.WarnContext(r.Context(), "wrong admin token", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
-	return domain.Errorf(domain.Unauthorized, "the admin token or a session is needed")
+	a.log.WarnContext(r.Context(), "wrong token", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
+	return service.Identity{}, unauthorized()
 }
 
 // countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, where too many came from there.
@@ -146,16 +198,24 @@ func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 	return domain.Errorf(domain.RateLimited, "too many wrong tokens came from this address; try again later")
 }
 
-// LogIn begins a session for whoever has the admin token. It returns Unauthorized for a wrong one, RateLimited, with
-// Retry-After set, when too many wrong ones came from there.
+// LogIn begins a session for whoever has the admin token or a named one. It returns Unauthorized for a wrong one,
+// RateLimited, with Retry-After set, when too many wrong ones came from there.
 func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) error {
-	if err := a.checkToken(w, r, token); err != nil {
+	identity, err := a.checkToken(w, r, token)
+	if err != nil {
 		return err
 	}
-	if err := a.sessions.begin(w, r); err != nil {
+	return a.beginSession(w, r, identity)
+}
+
+// beginSession gives the browser a session of whoever has just come in.
+func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
+	info := web.InfoOf(r.Context())
+	info.Identify(info.Auth, identity.Actor, nil)
+	if err := a.sessions.begin(w, r, identity); err != nil {
 		return domain.WrapError(domain.Internal, err, "the session could not be made")
 	}
-	a.log.InfoContext(r.Context(), "logged in", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
+	a.log.InfoContext(r.Context(), "logged in", "who", identity.Who, "via", identity.Via, "from", a.callers.of(r), "id", info.RequestID)
 	return nil
 }
 

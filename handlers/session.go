@@ -43,9 +43,9 @@ func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessio
 // secureName is the cookie's name where it came by https: no other host, and nothing that came by http, can set it.
 func (s sessions) secureName() string { return "__Host-" + s.name }
 
-// begin gives the browser a session of the administrator.
-func (s sessions) begin(w http.ResponseWriter, r *http.Request) error {
-	session, err := s.access.BeginSession(r.Context(), "admin", "token", domain.RoleAdmin)
+// begin gives the browser a session of whoever has just come in.
+func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity) error {
+	session, err := s.access.BeginSession(r.Context(), who.Actor, who.TokenID)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request) error {
 // end ends the session that the request carries, and takes its cookie from the browser.
 func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range s.ids(r) {
-		if err := s.access.EndSession(r.Context(), id); err != nil {
+		if err := s.access.EndSession(r.Context(), id); err != nil && domain.CodeOf(err) != domain.NotFound {
 			return err
 		}
 	}
@@ -77,14 +77,14 @@ func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
 	return c
 }
 
-// has reports whether the request carries a session.
-func (s sessions) has(r *http.Request) bool {
+// identity returns whose session the request carries, false when it carries none.
+func (s sessions) identity(r *http.Request) (service.Identity, bool) {
 	for _, id := range s.ids(r) {
-		if _, ok := s.access.Session(r.Context(), id); ok {
-			return true
+		if who, ok := s.access.Session(id); ok {
+			return who, true
 		}
 	}
-	return false
+	return service.Identity{}, false
 }
 
 // ids are those of the sessions whose cookies the request carries, ended ones among them.

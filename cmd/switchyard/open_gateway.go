@@ -97,6 +97,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		g.loops,
 		loop{"feeds", feeds.Run},
 		loop{"agents", g.service.Agents.Run},
+		loop{"access", g.service.Access.Run},
 		loop{"stays", g.service.Stays.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,9 +13,7 @@ import (
 
 const (
 	// SessionTime is how long a session lasts. Then one logs in again.
-	SessionTime = 7 * 24 * time.Hour
-	// sessionTouch is how old the stored time at which a session was seen last may be.
-	sessionTouch = time.Minute
+	SessionTime = 12 * time.Hour
 	// sessionIDBytes is the random part of a session's id.
 	sessionIDBytes = 20
 )
@@ -21,80 +21,164 @@ const (
 type accessStore interface {
 	AddSession(ctx context.Context, s domain.Session) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
-	TouchSession(ctx context.Context, id string, seen time.Time) error
 	RemoveSession(ctx context.Context, id string) error
 	RemoveSessionsBefore(ctx context.Context, then time.Time) error
+
+	AddNamedToken(ctx context.Context, t domain.NamedToken) error
+	NamedTokens(ctx context.Context) ([]domain.NamedToken, error)
+	// RemoveNamedToken removes a token and the sessions that were made with it.
+	RemoveNamedToken(ctx context.Context, id string) error
+	// SaveUses stores when sessions were last seen and tokens last used, by id.
+	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
 }
 
-// Access knows who is logged in. Sessions are kept in memory, and stored so that a restart neither ends nor revives any.
+// Access knows who has access: the sessions that have not ended, and the named tokens. Both are kept in memory, so that a
+// request reads no store, and stored so that a restart neither ends nor revives any.
 type Access struct {
 	store accessStore
 	log   *slog.Logger
 
+	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
+	change sync.Mutex
+
 	mu       sync.Mutex
-	sessions map[string]domain.Session // by id
+	sessions map[string]*sessionEntry // by id
+	tokens   map[string]*tokenEntry   // by id
+	byHash   map[string]*tokenEntry
+}
+
+// Identity is what a session or a token stands for.
+type Identity struct {
+	domain.Actor
+	TokenID string // "" where no named token is behind it
+	// Ended ends when that does, and what still goes on in its name must end then; nil is never.
+	Ended context.Context
+}
+
+type sessionEntry struct {
+	domain.Session
+	ended   context.Context
+	end     context.CancelFunc
+	unsaved bool // LastSeen is newer than what is stored
+}
+
+func newSessionEntry(s domain.Session) *sessionEntry {
+	ended, end := context.WithCancel(context.Background())
+	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
 func loadAccess(ctx context.Context, store accessStore, log *slog.Logger) (*Access, error) {
 	if err := store.RemoveSessionsBefore(ctx, time.Now().Add(-SessionTime)); err != nil {
 		log.WarnContext(ctx, "old sessions could not be removed", "error", err)
 	}
-	stored, err := store.Sessions(ctx)
+	sessions, err := store.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{store: store, log: log, sessions: make(map[string]domain.Session, len(stored))}
-	for _, s := range stored {
-		a.sessions[s.ID] = s
+	tokens, err := store.NamedTokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Access{store: store, log: log, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
+	for _, s := range sessions {
+		a.sessions[s.ID] = newSessionEntry(s)
+	}
+	for _, t := range tokens {
+		a.addToken(t)
 	}
 	return a, nil
 }
 
-// BeginSession begins a session of who, who came in via.
-func (a *Access) BeginSession(ctx context.Context, who, via string, role domain.Role) (domain.Session, error) {
+// BeginSession begins a session of an actor who has just come in. tokenID is that of the named token that it was made with,
+// "" for none: the session ends with it. It returns Unauthorized when that has ended.
+func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID string) (domain.Session, error) {
+	a.change.Lock()
+	defer a.change.Unlock()
 	now := time.Now()
-	s := domain.Session{ID: randomText(sessionIDBytes), Who: who, Via: via, Role: role, CreatedAt: now, LastSeen: now}
+	s := domain.Session{
+		ID: randomText(sessionIDBytes), Who: actor.Who, Via: actor.Via, Role: actor.Role, TokenID: tokenID, CreatedAt: now, LastSeen: now,
+	}
+	if tokenID != "" && a.tokenByID(tokenID) == nil {
+		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
+	}
 	if err := a.store.AddSession(context.WithoutCancel(ctx), s); err != nil {
 		return domain.Session{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for id, old := range a.sessions {
-		if now.Sub(old.CreatedAt) >= SessionTime {
-			delete(a.sessions, id)
-		}
-	}
-	a.sessions[s.ID] = s
+	a.sessions[s.ID] = newSessionEntry(s)
 	return s, nil
 }
 
-// Session returns the session of that id, which counts as seen now; false when it has ended or never was.
-func (a *Access) Session(ctx context.Context, id string) (domain.Session, bool) {
+// Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.
+func (a *Access) Session(id string) (Identity, bool) {
 	now := time.Now()
 	a.mu.Lock()
-	s, ok := a.sessions[id]
-	ok = ok && now.Sub(s.CreatedAt) < SessionTime
-	stale := ok && now.Sub(s.LastSeen) >= sessionTouch
-	if stale {
-		s.LastSeen = now
-		a.sessions[id] = s
+	defer a.mu.Unlock()
+	s := a.sessions[id]
+	if s == nil || a.isOver(s, now) {
+		return Identity{}, false
 	}
-	a.mu.Unlock()
-	if stale {
-		if err := a.store.TouchSession(context.WithoutCancel(ctx), id, now); err != nil && domain.CodeOf(err) != domain.NotFound {
-			a.log.WarnContext(ctx, "a session could not be touched", "error", err)
-		}
+	s.LastSeen, s.unsaved = now, true
+	identity := Identity{Actor: domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role}, TokenID: s.TokenID, Ended: s.ended}
+	if s.TokenID != "" {
+		identity.Project = a.tokens[s.TokenID].Project
 	}
-	return s, ok
+	return identity, true
 }
 
-// EndSession ends a session, if there is one of that id.
+// isOver reports whether a session's time is over, or that of its token. Callers hold mu.
+func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
+	if now.Sub(s.CreatedAt) >= SessionTime {
+		return true
+	}
+	if s.TokenID == "" {
+		return false
+	}
+	token := a.tokens[s.TokenID]
+	return token == nil || token.Expired(now)
+}
+
+// Sessions returns the sessions that have not ended, the newest first.
+func (a *Access) Sessions() []domain.Session {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var sessions []domain.Session
+	for _, s := range a.sessions {
+		if !a.isOver(s, now) {
+			sessions = append(sessions, s.Session)
+		}
+	}
+	slices.SortFunc(sessions, func(x, y domain.Session) int {
+		return cmp.Or(y.CreatedAt.Compare(x.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return sessions
+}
+
+// EndSession ends a session. It returns NotFound when there is none of that id.
 func (a *Access) EndSession(ctx context.Context, id string) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	a.mu.Lock()
+	s := a.sessions[id]
+	a.mu.Unlock()
+	if s == nil {
+		return domain.Errorf(domain.NotFound, "there is no such session")
+	}
 	if err := a.store.RemoveSession(context.WithoutCancel(ctx), id); err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.sessions, id)
+	a.dropSession(s)
 	return nil
+}
+
+// dropSession ends a session in memory. Callers hold mu.
+func (a *Access) dropSession(s *sessionEntry) {
+	if a.sessions[s.ID] == s {
+		delete(a.sessions, s.ID)
+		s.end()
+	}
 }

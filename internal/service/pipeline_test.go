@@ -37,8 +37,9 @@ func (m *memory) RecentStays(context.Context, time.Time, int) ([]domain.Stay, er
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {
 	return nil, nil
 }
-func (m *memory) Sessions(context.Context) ([]domain.Session, error)    { return nil, nil }
-func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error { return nil }
+func (m *memory) Sessions(context.Context) ([]domain.Session, error)       { return nil, nil }
+func (m *memory) NamedTokens(context.Context) ([]domain.NamedToken, error) { return nil, nil }
+func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error    { return nil }
 
 func (m *memory) AddProjects(context.Context, string, ...domain.Project) error { return nil }
 

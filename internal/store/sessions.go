@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"switchyard/internal/domain"
@@ -9,14 +10,14 @@ import (
 
 // AddSession stores a new session.
 func (db *DB) AddSession(ctx context.Context, s domain.Session) error {
-	_, err := db.exec(ctx, "INSERT INTO sessions (id, who, via, role, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6)",
-		s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
+	_, err := db.exec(ctx, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		s.ID, s.Who, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
 	return err
 }
 
 // Sessions returns all sessions, in no particular order.
 func (db *DB) Sessions(ctx context.Context) ([]domain.Session, error) {
-	rows, err := db.read.QueryContext(ctx, "SELECT id, who, via, role, created_at_ms, last_seen_ms FROM sessions")
+	rows, err := db.read.QueryContext(ctx, "SELECT id, who, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -24,17 +25,12 @@ func (db *DB) Sessions(ctx context.Context) ([]domain.Session, error) {
 	var sessions []domain.Session
 	for rows.Next() {
 		var s domain.Session
-		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, (*milli)(&s.CreatedAt), (*milli)(&s.LastSeen)); err != nil {
+		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, &s.TokenID, (*milli)(&s.CreatedAt), (*milli)(&s.LastSeen)); err != nil {
 			return nil, translate(err)
 		}
 		sessions = append(sessions, s)
 	}
 	return sessions, translate(rows.Err())
-}
-
-// TouchSession stores when a session was seen last. It returns NotFound when there is no such session.
-func (db *DB) TouchSession(ctx context.Context, id string, seen time.Time) error {
-	return db.changeOne(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli())
 }
 
 // RemoveSession ends a session. It returns NotFound when there is no such session.
@@ -46,4 +42,22 @@ func (db *DB) RemoveSession(ctx context.Context, id string) error {
 func (db *DB) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
 	return err
+}
+
+// SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. What is gone is
+// passed over.
+func (db *DB) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		for id, seen := range sessions {
+			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		for id, used := range tokens {
+			if _, err := tx.ExecContext(ctx, "UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", id, used.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -12,12 +12,13 @@ import (
 
 // RequestInfo is what becomes known of a request while it is served.
 type RequestInfo struct {
-	// ID is what the answer carries in X-Request-Id and what the log names, "" where requests get none.
-	ID string
 	// Auth is how the caller has identified itself.
 	Auth AuthMethod
-	// Role is what the caller may do, "" where that was not asked.
-	Role domain.Role
+	// Actor is who the caller is, as far as that is known; it is also that of the request's context. Its RequestID is what the
+	// answer carries in X-Request-Id and what the log names, "" where requests get none.
+	domain.Actor
+	// Ended ends when the session or the named token does that the request came with; nil is never.
+	Ended context.Context
 }
 
 // AuthMethod is how a caller has shown that it may do what it asks for.
@@ -25,7 +26,7 @@ type AuthMethod string
 
 const (
 	AuthNone        AuthMethod = ""             // not at all: only what is public, or an agent's own, can be asked for
-	AuthNotRequired AuthMethod = "not required" // no admin token is set: everyone is the administrator
+	AuthNotRequired AuthMethod = "not required" // nothing is set up that callers have to show: everyone is the administrator
 	AuthToken       AuthMethod = "token"
 	AuthSession     AuthMethod = "session"
 	AuthAgent       AuthMethod = "agent" // by the secret of the agent that is asked about
@@ -42,14 +43,22 @@ func InfoOf(ctx context.Context) *RequestInfo {
 }
 
 // RequestID is the id of the request with this context.
-func RequestID(ctx context.Context) string { return InfoOf(ctx).ID }
+func RequestID(ctx context.Context) string { return InfoOf(ctx).RequestID }
+
+// Identify notes who the caller of a request is.
+func (i *RequestInfo) Identify(auth AuthMethod, actor domain.Actor, ended context.Context) {
+	actor.RequestID = i.RequestID
+	i.Auth, i.Actor, i.Ended = auth, actor, ended
+}
 
 // WithRequestInfo gives each request its info, with an id that no other process gives.
 func WithRequestInfo(next http.Handler) http.Handler {
 	process, count := rand.Text()[:10]+"-", atomic.Uint64{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := &RequestInfo{ID: process + strconv.FormatUint(count.Add(1), 10)}
-		w.Header().Set("X-Request-Id", info.ID)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, info)))
+		info := &RequestInfo{}
+		info.RequestID = process + strconv.FormatUint(count.Add(1), 10)
+		w.Header().Set("X-Request-Id", info.RequestID)
+		ctx := context.WithValue(domain.WithActor(r.Context(), &info.Actor), requestInfoKey{}, info)
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -13,13 +13,25 @@ func WithStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }
 
-// LongPollContext returns the context for waiting in r: it ends with the request, or when its server is about to stop.
+// LongPollContext returns the context for waiting in r: it ends with the request, when its server is about to stop, or when
+// the session or token that it came with has ended.
 func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
-	stopping, ok := r.Context().Value(stoppingKey{}).(context.Context)
-	if !ok {
+	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
+	ended := InfoOf(r.Context()).Ended
+	if stopping == nil && ended == nil {
 		return r.Context(), func() {}
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(stopping, cancel)
-	return ctx, func() { stop(); cancel() }
+	var stops []func() bool
+	for _, end := range []context.Context{stopping, ended} {
+		if end != nil {
+			stops = append(stops, context.AfterFunc(end, cancel))
+		}
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
 }

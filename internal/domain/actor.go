@@ -1,0 +1,74 @@
+package domain
+
+import (
+	"context"
+	"slices"
+)
+
+// Role is what somebody may do, each with all that the one before may.
+type Role string
+
+const (
+	RoleViewer   Role = "viewer"
+	RoleOperator Role = "operator"
+	RoleAdmin    Role = "admin"
+)
+
+var roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
+
+// Allows reports whether whoever has this role may do what needs the other.
+func (r Role) Allows(needed Role) bool {
+	have := slices.Index(roles, r)
+	return have >= 0 && have >= slices.Index(roles, needed)
+}
+
+// CheckRole returns an Invalid error unless r is one of the three roles.
+func CheckRole(r Role) error {
+	if !slices.Contains(roles, r) {
+		return Errorf(Invalid, "role: must be viewer, operator or admin")
+	}
+	return nil
+}
+
+// Via is the way in by which somebody comes.
+type Via string
+
+const (
+	ViaOpen       Via = "open"        // nothing is set up that one would have to show
+	ViaAdminToken Via = "admin_token" // the one of the configuration
+	ViaToken      Via = "token"       // a named token
+	ViaLogin      Via = "login"       // an OpenID Connect provider
+	ViaProxy      Via = "proxy"       // the headers of a trusted proxy
+	ViaAgent      Via = "agent"       // an agent's own secret
+	ViaBot        Via = "bot"         // a command in a chat room
+	ViaGateway    Via = "gateway"     // the gateway itself, from its configuration or by its rules
+)
+
+// Actor is who asks for something.
+type Actor struct {
+	Who  string // a person, a token's name, an agent's label; "admin" for whoever has the admin token or needs none
+	Via  Via
+	Role Role // what they may do, "" for nothing that needs a role
+	// Project limits changes to what belongs to one project; "" is no limit.
+	Project string
+	// RequestID is the id of the HTTP request, "" outside of one.
+	RequestID string
+}
+
+// Administrator is whoever came by a way in that asks for no name.
+func Administrator(via Via) Actor { return Actor{Who: "admin", Via: via, Role: RoleAdmin} }
+
+type actorKey struct{}
+
+// WithActor returns a context for what the actor asks for. Who it is may still become known until somebody asks.
+func WithActor(ctx context.Context, a *Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, a)
+}
+
+// ActorOf returns who asks for what is done with this context: the gateway itself where nobody else does.
+func ActorOf(ctx context.Context) Actor {
+	if a, ok := ctx.Value(actorKey{}).(*Actor); ok {
+		return *a
+	}
+	return Actor{Who: "switchyard", Via: ViaGateway, Role: RoleAdmin}
+}

@@ -1,0 +1,89 @@
+package service
+
+import (
+	"context"
+	"time"
+)
+
+// useInterval is how long it takes until it is written that a session was seen or a token used: what a crash can lose.
+const useInterval = 30 * time.Second
+
+// Run writes behind when sessions were seen and tokens used, and ends what has outlived its time, until ctx ends. It returns
+// an error when the store failed; nothing is lost when it is run again.
+func (a *Access) Run(ctx context.Context) error {
+	ticker := time.NewTicker(useInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := a.dropEnded(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err := a.saveUses(ctx); err != nil && ctx.Err() == nil {
+				return err
+			}
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
+			defer cancel()
+			return a.saveUses(last)
+		}
+	}
+}
+
+// dropEnded ends the sessions whose time is over, and what still goes on in the name of expired tokens.
+func (a *Access) dropEnded(ctx context.Context) error {
+	now := time.Now()
+	a.mu.Lock()
+	ended := false
+	for _, s := range a.sessions {
+		if a.isOver(s, now) {
+			a.dropSession(s)
+			ended = true
+		}
+	}
+	for _, t := range a.tokens {
+		if t.Expired(now) {
+			t.end()
+		}
+	}
+	a.mu.Unlock()
+	if !ended {
+		return nil
+	}
+	return a.store.RemoveSessionsBefore(ctx, now.Add(-SessionTime))
+}
+
+func (a *Access) saveUses(ctx context.Context) error {
+	sessions, tokens := map[string]time.Time{}, map[string]time.Time{}
+	a.mu.Lock()
+	for id, s := range a.sessions {
+		if s.unsaved {
+			sessions[id], s.unsaved = s.LastSeen, false
+		}
+	}
+	for id, t := range a.tokens {
+		if t.unsaved {
+			tokens[id], t.unsaved = t.LastUsed, false
+		}
+	}
+	a.mu.Unlock()
+	if len(sessions)+len(tokens) == 0 {
+		return nil
+	}
+	err := a.store.SaveUses(ctx, sessions, tokens)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for id := range sessions {
+			if s := a.sessions[id]; s != nil {
+				s.unsaved = true
+			}
+		}
+		for id := range tokens {
+			if t := a.tokens[id]; t != nil {
+				t.unsaved = true
+			}
+		}
+	}
+	return err
+}

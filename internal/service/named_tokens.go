@@ -1,0 +1,139 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	namedTokenPrefix = "swk_"
+	tokenIDBytes     = 10
+)
+
+type tokenEntry struct {
+	domain.NamedToken
+	ended   context.Context
+	end     context.CancelFunc
+	unsaved bool // LastUsed is newer than what is stored
+}
+
+// NewToken is what a named token is to be.
+type NewToken struct {
+	Name      string
+	Role      domain.Role
+	ExpiresIn *time.Duration // nil: never
+	Project   string         // limits changes to that project; "" is no limit
+	AgentID   string         // the agent that it is made for, "" for none
+}
+
+// CreateToken issues a named token. The token itself is not kept: it is shown only here. It returns Invalid for a bad name,
+// role or time.
+func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken, domain.Secret, error) {
+	secret, now := namedTokenPrefix+randomText(secretBytes), time.Now()
+	t := domain.NamedToken{
+		ID: randomText(tokenIDBytes), Name: strings.TrimSpace(n.Name), Role: n.Role, Hash: hashSecret(secret),
+		Project: n.Project, AgentID: n.AgentID, CreatedAt: now,
+	}
+	if err := domain.CheckTokenName(t.Name); err != nil {
+		return domain.NamedToken{}, "", err
+	}
+	if err := domain.CheckRole(t.Role); err != nil {
+		return domain.NamedToken{}, "", err
+	}
+	if n.ExpiresIn != nil {
+		if *n.ExpiresIn < time.Second {
+			return domain.NamedToken{}, "", domain.Errorf(domain.Invalid, "expires_in: must be a duration of at least a second, such as 720h")
+		}
+		t.ExpiresAt = now.Add(*n.ExpiresIn)
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	if err := a.store.AddNamedToken(context.WithoutCancel(ctx), t); err != nil {
+		return domain.NamedToken{}, "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.addToken(t)
+	return t, domain.Secret(secret), nil
+}
+
+// addToken adds a token to memory. Callers hold mu, or are the only ones yet.
+func (a *Access) addToken(t domain.NamedToken) {
+	e := &tokenEntry{NamedToken: t}
+	e.ended, e.end = context.WithCancel(context.Background())
+	a.tokens[t.ID], a.byHash[t.Hash] = e, e
+}
+
+// tokenByID returns a token that has not ended, nil when there is none.
+func (a *Access) tokenByID(id string) *tokenEntry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if t := a.tokens[id]; t != nil && !t.Expired(time.Now()) {
+		return t
+	}
+	return nil
+}
+
+// Token returns who a named token stands for, which counts as used now; false when it is none, was revoked or has expired.
+func (a *Access) Token(secret domain.Secret) (Identity, bool) {
+	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
+		return Identity{}, false
+	}
+	hash, now := hashSecret(secret.Reveal()), time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.byHash[hash]
+	if t == nil || t.Expired(now) {
+		return Identity{}, false
+	}
+	t.LastUsed, t.unsaved = now, true
+	return Identity{
+		Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project},
+		TokenID: t.ID, Ended: t.ended,
+	}, true
+}
+
+// Tokens returns the named tokens, expired ones that were not revoked among them, ordered by name.
+func (a *Access) Tokens() []domain.NamedToken {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tokens := make([]domain.NamedToken, 0, len(a.tokens))
+	for _, t := range a.tokens {
+		tokens = append(tokens, t.NamedToken)
+	}
+	slices.SortFunc(tokens, func(x, y domain.NamedToken) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return tokens
+}
+
+// RemoveToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound.
+func (a *Access) RemoveToken(ctx context.Context, id string) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	a.mu.Lock()
+	t := a.tokens[id]
+	a.mu.Unlock()
+	if t == nil {
+		return domain.Errorf(domain.NotFound, "there is no such token")
+	}
+	if err := a.store.RemoveNamedToken(context.WithoutCancel(ctx), id); err != nil && domain.CodeOf(err) != domain.NotFound {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tokens, id)
+	delete(a.byHash, t.Hash)
+	t.end()
+	for _, s := range a.sessions {
+		if s.TokenID == id {
+			a.dropSession(s)
+		}
+	}
+	return nil
+}
