@@ -81,7 +81,10 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return nil, err
 	}
-	feeds := poll.New(poll.Options{Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Interval: c.PollInterval, Log: log})
+	feeds := poll.New(poll.Options{
+		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
+		Interval: c.PollInterval, Log: log,
+	})
 	projects.Observe = func(project, kind string, err error) {
 		counts.Call(project, kind, err)
 		if kind != "feed" {
@@ -96,6 +99,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	g.loops = append(
 		g.loops,
 		loop{"feeds", feeds.Run},
+		loop{"pipelines", g.service.Pipelines.Run},
 		loop{"agents", g.service.Agents.Run},
 		loop{"access", g.service.Access.Run},
 		loop{"stays", g.service.Stays.Run},

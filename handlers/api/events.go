@@ -49,17 +49,17 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if r.UserAgent() == domain.GatewayUserAgent {
 		return domain.Errorf(domain.NotFound, "this is a gateway, which other gateways do not follow")
 	}
-	since, wait, err := web.ParseFeedQuery(r)
+	q, err := web.ParseFeedQuery(r)
 	if err != nil {
 		return err
 	}
 	ctx := r.Context()
-	if wait > 0 {
+	if q.Wait > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = web.LongPollContext(r)
 		defer cancel()
 	}
-	events, err := a.service.Events.Since(ctx, since, wait)
+	events, err := a.service.Events.Since(ctx, q.Since, q.Wait)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package board
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -30,11 +31,13 @@ type Board struct {
 	record      func(...feed.Notification)
 	allowWrites bool
 	readers     chan struct{} // as many as may read at the same time
+	instance    string        // what the versions of its views begin with
 	view        atomic.Pointer[View]
 
 	mu      sync.Mutex // guards what is below
 	scanner scanner
 	tracker tracker
+	views   int             // how many there have been
 	faults  map[string]bool // what went wrong at the last scan
 
 	openWatcher func() (watcher, error)
@@ -48,7 +51,10 @@ func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {
 		return nil, err
 	}
-	b := &Board{dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher}
+	b := &Board{
+		dir: filepath.Clean(o.Dir), log: o.Log, record: o.Record, allowWrites: o.AllowWrites, instance: rand.Text(),
+		readers: make(chan struct{}, maxReaders), faults: map[string]bool{}, openWatcher: openWatcher,
+	}
 	b.scanner = scanner{dir: b.dir, stages: map[string]*stage{}, watch: b.watch}
 	if o.AllowWrites {
 		b.report("remove temporary files", sweepTemp(o.Dir))
@@ -75,7 +81,7 @@ func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	b.report("read "+b.dir, err)
 	if err != nil {
 		if view := b.view.Load(); view != nil && view.Err == nil {
-			b.view.Store(&View{Stages: view.Stages, Err: err})
+			b.show(view.Stages, err)()
 		}
 		return time.Time{}, err
 	}
@@ -86,7 +92,7 @@ func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	}
 	found := b.tracker.update(time.Now(), stages)
 	if view := b.view.Load(); found.view || view == nil || view.Err != nil {
-		b.view.Store(&View{Stages: b.tracker.board()})
+		defer b.show(b.tracker.board(), nil)()
 	}
 	if len(found.notifications) > 0 {
 		b.record(found.notifications...)

@@ -1,6 +1,9 @@
 package board
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // View is a consistent state of a board. It never changes: another state is another View.
 type View struct {
@@ -8,6 +11,25 @@ type View struct {
 	Stages []Stage
 	// Err says why the work directory cannot be read, and Stages are what was there before. It is nil when all is well.
 	Err error
+	// Version names this state: no other one of any board has it, not after a restart either.
+	Version string
+
+	replaced chan struct{} // closed when another state is there and what happened is recorded
+}
+
+// Replaced is closed once the board has another view and what led to it is recorded.
+func (v *View) Replaced() <-chan struct{} { return v.replaced }
+
+// show replaces the view. It returns what wakes those who wait for that.
+func (b *Board) show(stages []Stage, err error) (wake func()) {
+	b.views++
+	next := &View{Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{})}
+	old := b.view.Swap(next)
+	return func() {
+		if old != nil {
+			close(old.replaced)
+		}
+	}
 }
 
 // Stage is a stage of a board with its stories.

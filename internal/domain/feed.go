@@ -27,6 +27,14 @@ type FeedRead struct {
 	Ahead time.Time
 }
 
+// FeedResult is what a read of a project's feed says of its pipeline.
+type FeedResult struct {
+	// Version is the pipeline's, as its server names it; "" for one that does not, and after a read that failed.
+	Version string
+	News    bool // events came
+	Failed  bool
+}
+
 // EventPage is what was found of the events that an EventQuery selects.
 type EventPage struct {
 	Events []Event

@@ -25,6 +25,7 @@ type memory struct {
 	changed  chan struct{}
 	cursors  []domain.FeedCursor
 	reads    []domain.FeedRead
+	noticed  []string
 	fail     error                      // of Record and FeedCursors
 	before   func(read domain.FeedRead) // called by Record before it stores
 }
@@ -79,6 +80,20 @@ func (m *memory) Record(_ context.Context, read domain.FeedRead) error {
 	return nil
 }
 
+// Notice keeps what was noticed: "v2" for a version, "+" behind it for news, "failed".
+func (m *memory) Notice(_ domain.Project, r domain.FeedResult) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text := r.Version
+	if r.News {
+		text += "+"
+	}
+	if r.Failed {
+		text += "failed"
+	}
+	m.noticed = append(m.noticed, text)
+}
+
 // stream is what was stored of a project, once each: the stamps of records, and gaps as "missed:stamp".
 func (m *memory) stream(project string) string {
 	m.mu.Lock()
@@ -116,6 +131,7 @@ type server struct {
 	mu       sync.Mutex
 	instance string
 	sequence int64
+	pipeline string // its version, "" for none
 	records  []domain.Record
 	size     int // of the buffer
 	news     chan struct{}
@@ -183,7 +199,8 @@ func (s *server) requests() []ask {
 	return slices.Clone(s.asked)
 }
 
-func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
+func (s *server) feed(ctx context.Context, r upstream.FeedRequest) (upstream.FeedAnswer, error) {
+	since, wait := r.Since, r.Wait
 	s.mu.Lock()
 	s.asked = append(s.asked, ask{since, wait, time.Now()})
 	instance := s.instance
@@ -192,13 +209,13 @@ func (s *server) feed(ctx context.Context, since int64, wait time.Duration) (ups
 	for {
 		s.mu.Lock()
 		hanging, news := s.hanging, s.news
-		found := upstream.FeedAnswer{Instance: s.instance, Sequence: s.sequence}
+		found := upstream.FeedAnswer{Instance: s.instance, Sequence: s.sequence, Pipeline: s.pipeline}
 		for _, r := range s.records {
 			if r.At.UnixMilli() > since || s.deaf {
 				found.Records = append(found.Records, r)
 			}
 		}
-		hold := wait > 0 && !s.plain && !s.impatient && len(found.Records) == 0
+		hold := wait > 0 && !s.plain && !s.impatient && len(found.Records) == 0 && (r.Pipeline == "" || r.Pipeline == s.pipeline)
 		if s.plain {
 			found.Instance, found.Sequence = "", -1
 		}
@@ -242,12 +259,12 @@ func (n *network) add(url string, s *server) {
 	n.servers.Store(url, s)
 }
 
-func (n *network) Feed(ctx context.Context, p domain.Project, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
+func (n *network) Feed(ctx context.Context, p domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error) {
 	s, ok := n.servers.Load(p.URL)
 	if !ok {
 		return upstream.FeedAnswer{}, errors.New("connection refused")
 	}
-	return s.(*server).feed(ctx, since, wait)
+	return s.(*server).feed(ctx, r)
 }
 
 // site is a bubble with a gateway, project servers and a poller.
@@ -291,7 +308,7 @@ func following(t *testing.T, a *server, test func(y *site)) {
 		y.start = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
-			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
+			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
 			y.poller = p
 			go func() {
 				defer close(done)

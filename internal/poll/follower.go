@@ -65,6 +65,7 @@ func (f *follower) run(ctx context.Context) error {
 		if !f.failing && !errors.Is(err, errChanged) {
 			f.failing = true
 			f.mayWake.Store(true)
+			f.Pipelines.Notice(f.project, domain.FeedResult{Failed: true})
 			f.Log.WarnContext(ctx, "feed cannot be read", "project", f.project.Name, "error", err)
 		}
 		pause := time.NewTimer(f.retry.Next())
@@ -100,9 +101,10 @@ func (f *follower) follow(ctx context.Context) error {
 		f.position = newPosition(f.project, cursors, time.Now())
 	}
 	pace := pace{interval: f.Interval}
+	var pipeline string // its version, as far as it is known
 	for {
 		began, before := time.Now(), f.position.cursor
-		answer, continued, err := f.read(ctx, pace.wait)
+		answer, continued, err := f.read(ctx, pace.wait, pipeline)
 		if err != nil {
 			return err
 		}
@@ -111,6 +113,8 @@ func (f *follower) follow(ctx context.Context) error {
 			continue
 		}
 		f.succeeded(ctx)
+		pace.moved, pipeline = answer.Pipeline != pipeline, answer.Pipeline
+		f.Pipelines.Notice(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
 		now := time.Now()
 		next := began.Add(pace.pause(answer, before, f.position.cursor, began))
 		if due := now.Add(f.allowance.take(answer, now)); due.After(next) {
@@ -122,9 +126,9 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// read asks for what follows the position and stores it. It returns false when the server has another buffer now, which the
-// next read takes from its beginning.
-func (f *follower) read(ctx context.Context, wait time.Duration) (answer upstream.FeedAnswer, continued bool, err error) {
+// read asks for what follows the position and stores it; with a wait the answer comes as well when the pipeline is another one.
+// It returns false when the server has another buffer now, which the next read takes from its beginning.
+func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
 		slot, err := f.slots.take(ctx)
@@ -135,7 +139,7 @@ func (f *follower) read(ctx context.Context, wait time.Duration) (answer upstrea
 		answered = slot.answered
 	}
 	since := f.position.since()
-	answer, err = f.Feeds.Feed(ctx, f.project, since, wait)
+	answer, err = f.Feeds.Feed(ctx, f.project, upstream.FeedRequest{Since: since, Wait: wait, Pipeline: pipeline})
 	answered()
 	if err != nil {
 		return answer, false, err

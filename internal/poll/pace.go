@@ -11,6 +11,9 @@ import (
 // minPause is the least time from one read to the next: one feed that never falls silent costs no more than 500 a second.
 const minPause = 2 * time.Millisecond
 
+// movedPause is the least time after an answer that only says that the pipeline is another one.
+const movedPause = 50 * time.Millisecond
+
 // pace is when a feed is read next.
 type pace struct {
 	interval time.Duration
@@ -18,6 +21,7 @@ type pace struct {
 	// buffer must be known at once.
 	wait   time.Duration
 	opened time.Time // when the server's current buffer was first read
+	moved  bool      // the pipeline is another one than before
 }
 
 // pause returns the time from the beginning of a read, which led from one position to another, to the next read. That
@@ -34,6 +38,8 @@ func (p *pace) pause(answer upstream.FeedAnswer, from, to domain.FeedCursor, beg
 		!newBuffer && to.Since > from.Since,
 		!newBuffer && p.wait == 0:
 		pause = minPause
+	case p.moved:
+		pause = min(pause, movedPause)
 	}
 	if newBuffer {
 		p.opened = began

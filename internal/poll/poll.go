@@ -31,16 +31,22 @@ type Events interface {
 
 // Feeds fetches from project servers.
 type Feeds interface {
-	// Feed asks the project for its records after since. With a wait it lets a server that can do so hold the answer for
-	// that long, until there is one.
-	Feed(ctx context.Context, project domain.Project, since int64, wait time.Duration) (upstream.FeedAnswer, error)
+	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
+}
+
+// Pipelines are noticed to change by the reading of feeds.
+type Pipelines interface {
+	// Notice takes what a read says, after what it brought was stored. It is called for every read that went well, and for
+	// the first of those in a row that failed.
+	Notice(project domain.Project, r domain.FeedResult)
 }
 
 // Options are what a Poller is built from.
 type Options struct {
-	Projects Projects
-	Events   Events
-	Feeds    Feeds
+	Projects  Projects
+	Events    Events
+	Feeds     Feeds
+	Pipelines Pipelines
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
 	Log      *slog.Logger

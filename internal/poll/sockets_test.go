@@ -34,7 +34,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // none where it is absent
-	answer, err := s.feed(r.Context(), since, wait)
+	answer, err := s.feed(r.Context(), upstream.FeedRequest{Since: since, Wait: wait})
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -64,15 +64,15 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	}
 	g := &realGateway{log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(g.log, nil))
-	if g.Service, err = service.New(context.Background(), service.Options{Store: db, Log: log}); err != nil {
+	client := upstream.NewClient(time.Second)
+	if g.Service, err = service.New(context.Background(), service.Options{Store: db, Projects: client, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	client := upstream.NewClient(time.Second)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = poll.New(poll.Options{Projects: g.Projects, Events: g.Events, Feeds: client, Interval: interval, Log: log}).Run(ctx) // nil
+		_ = poll.New(poll.Options{Projects: g.Projects, Events: g.Events, Feeds: client, Pipelines: g.Pipelines, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
 	g.stop = func() {
 		cancel()

@@ -13,9 +13,9 @@ import (
 // everyone all the time, so an answer makes few allocations.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	snapshot := s.Feed.Snapshot()
-	since, wait, err := web.ParseFeedQuery(r)
-	if err == nil && wait > 0 && !snapshot.Has(since) {
-		snapshot = s.await(r, since, wait)
+	q, err := web.ParseFeedQuery(r)
+	if err == nil && q.Wait > 0 && !snapshot.Has(q.Since) {
+		snapshot = s.await(r, q)
 	}
 	header := w.Header()
 	header["Feed-Instance"] = s.instance
@@ -23,9 +23,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 		header.Set("Feed-Sequence", snapshot.SequenceText)
 		return err
 	}
-	head, tail := snapshot.After(since)
-	numbers := []string{strconv.Itoa(len(head) + len(tail)), snapshot.SequenceText}
-	header["Content-Length"], header["Feed-Sequence"] = numbers[:1:1], numbers[1:]
+	head, tail := snapshot.After(q.Since)
+	values := []string{strconv.Itoa(len(head) + len(tail)), snapshot.SequenceText, s.Board.View().Version}
+	header["Content-Length"], header["Feed-Sequence"], header["Pipeline-Version"] = values[:1:1], values[1:2:2], values[2:]
 	header["Content-Type"], header["Cache-Control"] = web.JSONType, web.NoStore
 	_, _ = w.Write(head) // the client may be gone
 	if len(tail) > 0 {
@@ -34,19 +34,28 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// await returns the first state of the feed that has something newer than since, or the one after wait, or when
-// the request or its server ends.
-func (s *server) await(r *http.Request, since uint64, wait time.Duration) *feed.Snapshot {
+// await returns the first state of the feed that has something newer than q.Since, or the one after q.Wait, or when
+// the request or its server ends, or as soon as the pipeline is another one than q.Pipeline.
+func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 	ctx, cancel := web.LongPollContext(r)
 	defer cancel()
-	timeout := time.NewTimer(wait)
+	timeout := time.NewTimer(q.Wait)
 	defer timeout.Stop()
 	for {
+		var replaced <-chan struct{}
+		if q.Pipeline != "" {
+			view := s.Board.View()
+			if view.Version != q.Pipeline {
+				return s.Feed.Snapshot()
+			}
+			replaced = view.Replaced() // after the events that led to it were recorded
+		}
 		snapshot := s.Feed.Snapshot()
-		if snapshot.Has(since) {
+		if snapshot.Has(q.Since) {
 			return snapshot
 		}
 		select {
+		case <-replaced:
 		case <-snapshot.Replaced():
 		case <-timeout.C:
 			return snapshot

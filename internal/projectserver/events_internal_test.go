@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/board"
 	"switchyard/internal/feed"
 	"switchyard/internal/web"
 )
@@ -19,12 +20,19 @@ func (n nowhere) Header() http.Header         { return n.header }
 func (n nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (n nowhere) WriteHeader(int)             {}
 
+// still is a board that never changes.
+type still struct{ Board }
+
+func (still) View() *board.View { return &emptyView }
+
+var emptyView = board.View{Version: "v"}
+
 func fullServer() *server {
 	ring := feed.New(func() time.Time { return time.UnixMilli(1000) })
 	for i := range feed.Capacity {
 		ring.Record(feed.WorkItem{ItemID: fmt.Sprint(i), Name: "Story of some length", FromStage: "2_current", Stage: "3_qa"})
 	}
-	return &server{Server: Server{Feed: ring}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}, instance: []string{ring.Instance()}}
+	return &server{Server: Server{Board: still{}, Feed: ring}, Errors: web.Errors{Log: slog.New(slog.DiscardHandler)}, instance: []string{ring.Instance()}}
 }
 
 // feedQueries are a whole feed, a part, and nothing new.

@@ -33,10 +33,9 @@ func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 
 // pipelineCache holds the encoded pipeline.
 type pipelineCache struct {
-	mu      sync.Mutex
-	view    *board.View
-	body    []byte
-	version int
+	mu   sync.Mutex
+	view *board.View
+	body []byte
 }
 
 // encodedBoard returns the pipeline, which the caller must not change, and its ETag. A view of the board is encoded
@@ -48,7 +47,6 @@ func (s *server) encodedBoard(view *board.View) (body []byte, tag string) {
 	if c.view != view {
 		c.view = view
 		c.body = web.EncodeJSON(newPipelineJSON(s.Name, view.Stages))
-		c.version++
 	}
-	return c.body, `"` + s.Feed.Instance() + "-" + strconv.Itoa(c.version) + `"`
+	return c.body, `"` + view.Version + `"`
 }

@@ -2,6 +2,7 @@ package projectserver_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,7 +34,9 @@ type standing struct {
 
 func (s *standing) View() *workboard.View { return s.view.Load() }
 
-func (s *standing) set(stages ...workboard.Stage) { s.view.Store(&workboard.View{Stages: stages}) }
+func (s *standing) set(stages ...workboard.Stage) {
+	s.view.Store(&workboard.View{Stages: stages, Version: rand.Text()})
+}
 
 // projectServer is a project server without a directory, its clock at a known time.
 type projectServer struct {

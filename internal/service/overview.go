@@ -83,7 +83,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, error) {
 	s := &Snapshot{}
 	var err error
-	s.Registry, s.Pipelines = o.pipelines.All(ctx, maxAge)
+	s.Registry, s.Pipelines = o.pipelines.Recent(ctx, maxAge)
 	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}

@@ -20,14 +20,18 @@ func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 		state.wanted = oldest
 	}
 	if state.fetch == nil {
-		fetch := &pipelineFetch{done: make(chan struct{})}
-		state.fetch = fetch
 		slots := s.slots
 		if state.err != nil {
 			slots = s.behind
 		}
+		fetch := state.begin()
 		go slots.run(func() { s.fetchPipeline(state, fetch) })
 	}
+}
+
+func (state *pipelineState) begin() *pipelineFetch {
+	state.fetch = &pipelineFetch{done: make(chan struct{})}
+	return state.fetch
 }
 
 // fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
@@ -54,7 +58,12 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 		if fetch.askedAt.Before(state.wanted) {
 			s.ask(state, state.wanted)
 		}
+		if answer != observed && !answer.EventsOnly {
+			state.notices.at = time.Now() // so that stays take account of it
+		}
 	}
+	state.notices.took = time.Since(fetch.askedAt)
+	s.fetchLater(state)
 	close(fetch.done)
 }
 

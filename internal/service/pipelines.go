@@ -25,7 +25,8 @@ const (
 	behindSlots = 8
 )
 
-// Pipelines are the projects' pipelines as far as they are known. Nothing is fetched unless somebody looks.
+// Pipelines are the projects' pipelines as far as they are known. They are fetched when somebody looks, and in the background
+// when a project's feed says that there is something new.
 type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
@@ -33,6 +34,7 @@ type Pipelines struct {
 	log      *slog.Logger
 	slots    slots
 	behind   slots
+	noticed  noticed
 
 	mu       sync.Mutex
 	registry *domain.Registry
@@ -53,12 +55,13 @@ type pipelineState struct {
 
 	observed *domain.PipelineAnswer // the last one that stays took account of
 	dated    datedPipeline
+	notices  notices
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
 	return &Pipelines{
 		projects: projects, servers: servers, stays: stays, log: log,
-		slots: make(slots, pipelineSlots), behind: make(slots, behindSlots),
+		slots: make(slots, pipelineSlots), behind: make(slots, behindSlots), noticed: newNoticed(),
 	}
 }
 
@@ -67,10 +70,20 @@ func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log 
 // waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
 // waited for, though it is asked.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
+	return s.all(ctx, maxAge, maxAge)
+}
+
+// Recent returns what All does, but asks a project again only after unchangedAge as long as its feed says that its pipeline is
+// still the same: pages that refresh cost no fetches where nothing happens.
+func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
+	return s.all(ctx, maxAge, unchangedAge)
+}
+
+func (s *Pipelines) all(ctx context.Context, maxAge, maxUnchanged time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	arrived := time.Now()
-	oldest, deadline := arrived.Add(-maxAge), arrived.Add(pipelineBudget)
-	registry, states := s.askProjects(oldest)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	oldest, unchanged := arrived.Add(-maxAge), arrived.Add(-maxUnchanged)
+	registry, states := s.askProjects(oldest, unchanged)
+	ctx, cancel := context.WithTimeout(ctx, pipelineBudget)
 	defer cancel()
 	patience := time.NewTimer(pipelineBudget)
 	defer patience.Stop()
@@ -81,18 +94,18 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, state := range states {
-		result[i] = state.show(oldest)
+		result[i] = state.show(oldest, unchanged)
 	}
 	return registry, result
 }
 
-// askProjects begins to fetch what was not asked since oldest.
-func (s *Pipelines) askProjects(oldest time.Time) (*domain.Registry, []*pipelineState) {
+// askProjects begins to fetch what is not current.
+func (s *Pipelines) askProjects(oldest, unchanged time.Time) (*domain.Registry, []*pipelineState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow(s.projects.Registry())
 	for _, state := range s.states {
-		if state.askedAt.Before(oldest) {
+		if !state.isCurrent(oldest, unchanged) {
 			s.ask(state, oldest)
 		}
 	}
@@ -145,8 +158,8 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 	}
 }
 
-// show is what is known of the project now, to somebody who wants answers asked since oldest. Callers hold mu.
-func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
+// show is what is known of the project now, to somebody who wants answers that are current. Callers hold mu.
+func (state *pipelineState) show(oldest, unchanged time.Time) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:    state.project.Name,
 		URL:        state.project.URL,
@@ -159,7 +172,7 @@ func (state *pipelineState) show(oldest time.Time) domain.ProjectPipeline {
 	}
 	switch {
 	case shown.Reachable:
-		shown.Stale = state.askedAt.Before(oldest)
+		shown.Stale = !state.isCurrent(oldest, unchanged)
 	case state.err != nil:
 		shown.Error, shown.FailedSince = domain.MessageOf(state.err), state.failed
 	default:

@@ -77,7 +77,7 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 	for _, ref := range known {
 		gone[storyID{ref.Project, ref.ID}] = ref
 	}
-	registry, pipelines := s.pipelines.All(ctx, quietAge)
+	registry, pipelines := s.pipelines.Recent(ctx, quietAge)
 	stories := newRanking[domain.StoryRef](words, limit)
 	s.searchBoards(pipelines, stories, gone)
 	for _, ref := range gone {

@@ -11,11 +11,19 @@ type slots chan struct{}
 
 // run runs job as soon as there is a slot for it. A job must not panic.
 func (s slots) run(job func()) {
-	s <- struct{}{}
-	giveBack := func() { <-s }
-	slow := time.AfterFunc(slowJob, giveBack)
+	s.take()
+	s.use(job)
+}
+
+func (s slots) take() { s <- struct{}{} }
+
+func (s slots) giveBack() { <-s }
+
+// use runs job in a slot that was taken, and gives that back.
+func (s slots) use(job func()) {
+	slow := time.AfterFunc(slowJob, s.giveBack)
 	job()
 	if slow.Stop() {
-		giveBack()
+		s.giveBack()
 	}
 }

@@ -16,6 +16,7 @@ import (
 type FeedAnswer struct {
 	Instance string // Feed-Instance, "" for a server that sends none
 	Sequence int64  // Feed-Sequence, -1 for a server that sends none
+	Pipeline string // Pipeline-Version, "" for a server that sends none
 	// Received is the number of records in the answer. Records are those that can be kept, in the order in which they
 	// came, which may be any; Refused are the first of the others.
 	Received int
@@ -32,15 +33,26 @@ type RefusedRecord struct {
 	Why  error
 }
 
-// Feed asks a project server for its records after since. With a wait it asks the server to hold the answer for that long
-// while there is none; one that knows no wait answers at once. Errors are BadGateway with a message for people, or ctx's own.
-func (c *Client) Feed(ctx context.Context, p domain.Project, since int64, wait time.Duration) (feed FeedAnswer, err error) {
-	query := url.Values{"since": {strconv.FormatInt(since, 10)}}
-	if wait > 0 {
-		query.Set("wait", wait.String())
+// FeedRequest is what a project server is asked for.
+type FeedRequest struct {
+	Since int64 // records with a greater timestamp_ms
+	// Wait asks the server to hold the answer for that long while there is no such record; one that knows no wait answers
+	// at once. Pipeline, unless it is "", asks it to answer as well when its Pipeline-Version is another one.
+	Wait     time.Duration
+	Pipeline string
+}
+
+// Feed asks a project server for its records. Errors are BadGateway with a message for people, or ctx's own.
+func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (feed FeedAnswer, err error) {
+	query := url.Values{"since": {strconv.FormatInt(r.Since, 10)}}
+	if r.Wait > 0 {
+		query.Set("wait", r.Wait.String())
+		if r.Pipeline != "" {
+			query.Set("pipeline", r.Pipeline)
+		}
 	}
-	err = c.do(ctx, p, call{path: feedPath, query: query, wait: wait}, func(a answer) (err error) {
-		feed, err = decodeFeed(a.header, a.body, since)
+	err = c.do(ctx, p, call{path: feedPath, query: query, wait: r.Wait}, func(a answer) (err error) {
+		feed, err = decodeFeed(a.header, a.body, r.Since)
 		return err
 	})
 	if ctx.Err() == nil || err == nil {
@@ -50,6 +62,9 @@ func (c *Client) Feed(ctx context.Context, p domain.Project, since int64, wait t
 }
 
 const feedPath = "/api/events"
+
+// maxVersion is the length of the longest Pipeline-Version that counts, in bytes.
+const maxVersion = 200
 
 // servesFeed reports whether the project server has a feed, without asking for any record of it.
 func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
@@ -65,6 +80,9 @@ func feedHeader(header http.Header) FeedAnswer {
 	feed := FeedAnswer{Instance: header.Get("Feed-Instance"), Sequence: -1}
 	if n, err := strconv.ParseInt(header.Get("Feed-Sequence"), 10, 64); err == nil && n >= 0 {
 		feed.Sequence = n
+	}
+	if version := header.Get("Pipeline-Version"); len(version) <= maxVersion {
+		feed.Pipeline = version
 	}
 	return feed
 }

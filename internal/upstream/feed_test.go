@@ -30,7 +30,7 @@ func askFeedWithin(t *testing.T, timeout time.Duration, handler http.HandlerFunc
 	t.Cleanup(server.Close)
 	client := upstream.NewClient(timeout)
 	t.Cleanup(client.Close)
-	return client.Feed(context.Background(), domain.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, since, wait)
+	return client.Feed(context.Background(), domain.Project{Name: "alpha", URL: server.URL + "/base/", Token: "t0ken"}, upstream.FeedRequest{Since: since, Wait: wait})
 }
 
 func TestFeedIsAskedAsDocumented(t *testing.T) {
@@ -197,7 +197,7 @@ func TestEndedCallReturnsItsContextsError(t *testing.T) {
 	defer server.Close()
 	client := upstream.NewClient(time.Minute)
 	defer client.Close()
-	if _, err := client.Feed(ctx, domain.Project{URL: server.URL}, 0, time.Minute); !errors.Is(err, context.Canceled) {
+	if _, err := client.Feed(ctx, domain.Project{URL: server.URL}, upstream.FeedRequest{Wait: time.Minute}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

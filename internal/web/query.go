@@ -48,18 +48,25 @@ func (q Query) Wait() (time.Duration, error) {
 	return min(wait, MaxWait), nil
 }
 
-// ParseFeedQuery reads what the form of a feed takes: since, the time after which events are asked for in Unix
-// milliseconds, 0 without it, and wait.
-func ParseFeedQuery(r *http.Request) (since uint64, wait time.Duration, err error) {
+// FeedQuery is what the form of a feed takes.
+type FeedQuery struct {
+	Since    uint64        // the time after which events are asked for, in Unix milliseconds
+	Wait     time.Duration // how long the answer may be held
+	Pipeline string        // the version of the pipeline that the caller knows; "" when the answer is to wait for events alone
+}
+
+// ParseFeedQuery reads the query of a feed. It returns Invalid.
+func ParseFeedQuery(r *http.Request) (q FeedQuery, err error) {
 	query, err := ParseQuery(r)
 	if err != nil {
-		return 0, 0, err
+		return q, err
 	}
 	if query.Has("since") {
-		if since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
-			return 0, 0, domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
+		if q.Since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
+			return q, domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
 		}
 	}
-	wait, err = query.Wait()
-	return since, wait, err
+	q.Pipeline = query.Get("pipeline")
+	q.Wait, err = query.Wait()
+	return q, err
 }

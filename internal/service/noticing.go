@@ -1,0 +1,153 @@
+package service
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// noticeInterval is how often a pipeline is fetched of which the server does not say when it changes; up to a quarter less,
+	// so that projects do not keep step.
+	noticeInterval = time.Minute
+	// noticePause and noticeFactor times what the last fetch took are the least time between two fetches in the background: one
+	// project that changes all the time costs little.
+	noticePause  = 250 * time.Millisecond
+	noticeFactor = 10
+	// noticeSlots is how many projects are fetched in the background at a time.
+	noticeSlots = 8
+	// unchangedAge is how old a pipeline may be of which the server says that it is still the same. It bounds for how long a
+	// server that hangs looks well.
+	unchangedAge = 10 * time.Second
+)
+
+// notices are what the feed of a project says of its pipeline. Pipelines.mu guards them.
+type notices struct {
+	version string        // the last that was named, "" for none and while the feed cannot be read
+	failing bool          // the feed cannot be read
+	at      time.Time     // when there was something to fetch last
+	took    time.Duration // the last fetch
+	queued  bool          // a fetch is due, or waits for its time
+}
+
+// noticed are the projects to fetch in the background.
+type noticed struct {
+	queue []*pipelineState
+	wake  chan struct{} // of capacity 1
+	slots slots
+}
+
+func newNoticed() noticed {
+	return noticed{wake: make(chan struct{}, 1), slots: make(slots, noticeSlots)}
+}
+
+// Notice takes what a read of the project's feed says of its pipeline, which is fetched by Run when it may have changed.
+func (s *Pipelines) Notice(project domain.Project, r domain.FeedResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(s.projects.Registry())
+	i, found := s.registry.Index(project.Name)
+	if !found || s.registry.Projects[i] != project {
+		return
+	}
+	if state := s.states[i]; state.mayHaveChanged(r, time.Now()) {
+		state.notices.at = time.Now()
+		s.fetchLater(state)
+	}
+}
+
+func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) bool {
+	n := &state.notices
+	other := r.Version != n.version || r.Failed != n.failing
+	n.version, n.failing = r.Version, r.Failed
+	switch {
+	case state.isNamed():
+		return false
+	case other || state.askedAt.IsZero():
+		return true
+	case r.Version == "" && r.News && (state.answer == nil || !state.answer.EventsOnly):
+		return true
+	}
+	return now.Sub(state.askedAt) > noticeInterval-rand.N(noticeInterval/4)
+}
+
+// isNamed reports whether what is known is the version that the feed named last.
+func (state *pipelineState) isNamed() bool {
+	return state.err == nil && state.answer != nil && state.notices.version != "" &&
+		strings.TrimPrefix(state.answer.ETag, "W/") == `"`+state.notices.version+`"`
+}
+
+// isCurrent reports whether what is known was asked since then, or is said not to have changed and was asked since unchanged.
+func (state *pipelineState) isCurrent(since, unchanged time.Time) bool {
+	return !state.askedAt.Before(since) || state.isNamed() && !state.askedAt.Before(unchanged)
+}
+
+// fetchLater queues the project if it is to be fetched, as soon as it may be. Callers hold mu.
+func (s *Pipelines) fetchLater(state *pipelineState) {
+	n := &state.notices
+	if n.queued || state.fetch != nil || !state.askedAt.Before(n.at) {
+		return
+	}
+	n.queued = true
+	pause := time.Until(state.askedAt.Add(max(noticePause, noticeFactor*n.took)))
+	if pause <= 0 {
+		s.enqueue(state)
+		return
+	}
+	time.AfterFunc(pause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.enqueue(state)
+	})
+}
+
+func (s *Pipelines) enqueue(state *pipelineState) {
+	s.noticed.queue = append(s.noticed.queue, state)
+	select {
+	case s.noticed.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run fetches in the background, until ctx ends.
+func (s *Pipelines) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-s.noticed.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		for ctx.Err() == nil {
+			s.noticed.slots.take()
+			state, fetch := s.nextNoticed()
+			if state == nil {
+				s.noticed.slots.giveBack()
+				break
+			}
+			go s.noticed.slots.use(func() {
+				_, _ = s.stays.catchUp(ctx) // with what is newer than the answer it would have to be fetched again
+				s.fetchPipeline(state, fetch)
+			})
+		}
+	}
+}
+
+// nextNoticed begins the next fetch that is still needed, nil when there is none.
+func (s *Pipelines) nextNoticed() (*pipelineState, *pipelineFetch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.noticed.queue) > 0 {
+		state := s.noticed.queue[0]
+		s.noticed.queue = s.noticed.queue[1:]
+		state.notices.queued = false
+		i, registered := s.registry.Index(state.project.Name)
+		if registered && s.states[i] == state && state.fetch == nil && state.askedAt.Before(state.notices.at) {
+			return state, state.begin()
+		}
+	}
+	s.noticed.queue = nil
+	return nil, nil
+}

@@ -1,0 +1,163 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+)
+
+// versioned is a project server that names its pipeline's version.
+type versioned struct {
+	mu      sync.Mutex
+	version int
+	asked   []time.Time
+	err     error
+}
+
+func (v *versioned) answer(known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked = append(v.asked, time.Now())
+	if v.err != nil {
+		return nil, v.err
+	}
+	tag := fmt.Sprintf(`"v%d"`, v.version)
+	if known != nil && known.ETag == tag {
+		return known, nil
+	}
+	return &domain.PipelineAnswer{ETag: tag, Raw: []byte(tag), Stages: []domain.Stage{}}, nil
+}
+
+// takeAsked returns how often it was asked since the last call.
+func (v *versioned) takeAsked() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := len(v.asked)
+	v.asked = nil
+	return n
+}
+
+// noticing runs test in a bubble with the project p0000, whose pipeline is fetched in the background.
+func noticing(t *testing.T, test func(s *service.Service, up *versioned, notice func(domain.FeedResult))) {
+	t.Helper()
+	up := &versioned{version: 1}
+	withServers(t, []answerFunc{up.answer}, func(t *testing.T, s *service.Service, _ *servers) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = s.Pipelines.Run(ctx) })
+		test(s, up, func(r domain.FeedResult) {
+			s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, r)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		})
+		cancel()
+		running.Wait()
+	})
+}
+
+func named(version string) domain.FeedResult { return domain.FeedResult{Version: version} }
+
+func TestAPipelineIsFetchedWhenItsFeedNamesAnotherVersion(t *testing.T) {
+	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
+		s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://elsewhere"}, named("v1"))
+		synctest.Wait()
+		if up.takeAsked() != 0 {
+			t.Error("the feed of another address counts")
+		}
+		for _, step := range []struct {
+			name    string
+			version int // of the server
+			result  domain.FeedResult
+			fetches int
+		}{
+			{"the first read", 1, named("v1"), 1},
+			{"nothing new", 1, named("v1"), 0},
+			{"events of which the pipeline is known", 1, domain.FeedResult{Version: "v1", News: true}, 0},
+			{"another version", 2, named("v2"), 1},
+			{"a version that is older than what is known", 2, named("v1"), 1},
+			{"the feed fails", 2, domain.FeedResult{Failed: true}, 1},
+			{"it is back", 2, named("v2"), 0},
+			{"it fails again", 2, domain.FeedResult{Failed: true}, 1},
+			{"it is back and names no version", 2, domain.FeedResult{}, 1},
+			{"no news", 2, domain.FeedResult{}, 0},
+			{"news", 2, domain.FeedResult{News: true}, 1},
+		} {
+			up.version = step.version
+			if notice(step.result); up.takeAsked() != step.fetches {
+				t.Errorf("%s: not %d fetches", step.name, step.fetches)
+			}
+		}
+	})
+}
+
+func TestAPipelineWithoutAVersionIsFetchedOnceAMinute(t *testing.T) {
+	noticing(t, func(_ *service.Service, up *versioned, notice func(domain.FeedResult)) {
+		for range 600 {
+			notice(domain.FeedResult{}) // a second goes by
+		}
+		if n := up.takeAsked(); n < 10 || n > 14 {
+			t.Errorf("%d fetches in 10 minutes", n)
+		}
+	})
+}
+
+func TestAPipelineThatChangesAllTheTimeIsFetchedSomeTimesASecond(t *testing.T) {
+	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
+		for i := range 10_000 {
+			s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, named(fmt.Sprint(i)))
+			time.Sleep(time.Millisecond)
+		}
+		up.version = 7
+		notice(named("v7"))
+		if n := up.takeAsked(); n > 45 || n < 30 || up.version != 7 {
+			t.Errorf("%d fetches in 10 s", n)
+		}
+		if notice(named("v7")); up.takeAsked() != 0 {
+			t.Error("the last change was not fetched")
+		}
+	})
+}
+
+func TestOneFetchServesTheBackgroundAndAReader(t *testing.T) {
+	noticing(t, func(s *service.Service, up *versioned, _ func(domain.FeedResult)) {
+		s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, named("v1"))
+		s.Pipelines.All(context.Background(), 100*time.Millisecond)
+		synctest.Wait()
+		if n := up.takeAsked(); n != 1 {
+			t.Errorf("%d fetches", n)
+		}
+	})
+}
+
+func TestPagesDoNotAskForAPipelineThatIsStillTheSame(t *testing.T) {
+	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
+		notice(named("v1"))
+		look := func(d time.Duration) (stale bool) {
+			for range d / time.Second {
+				_, all := s.Pipelines.Recent(context.Background(), 500*time.Millisecond)
+				stale = stale || all[0].Stale
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+			return stale
+		}
+		up.takeAsked()
+		if stale, n := look(time.Minute), up.takeAsked(); n > 6 || n < 5 || stale {
+			t.Errorf("%d fetches in a minute, stale: %t", n, stale)
+		}
+		if s.Pipelines.All(context.Background(), 100*time.Millisecond); up.takeAsked() != 1 {
+			t.Error("who wants it fresh does not get it so")
+		}
+		notice(domain.FeedResult{Failed: true})
+		up.takeAsked()
+		if look(10 * time.Second); up.takeAsked() < 9 {
+			t.Error("a project whose feed fails counts as unchanged")
+		}
+	})
+}
