@@ -46,9 +46,8 @@ func newAccess(g Gateway) *access {
 	}
 }
 
-// check lets a request through to next that may use a route of the role. A refusal has the given form; a caller who has
-// shown nothing at all gets logIn instead, unless that is nil.
-func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler) http.Handler {
+// check lets a request through to next that may use a route of the role, and has refuse answer others.
+func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := web.InfoOf(r.Context())
 		var c caller
@@ -70,18 +69,25 @@ func (a *access) check(needs role, form web.ErrorForm, logIn, next http.Handler)
 		if err == nil {
 			err = c.checkRole(needs)
 		}
-		switch _, hasToken := web.BearerToken(r); {
-		case err == nil:
+		if err == nil {
 			next.ServeHTTP(w, r)
-		case logIn != nil && !hasToken:
-			logIn.ServeHTTP(w, r)
-		default:
-			if domain.CodeOf(err) == domain.Unauthorized {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-			}
-			a.Write(w, r, form, err)
+		} else {
+			refuse(w, r, err)
 		}
 	})
+}
+
+// refusal answers a request that may not use a route.
+type refusal func(w http.ResponseWriter, r *http.Request, err error)
+
+// inForm refuses as the API does.
+func (a *access) inForm(form web.ErrorForm) refusal {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		if domain.CodeOf(err) == domain.Unauthorized {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		a.Write(w, r, form, err)
+	}
 }
 
 // caller is who makes a request, and how that is known.
@@ -104,7 +110,7 @@ func (c caller) checkRole(needs role) error {
 	if c.Role.Allows(domain.Role(needs)) {
 		return nil
 	}
-	return domain.Errorf(domain.Forbidden, "this needs the role %s; yours is %s", needs, c.Role)
+	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
 // authenticate returns who makes the request: by a token where it has one, else by a session. It returns Unauthorized when

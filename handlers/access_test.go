@@ -22,8 +22,9 @@ const adminToken = "correct-horse"
 // guarded is a gateway with an admin token, "" for none, and what it logged.
 type guarded struct {
 	http.Handler
-	log *logBuffer
-	db  *store.DB
+	log     *logBuffer
+	db      *store.DB
+	service *service.Service
 }
 
 func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ...string) guarded {
@@ -38,13 +39,13 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 	if _, err := g.Projects.Add(t.Context(), "hidden-project", "http://127.0.0.1:1", nil); err != nil {
 		t.Fatal(err)
 	}
-	return guarded{g.HTTP.Handler(), buffer, g.Store}
+	return guarded{g.HTTP.Handler(), buffer, g.Store, g.Service}
 }
 
 // again is another gateway on the same database.
 func (g guarded) again(t *testing.T, token domain.Secret, key string) guarded {
 	other := gatewaytest.New(t, service.Options{Store: g.db}, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
-	return guarded{other.HTTP.Handler(), g.log, g.db}
+	return guarded{other.HTTP.Handler(), g.log, g.db, other.Service}
 }
 
 // send sends a request from an address; headers are name, value, name, value, …

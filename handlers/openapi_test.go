@@ -355,6 +355,19 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/api/gateway/bot", "", 200)
 	post("/api/gateway/bot/test", "", 200)
 
+	given := post("/api/gateway/tokens", `{"name":"ci","role":"operator","expires_in":"1h"}`, 201)
+	post("/api/gateway/tokens", `{"name":"ci","role":"root"}`, 400)
+	get("/api/gateway/tokens", "", 200)
+	check(exchange{method: "DELETE", pattern: "/api/gateway/tokens/{id}", path: "/api/gateway/tokens/" + field(t, given, "id"), status: 204})
+	check(exchange{method: "DELETE", pattern: "/api/gateway/tokens/{id}", path: "/api/gateway/tokens/none", status: 404})
+	session, err := s.Access.BeginSession(t.Context(), domain.Administrator(domain.ViaAdminToken), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get("/api/gateway/sessions", "", 200)
+	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/" + session.ID, status: 204})
+	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/none", status: 404})
+
 	get("/oauth/authorize", "", 307)
 	get("/oauth/callback", "?code=a&state=b", 400)
 	get("/oauth/status", "", 200)

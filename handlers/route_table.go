@@ -57,15 +57,27 @@ func (t *routeTable) okFalse(who role, address string, h web.HandlerFunc, option
 func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.HandlerFunc, options []option) {
 	_, path, _ := strings.Cut(address, " ")
 	t.api[firstSegment(path)] = true
-	check := func(next http.Handler) http.Handler { return t.access.check(who, form, nil, next) }
+	check := func(next http.Handler) http.Handler { return t.access.check(who, t.access.inForm(form), next) }
 	t.add(who, address, check, t.access.Handler(form, h), options)
 }
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
-	logIn := t.console.Page(t.console.LogInFirst)
-	check := func(next http.Handler) http.Handler { return t.access.check(who, web.Plain, logIn, next) }
+	check := func(next http.Handler) http.Handler { return t.access.check(who, t.refusePage, next) }
 	t.add(who, address, check, t.console.Page(h), options)
+}
+
+// refusePage sends people to the login, or tells them that their role is too low. Programs, which show a token, get plain text.
+func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err error) {
+	_, hasToken := web.BearerToken(r)
+	switch {
+	case domain.CodeOf(err) == domain.Forbidden:
+		t.console.Page(func(http.ResponseWriter, *http.Request) error { return err })(w, r)
+	case hasToken:
+		t.access.inForm(web.Plain)(w, r, err)
+	default:
+		t.console.Page(t.console.LogInFirst)(w, r)
+	}
 }
 
 func (t *routeTable) add(who role, address string, check func(http.Handler) http.Handler, h http.Handler, options []option) {
@@ -84,7 +96,7 @@ func (t *routeTable) add(who role, address string, check func(http.Handler) http
 
 // finish adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
 func (t *routeTable) finish() chi.Router {
-	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, web.Plain, nil, h) }
+	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
 	notFound, notAllowed := viewers(t.notFound), viewers(t.methodNotAllowed)
 	t.NotFound(notFound.ServeHTTP)
 	t.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {

@@ -100,6 +100,12 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(public, "POST /bot/team/events", g.teamEvents)
 	t.plain(public, "POST /bot/team/commands", g.teamCommands)
 
+	t.plain(admin, "GET /api/gateway/tokens", a.ListNamedTokens)
+	t.plain(admin, "POST /api/gateway/tokens", a.CreateNamedToken)
+	t.plain(admin, "DELETE /api/gateway/tokens/{id}", a.RevokeNamedToken)
+	t.plain(admin, "GET /api/gateway/sessions", a.ListSessions)
+	t.plain(admin, "DELETE /api/gateway/sessions/{id}", a.EndSession)
+
 	t.plain(viewer, "GET /api/events", a.Feed)
 	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)

@@ -75,6 +75,8 @@ func errorTitle(status int) string {
 	switch status {
 	case http.StatusNotFound:
 		return "Not found"
+	case http.StatusForbidden:
+		return "Not allowed"
 	case http.StatusInternalServerError:
 		return "Internal error"
 	}

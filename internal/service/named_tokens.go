@@ -112,8 +112,8 @@ func (a *Access) Tokens() []domain.NamedToken {
 	return tokens
 }
 
-// RemoveToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound.
-func (a *Access) RemoveToken(ctx context.Context, id string) error {
+// RevokeToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound.
+func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	a.mu.Lock()

@@ -1,0 +1,163 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+)
+
+// neededRole is what each route needs; "" is for everybody, "agent" for the agent's own secret. A route that is not here fails
+// TestEveryRouteHasItsRole.
+var neededRole = map[string]domain.Role{
+	"GET /healthz": "", "GET /readyz": "", "GET /static/*": "", "GET /login": "", "POST /login": "",
+	"GET /callback": "", "HEAD /callback": "", "GET /oauth/callback": "", "HEAD /oauth/callback": "",
+	"POST /bot/team/events": "", "POST /bot/team/commands": "",
+	"POST /gateway/agents": "", "POST /gateway/agents/{id}/heartbeat": "agent",
+
+	"GET /metrics": "viewer", "GET /api/openapi.json": "viewer", "GET /gateway/mode": "viewer", "GET /gateway/agents": "viewer",
+	"GET /api/gateway": "viewer", "GET /api/gateway/pipeline": "viewer", "GET /api/gateway/search": "viewer",
+	"GET /api/gateway/projects/{name}/stories/{story_id}": "viewer", "GET /api/gateway/attention": "viewer",
+	"GET /api/gateway/bot": "viewer", "GET /api/events": "viewer", "GET /api/gateway/events": "viewer",
+	"GET /api/gateway/events/stream": "viewer", "POST /mcp": "viewer", "GET /oauth/status": "viewer", "HEAD /oauth/status": "viewer",
+	"GET /": "viewer", "GET /projects": "viewer", "GET /projects/{name}": "viewer",
+	"GET /projects/{name}/stories/{story_id}": "viewer", "GET /agents": "viewer", "GET /events": "viewer", "GET /search": "viewer",
+	"POST /theme": "viewer", "POST /logout": "viewer",
+
+	"POST /gateway/tokens": "operator", "POST /gateway/agents/{id}/assign": "operator", "POST /api/gateway/switch": "operator",
+	"PATCH /api/gateway/projects/{name}/stories/{story_id}": "operator", "POST /api/gateway/projects/{name}/stories": "operator",
+	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",
+	"POST /api/gateway/bot/test": "operator", "POST /projects/{name}/stories": "operator",
+	"POST /projects/{name}/stories/{story_id}": "operator", "POST /switch": "operator", "POST /agents": "operator",
+	"POST /agents/{id}/assign": "operator", "POST /agents/{id}/label": "operator", "GET /agents/tokens/{hash}": "operator",
+	"POST /agents/tokens/{hash}/revoke": "operator",
+
+	"DELETE /gateway/agents/{id}": "admin", "POST /api/gateway/projects": "admin", "PUT /api/gateway/projects/{name}": "admin",
+	"DELETE /api/gateway/projects/{name}": "admin", "GET /api/gateway/bot-config": "admin", "POST /api/gateway/bot-config": "admin",
+	"GET /api/gateway/tokens": "admin", "POST /api/gateway/tokens": "admin", "DELETE /api/gateway/tokens/{id}": "admin",
+	"GET /api/gateway/sessions": "admin", "DELETE /api/gateway/sessions/{id}": "admin",
+	"GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
+	"POST /projects": "admin", "POST /projects/{name}": "admin", "POST /projects/{name}/remove": "admin",
+	"POST /restore-project": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
+	"GET /sign-in/setup": "admin", "GET /sign-in": "admin", "POST /sign-in": "admin", "POST /sign-out": "admin",
+}
+
+// okFalseRoutes are those whose failures have the form {"ok":false,"error":…}.
+var okFalseRoutes = map[string]bool{
+	"POST /api/gateway/switch": true, "POST /api/gateway/attention/acknowledge": true, "POST /api/gateway/attention/reopen": true,
+	"POST /api/gateway/bot-config": true, "POST /api/gateway/bot/test": true,
+}
+
+// namedToken gives out a token of a role.
+func namedToken(t *testing.T, s *service.Service, name string, role domain.Role) (id, token string) {
+	t.Helper()
+	made, secret, err := s.Access.CreateToken(t.Context(), service.NewToken{Name: name, Role: role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID, secret.Reveal()
+}
+
+func TestEveryRouteHasItsRole(t *testing.T) {
+	s, g := wholeGateway(t, "correct-horse")
+	s.add("alpha", "http://127.0.0.1:1")
+	roles := []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleAdmin}
+	tokens := map[domain.Role]string{}
+	for _, role := range roles {
+		_, tokens[role] = namedToken(t, s.Service, "the "+string(role), role)
+	}
+	missing := map[string]bool{}
+	for route := range neededRole {
+		missing[route] = true
+	}
+	eachRoute(t, g, func(method, pattern string) {
+		route := method + " " + pattern
+		needed, known := neededRole[route]
+		if !known {
+			t.Errorf("%s: which role does it need?", route)
+			return
+		}
+		delete(missing, route)
+		for _, role := range roles {
+			request, _ := http.NewRequest(method, s.url+address(pattern), nil)
+			request.Header.Set("Authorization", "Bearer "+tokens[role])
+			response, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := response.StatusCode == http.StatusForbidden
+			switch {
+			case needed == "agent":
+				if response.StatusCode != http.StatusUnauthorized {
+					t.Errorf("%s as %s: %d, want 401", route, role, response.StatusCode)
+				}
+			case refused != (needed != "" && !role.Allows(needed)):
+				t.Errorf("%s as %s: %d; it needs %q", route, role, response.StatusCode, needed)
+			case refused && method != http.MethodHead:
+				body, _ := io.ReadAll(response.Body)
+				wantRefusal(t, route, response.Header.Get("Content-Type"), string(body))
+			case response.StatusCode == http.StatusUnauthorized && needed != "":
+				t.Errorf("%s as %s: 401", route, role)
+			}
+			response.Body.Close()
+		}
+	})
+	for route := range missing {
+		t.Errorf("%s is no route", route)
+	}
+}
+
+// wantRefusal holds the form of a refusal: pages for people, JSON where an endpoint's failures are, plain text elsewhere.
+func wantRefusal(t *testing.T, route, media, body string) {
+	t.Helper()
+	_, path, _ := strings.Cut(route, " ")
+	isAPI := path == "/metrics" || path == "/mcp"
+	for _, below := range []string{"/api/", "/gateway/", "/oauth/status", "/oauth/sign-out"} {
+		isAPI = isAPI || strings.HasPrefix(path, below)
+	}
+	want := "text/html"
+	switch {
+	case okFalseRoutes[route]:
+		want = "application/json"
+		var refusal struct {
+			OK    *bool
+			Error string
+		}
+		if json.Unmarshal([]byte(body), &refusal) != nil || refusal.OK == nil || *refusal.OK || refusal.Error == "" {
+			t.Errorf("%s is refused with %s", route, body)
+		}
+	case isAPI:
+		want = "text/plain"
+	}
+	if !strings.HasPrefix(media, want) || !strings.Contains(body, "role") {
+		t.Errorf("%s is refused as %s: %s", route, media, body)
+	}
+}
+
+// TestTheRoleStandsWhereAuthenticationDoes: before what is wrong with the request, after the guards.
+func TestTheRoleStandsWhereAuthenticationDoes(t *testing.T) {
+	g := newGuarded(t, adminToken, "key")
+	_, token := namedToken(t, g.service, "dashboard", domain.RoleViewer)
+	auth := []string{"Authorization", "Bearer " + token}
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+		says               string
+	}{
+		{"POST", "/api/gateway/switch", strings.Repeat("x", 2<<20), auth, 403, "role"},
+		{"POST", "/api/gateway/switch", "", append([]string{"Sec-Fetch-Site", "cross-site"}, auth...), 403, "cross-origin"},
+		{"DELETE", "/api/gateway/projects/none", "", auth, 403, "role"},
+		{"DELETE", "/api/gateway/switch", "", auth, 405, ""},
+		{"POST", "/api/gateway/none", "", auth, 404, ""},
+	} {
+		answer := g.send(here, c.method, c.path, c.body, c.headers...)
+		if text := bodyOf(answer); answer.StatusCode != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%s %s: %d %s, want %d, %s", c.method, c.path, answer.StatusCode, text, c.status, c.says)
+		}
+	}
+}
