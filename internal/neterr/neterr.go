@@ -16,6 +16,8 @@ import (
 	"time"
 )
 
+const speaksHTTP = "speaks http, not https"
+
 // Describe returns what went wrong in a call that may take limit at most, as people should read it: a few words in lower
 // case without a full stop, to stand after "unreachable: ". With a limit of 0 a time-out names none.
 func Describe(err error, limit time.Duration) string {
@@ -46,6 +48,8 @@ func describe(err error, limit time.Duration) string {
 		return "host name could not be looked up"
 	case errors.As(err, &number) && systemErrors[number] != "":
 		return systemErrors[number]
+	case errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/":
+		return speaksHTTP
 	case errors.As(err, &plain):
 		return "does not speak https"
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
@@ -92,7 +96,7 @@ var systemErrors = map[syscall.Errno]string{
 
 // protocolErrors are recognised by their text: net/http has no types for them.
 var protocolErrors = []struct{ text, message string }{
-	{"server gave HTTP response to HTTPS client", "speaks http, not https"},
+	{"server gave HTTP response to HTTPS client", speaksHTTP}, // as http.Client says it; its transport leaves it to TLS
 	{"malformed HTTP", "does not speak HTTP"},
 	{"readLoopPeekFailLocked", "does not speak HTTP"}, // the server sent something before it was asked
 	{"server response headers exceeded", "answer's header is too large"},

@@ -17,8 +17,8 @@ const (
 	// project that changes all the time costs little.
 	noticePause  = 250 * time.Millisecond
 	noticeFactor = 10
-	// noticeSlots is how many projects are fetched in the background at a time.
-	noticeSlots = 8
+	// noticeWorkers is how many projects are fetched in the background at a time.
+	noticeWorkers = 8
 	// unchangedAge is how old a pipeline may be of which the server says that it is still the same. It bounds for how long a
 	// server that hangs looks well.
 	unchangedAge = 10 * time.Second
@@ -35,13 +35,13 @@ type notices struct {
 
 // noticed are the projects to fetch in the background.
 type noticed struct {
-	queue []*pipelineState
-	wake  chan struct{} // of capacity 1
-	slots slots
+	queue   []*pipelineState
+	wake    chan struct{} // of capacity 1
+	workers workers
 }
 
 func newNoticed() noticed {
-	return noticed{wake: make(chan struct{}, 1), slots: make(slots, noticeSlots)}
+	return noticed{wake: make(chan struct{}, 1), workers: workers{size: noticeWorkers}}
 }
 
 // Notice takes what a read of the project's feed says of its pipeline, which is fetched by Run when it may have changed.
@@ -120,34 +120,31 @@ func (s *Pipelines) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		for ctx.Err() == nil {
-			s.noticed.slots.take()
-			state, fetch := s.nextNoticed()
-			if state == nil {
-				s.noticed.slots.giveBack()
-				break
-			}
-			go s.noticed.slots.use(func() {
-				_, _ = s.stays.catchUp(ctx) // with what is newer than the answer it would have to be fetched again
-				s.fetchPipeline(state, fetch)
-			})
+		s.mu.Lock()
+		due := s.noticed.queue
+		s.noticed.queue = nil
+		s.mu.Unlock()
+		for _, state := range due {
+			s.noticed.workers.add(func() { s.fetchNoticed(ctx, state) })
 		}
 	}
 }
 
-// nextNoticed begins the next fetch that is still needed, nil when there is none.
-func (s *Pipelines) nextNoticed() (*pipelineState, *pipelineFetch) {
+// fetchNoticed fetches a project that was queued, if it is still to be fetched.
+func (s *Pipelines) fetchNoticed(ctx context.Context, state *pipelineState) {
+	if fetch := s.beginNoticed(ctx, state); fetch != nil {
+		_, _ = s.stays.catchUp(ctx) // with what is newer than the answer it would have to be fetched again
+		s.fetchPipeline(state, fetch)
+	}
+}
+
+func (s *Pipelines) beginNoticed(ctx context.Context, state *pipelineState) *pipelineFetch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.noticed.queue) > 0 {
-		state := s.noticed.queue[0]
-		s.noticed.queue = s.noticed.queue[1:]
-		state.notices.queued = false
-		i, registered := s.registry.Index(state.project.Name)
-		if registered && s.states[i] == state && state.fetch == nil && state.askedAt.Before(state.notices.at) {
-			return state, state.begin()
-		}
+	state.notices.queued = false
+	i, registered := s.registry.Index(state.project.Name)
+	if ctx.Err() != nil || !registered || s.states[i] != state || state.fetch != nil || !state.askedAt.Before(state.notices.at) {
+		return nil
 	}
-	s.noticed.queue = nil
-	return nil, nil
+	return state.begin()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type pipelineFetch struct {
-	askedAt time.Time // zero while it waits for a slot
+	askedAt time.Time // zero while it waits for a worker
 	done    chan struct{}
 }
 
@@ -20,12 +20,12 @@ func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 		state.wanted = oldest
 	}
 	if state.fetch == nil {
-		slots := s.slots
+		workers := &s.workers
 		if state.err != nil {
-			slots = s.behind
+			workers = &s.behind
 		}
 		fetch := state.begin()
-		go slots.run(func() { s.fetchPipeline(state, fetch) })
+		workers.add(func() { s.fetchPipeline(state, fetch) })
 	}
 }
 

@@ -19,10 +19,10 @@ type ProjectServers interface {
 const (
 	// pipelineBudget is how long an answer waits for a project that was asked, and for all of them together.
 	pipelineBudget = 250 * time.Millisecond
-	// pipelineSlots is the number of projects that are asked at once: more of them only wait for each other.
-	pipelineSlots = 64
-	// behindSlots is the same for projects that nobody waits for.
-	behindSlots = 8
+	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
+	pipelineWorkers = 64
+	// behindWorkers is the same for projects that nobody waits for.
+	behindWorkers = 8
 )
 
 // Pipelines are the projects' pipelines as far as they are known. They are fetched when somebody looks, and in the background
@@ -32,8 +32,8 @@ type Pipelines struct {
 	servers  ProjectServers
 	stays    *Stays
 	log      *slog.Logger
-	slots    slots
-	behind   slots
+	workers  workers
+	behind   workers
 	noticed  noticed
 
 	mu       sync.Mutex
@@ -61,7 +61,7 @@ type pipelineState struct {
 func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
 	return &Pipelines{
 		projects: projects, servers: servers, stays: stays, log: log,
-		slots: make(slots, pipelineSlots), behind: make(slots, behindSlots), noticed: newNoticed(),
+		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, noticed: newNoticed(),
 	}
 }
 

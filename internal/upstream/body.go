@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 )
 
 // sizes bound the memory that large answers take all together: to read and use more of an answer than the size before, a
@@ -25,18 +26,27 @@ func newSlots() (s slots) {
 	return s
 }
 
-// readBody reads an answer's body with a slot for its size, which the caller releases when it is done with it.
+// bodies are buffers of small answers, to be used again: most pipelines that are read have not changed.
+var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
+// maxPooled is the largest buffer that is kept, in bytes.
+const maxPooled = 64 << 10
+
+// readBody reads an answer's body with a slot for its size. The caller releases both when it is done with them.
 func (s slots) readBody(ctx context.Context, response *http.Response) (body []byte, release func(), err error) {
-	taken := 0
+	taken, buffer := 0, bodies.Get().(*bytes.Buffer)
 	release = func() {
 		for ; taken > 0; taken-- {
 			<-s[taken]
+		}
+		if buffer.Cap() <= maxPooled {
+			buffer.Reset()
+			bodies.Put(buffer)
 		}
 	}
 	if response.ContentLength > maxAnswer {
 		return nil, release, errTooLarge
 	}
-	var buffer bytes.Buffer
 	if n := response.ContentLength; n > 0 && n < int64(sizes[0].bytes) {
 		buffer.Grow(int(n) + bytes.MinRead)
 	}

@@ -24,7 +24,7 @@ type Client struct {
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)
 
-	http    *http.Client
+	http    *http.Transport // not a Client: that would follow redirects and copies headers for it
 	timeout time.Duration
 	slots   slots
 }
@@ -33,18 +33,15 @@ type Client struct {
 func NewClient(timeout time.Duration) *Client {
 	dialer := &net.Dialer{Control: allowAddress}
 	return &Client{
-		http: &http.Client{
-			Transport: &http.Transport{
-				Proxy:                  nil, // not the environment's either: project servers are near
-				DialContext:            dialer.DialContext,
-				MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
-				MaxIdleConnsPerHost:    2, // the feed's and the pipeline's
-				IdleConnTimeout:        90 * time.Second,
-				MaxResponseHeaderBytes: maxHeader,
-				ReadBufferSize:         connectionBuffer,
-				WriteBufferSize:        connectionBuffer,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		http: &http.Transport{
+			Proxy:                  nil, // not the environment's either: project servers are near
+			DialContext:            dialer.DialContext,
+			MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
+			MaxIdleConnsPerHost:    2, // the feed's and the pipeline's
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: maxHeader,
+			ReadBufferSize:         connectionBuffer,
+			WriteBufferSize:        connectionBuffer,
 		},
 		timeout: timeout,
 		slots:   newSlots(),

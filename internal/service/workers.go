@@ -1,0 +1,78 @@
+package service
+
+import (
+	"sync"
+	"time"
+)
+
+// slowJob is how long a job keeps its worker from counting. One that takes longer is waiting for something other than us,
+// and must not keep the others from running.
+const slowJob = 10 * time.Millisecond
+
+// workers run jobs in the order in which they come, size of them at once, not counting slow ones. They end when there is
+// nothing to do. A goroutine for each job costs more: its stack grows anew in each (make bench, "fresh pipeline of 1,000
+// projects": 79 ms of CPU instead of 92).
+type workers struct {
+	size int
+
+	mu      sync.Mutex
+	queue   []func()
+	working int // workers that are not in a slow job
+}
+
+// add has the job run soon. It does not wait. A job must not panic.
+func (w *workers) add(job func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, job)
+	w.start()
+}
+
+// start starts another worker where there is work for it. Callers hold mu.
+func (w *workers) start() {
+	if len(w.queue) > 0 && w.working < w.size {
+		w.working++
+		go w.work()
+	}
+}
+
+// work runs jobs until there are none, or until one was so slow that another worker took its place.
+func (w *workers) work() {
+	var slow *time.Timer
+	for {
+		job := w.next()
+		if job == nil {
+			return
+		}
+		if slow == nil {
+			slow = time.AfterFunc(slowJob, w.replace)
+		} else {
+			slow.Reset(slowJob)
+		}
+		job()
+		if !slow.Stop() {
+			return
+		}
+	}
+}
+
+// next returns the next job. Where there is none the worker ends, and it is nil.
+func (w *workers) next() (job func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.queue = nil // frees what it was sliced from
+		w.working--
+		return nil
+	}
+	job, w.queue[0] = w.queue[0], nil
+	w.queue = w.queue[1:]
+	return job
+}
+
+func (w *workers) replace() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.working--
+	w.start()
+}
