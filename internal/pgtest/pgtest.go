@@ -1,0 +1,210 @@
+// Package pgtest runs a PostgreSQL of its own for the tests of a package: real, empty, in a temporary directory, reachable
+// over a Unix socket and one port of the loopback address. make test installs it where it is missing.
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a running PostgreSQL.
+type Server struct {
+	dir     string // data directory and socket
+	port    int
+	account *syscall.Credential // whom it runs as, nil for whoever runs the tests
+	process *exec.Cmd
+	bin     string
+	made    atomic.Int64 // databases
+}
+
+var shared struct {
+	sync.Mutex
+	server *Server
+}
+
+// Run runs the tests of a package and then ends the server that they shared. A package whose tests call Database calls it
+// in TestMain, and exits with what it returns.
+func Run(run func() int) int {
+	defer func() {
+		shared.Lock()
+		defer shared.Unlock()
+		if shared.server != nil {
+			shared.server.Close()
+		}
+	}()
+	return run()
+}
+
+// Database returns the URL of a new, empty database on the server that the tests of a package share.
+func Database(t testing.TB) string {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		server, err := Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.server = server
+	}
+	url, err := shared.server.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// Start starts a server. Whoever starts one closes it.
+func Start() (_ *Server, err error) {
+	s := &Server{}
+	if s.bin, err = binaries(); err != nil {
+		return nil, err
+	}
+	if s.account, err = account(); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // a short path: those of sockets have 108 bytes
+		return nil, err
+	}
+	if s.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if s.account != nil {
+		if err := os.Chown(s.dir, int(s.account.Uid), int(s.account.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	initdb := s.command("initdb", "--pgdata", s.data(), "--username", "postgres", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C")
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if err := s.Restart(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Restart starts the server again on its data and its port, after Stop or Kill.
+func (s *Server) Restart() error {
+	s.process = s.command("postgres", "-D", s.data(), "-k", s.dir, "-p", strconv.Itoa(s.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB")
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.process.Stdout, s.process.Stderr = log, log
+	s.process.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	if err := s.process.Start(); err != nil {
+		return err
+	}
+	for range 1000 {
+		if s.psql("postgres", "SELECT 1") == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	text, _ := os.ReadFile(log.Name())
+	return fmt.Errorf("PostgreSQL does not start:\n%s", text)
+}
+
+// Stop ends the server as its administrator would, breaking off what is under way.
+func (s *Server) Stop() { s.end(syscall.SIGINT) }
+
+// Kill ends the server as a crash would.
+func (s *Server) Kill() { s.end(syscall.SIGQUIT) }
+
+func (s *Server) end(signal os.Signal) {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Signal(signal)
+	_ = s.process.Wait()
+	s.process = nil
+}
+
+// Close ends the server and removes its data.
+func (s *Server) Close() {
+	s.Kill()
+	_ = os.RemoveAll(s.dir)
+}
+
+// Database makes an empty database and returns its URL.
+func (s *Server) Database(context.Context) (url string, err error) {
+	name := fmt.Sprintf("db%d", s.made.Add(1))
+	if err := s.psql("postgres", "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, name), nil
+}
+
+// Address is where the server listens for TCP.
+func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) psql(database, statement string) error {
+	command := s.command("psql", "-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "postgres", "-q", "-c", statement, database)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("psql: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	command := exec.Command(filepath.Join(s.bin, name), args...)
+	command.Dir = s.dir
+	command.Env = append(os.Environ(), "LC_ALL=C")
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
+	return command
+}
+
+// binaries returns the directory of PostgreSQL's programs, the newest where there are several.
+func binaries() (string, error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // Debian's
+	if len(found) > 0 {
+		slices.Sort(found)
+		return filepath.Dir(found[len(found)-1]), nil
+	}
+	path, err := exec.LookPath("postgres")
+	if err != nil {
+		return "", fmt.Errorf("PostgreSQL is missing: run make test, which installs it (%w)", err)
+	}
+	return filepath.Dir(path), nil
+}
+
+// account returns whom the server has to run as: PostgreSQL refuses to run as root.
+func account() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if who, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.ParseUint(who.Uid, 10, 32)
+			gid, _ := strconv.ParseUint(who.Gid, 10, 32)
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no account postgres to run PostgreSQL as")
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
