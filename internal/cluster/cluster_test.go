@@ -1,0 +1,142 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/internal/cluster"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/waittest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
+
+// gateway is a member that a test can cut off from the database.
+type gateway struct {
+	*cluster.Member
+	*postgres.Duties
+	cut  atomic.Bool
+	stop func()
+}
+
+func (g *gateway) Renew(ctx context.Context, id string, lease time.Duration) ([]string, error) {
+	if g.cut.Load() {
+		return nil, fmt.Errorf("cut off")
+	}
+	return g.Duties.Renew(ctx, id, lease)
+}
+
+func (g *gateway) Leave(ctx context.Context, id string) error {
+	if g.cut.Load() {
+		return fmt.Errorf("cut off")
+	}
+	return g.Duties.Leave(ctx, id)
+}
+
+var duties = func() (names []string) {
+	for i := range 300 {
+		names = append(names, fmt.Sprintf("feed of project %d", i))
+	}
+	return names
+}()
+
+func start(t *testing.T, url, name string) *gateway {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	notices := postgres.NewNotices(pool)
+	g := &gateway{Duties: postgres.NewDuties(pool, notices)}
+	g.Member = cluster.New(g, slog.New(slog.DiscardHandler), name, func() []string { return duties })
+	ctx, cancel := context.WithCancel(context.Background())
+	done, heard := make(chan struct{}), make(chan struct{})
+	go func() { defer close(heard); _ = notices.Run(ctx) }()
+	go func() { defer close(done); _ = g.Run(ctx) }()
+	g.stop = func() { cancel(); <-done; <-heard }
+	t.Cleanup(g.stop)
+	return g
+}
+
+// owners returns how many duties each gateway has, and fails the test for one that two have at once.
+func owners(t *testing.T, gateways ...*gateway) (counts []int, all int) {
+	t.Helper()
+	counts = make([]int, len(gateways))
+	for _, duty := range duties {
+		having := 0
+		for i, g := range gateways {
+			if _, ok := g.Epoch(duty); ok {
+				counts[i]++
+				having++
+			}
+		}
+		if having > 1 {
+			t.Fatalf("%d gateways have the %s", having, duty)
+		}
+		all += having
+	}
+	return counts, all
+}
+
+// TestDutiesHaveOneOwnerEach: whatever comes and goes, no duty has two owners, and soon each has one again.
+func TestDutiesHaveOneOwnerEach(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	one := start(t, url, "one")
+	waitFor(t, "one has all", 5*time.Second, func() bool { counts, _ := owners(t, one); return counts[0] == len(duties) })
+	two, three := start(t, url, "two"), start(t, url, "three")
+	waitFor(t, "three share", 5*time.Second, func() bool {
+		counts, all := owners(t, one, two, three)
+		return all == len(duties) && counts[0] > 50 && counts[1] > 50 && counts[2] > 50
+	})
+	before, ok := two.Epoch(duties[0])
+	if !ok {
+		before, ok = one.Epoch(duties[0])
+	}
+	if !ok {
+		before, _ = three.Epoch(duties[0])
+	}
+
+	began := time.Now()
+	two.stop() // a clean stop gives its duties back at once
+	waitFor(t, "two share what the stopped one had", time.Second, func() bool {
+		counts, all := owners(t, one, three)
+		return all == len(duties) && counts[0] > 100 && counts[1] > 100
+	})
+	t.Logf("taken over from a stopped gateway in %v", time.Since(began))
+
+	began = time.Now()
+	three.cut.Store(true)
+	waitFor(t, "one takes over from the one that was cut off", 5*time.Second, func() bool {
+		_, all := owners(t, one, three)
+		counts, _ := owners(t, one)
+		return counts[0] == len(duties) && all == len(duties)
+	})
+	t.Logf("taken over from a gateway that was cut off in %v", time.Since(began))
+	if after, _ := one.Epoch(duties[0]); after < before {
+		t.Errorf("epoch %d follows %d", after, before)
+	}
+
+	three.cut.Store(false) // it joins again under a new id
+	waitFor(t, "two share again", 5*time.Second, func() bool {
+		counts, all := owners(t, one, three)
+		return all == len(duties) && counts[1] > 100
+	})
+}
+
+// waitFor waits until done, and fails the test when that takes longer than limit.
+func waitFor(t *testing.T, what string, limit time.Duration, done func() bool) {
+	t.Helper()
+	began := time.Now()
+	waittest.Until(t, what, done)
+	if took := time.Since(began); took > limit {
+		t.Errorf("%s: took %v, more than %v", what, took, limit)
+	}
+}

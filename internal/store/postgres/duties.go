@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/cluster"
+)
+
+// Duties keeps the leases and duties of gateways. All times are those of the database's clock.
+type Duties struct {
+	pool    *pgxpool.Pool
+	notices *Notices
+}
+
+// NewDuties returns the leases and duties in the database of pool.
+func NewDuties(pool *pgxpool.Pool, notices *Notices) *Duties { return &Duties{pool, notices} }
+
+// Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
+func (d *Duties) Released() <-chan struct{} { return d.notices.Changed(TopicDuties) }
+
+// Join adds a gateway with a lease.
+func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duration) error {
+	var batch pgx.Batch
+	// Those that ended long ago are of no use to anybody.
+	batch.Queue(`DELETE FROM gateways WHERE until < clock_timestamp() - INTERVAL '1 day'`)
+	batch.Queue(`INSERT INTO gateways (id, name, started_at, until) VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3)`, g.ID, g.Name, lease)
+	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	return d.pool.SendBatch(ctx, &batch).Close()
+}
+
+// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them. It returns
+// cluster.ErrLapsed when the lease was over.
+func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (live []string, err error) {
+	var batch pgx.Batch
+	batch.Queue(`UPDATE gateways SET until = clock_timestamp() + $2 WHERE id = $1 AND until > clock_timestamp()`, id, lease)
+	batch.Queue(`SELECT id FROM gateways WHERE until > clock_timestamp() ORDER BY id`)
+	results := d.pool.SendBatch(ctx, &batch)
+	defer results.Close()
+	renewed, err := results.Exec()
+	if err != nil {
+		return nil, err
+	}
+	if renewed.RowsAffected() == 0 {
+		return nil, cluster.ErrLapsed
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
+func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[string]int64, error) {
+	// The names are sorted, so that two gateways that claim the same ones do not wait for each other in a circle.
+	rows, err := d.pool.Query(ctx, `INSERT INTO duties (name, gateway, epoch, since)
+		SELECT name, $1, 1, clock_timestamp() FROM unnest($2::text[]) AS name ORDER BY name
+		ON CONFLICT (name) DO UPDATE SET gateway = $1, epoch = duties.epoch + 1, since = clock_timestamp()
+		WHERE duties.gateway = $1 OR NOT EXISTS (SELECT FROM gateways WHERE id = duties.gateway AND until > clock_timestamp())
+		RETURNING name, epoch`, id, duties)
+	if err != nil {
+		return nil, err
+	}
+	granted := map[string]int64{}
+	var name string
+	var epoch int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &epoch}, func() error {
+		granted[name] = epoch
+		return nil
+	})
+	return granted, err
+}
+
+// Release takes these duties from the gateway.
+func (d *Duties) Release(ctx context.Context, id string, duties []string) error {
+	var batch pgx.Batch
+	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1 AND name = ANY($2)", id, duties)
+	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	return d.pool.SendBatch(ctx, &batch).Close()
+}
+
+// Leave ends the gateway's lease and takes all its duties.
+func (d *Duties) Leave(ctx context.Context, id string) error {
+	var batch pgx.Batch
+	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1", id)
+	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
+	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	return d.pool.SendBatch(ctx, &batch).Close()
+}
+
+// Gateways returns the live gateways, the first to start first.
+func (d *Duties) Gateways(ctx context.Context) ([]cluster.Gateway, error) {
+	rows, err := d.pool.Query(ctx, `SELECT id, name, started_at, (SELECT count(*) FROM duties WHERE gateway = gateways.id)
+		FROM gateways WHERE until > clock_timestamp() ORDER BY started_at, id`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (g cluster.Gateway, err error) {
+		err = row.Scan(&g.ID, &g.Name, &g.StartedAt, &g.Duties)
+		return g, err
+	})
+}
