@@ -32,6 +32,8 @@ var layers = []string{
 	"internal/upstream",
 	"internal/signin",
 	"internal/store",
+	"internal/store/postgres",
+	"internal/cluster",
 	"internal/gitlog",
 	"internal/board",
 	"internal/feed",
@@ -46,7 +48,7 @@ var layers = []string{
 }
 
 // testSupport are packages that only tests and measurements use.
-var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/screenshots", "internal/signintest", "internal/stress", "internal/waittest"}
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/stress", "internal/waittest"}
 
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.
@@ -60,6 +62,7 @@ var mustNotKnow = map[string][]string{
 	"internal/web":           {"internal/service", "internal/store", "database/sql", "github.com/a-h/templ"},
 	"internal/service":       {"internal/store", "internal/upstream", "internal/signin", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
 	"internal/store":         {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
+	"internal/cluster":       {"internal/service", "internal/store", "internal/store/postgres", "net/http", "database/sql", "github.com/jackc"},
 	"internal/poll":          {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
 	"internal/bot":           {"internal/poll", "internal/agentrun", "internal/board", "internal/store", "database/sql"},
 	"internal/agentrun":      {"internal/poll", "internal/bot", "internal/board", "internal/store", "database/sql"},

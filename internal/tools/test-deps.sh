@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond Go (axe-core; a browser; a C compiler for the race detector) where that is missing
-# and can be installed; says what to install where it cannot.
+# Installs what the tests need beyond Go (axe-core; a browser; PostgreSQL; a C compiler for the race detector) where that is
+# missing and can be installed; says what to install where it cannot.
 set -euo pipefail
 
 pages=$(dirname "$0")/../browsertest
@@ -15,6 +15,7 @@ for name in chromium chromium-browser google-chrome; do
   if command -v "$name" >/dev/null; then browser=$name; break; fi
 done
 [ -n "$browser" ] || missing+=(chromium)
+compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || command -v postgres >/dev/null || missing+=(postgresql)
 command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
