@@ -77,7 +77,7 @@ func TestEveryPageHoldsItsDataAndItsHeading(t *testing.T) {
 			">alpha</h1>", "Backlog", "Export", "Current", "Login", "Search", "QA", "Pay", "Blocked: waiting for a key", "First",
 			"Backlog → Current", `value="http://127.0.0.1:3001"`, "Save</button>",
 		},
-		"/events": {">Events</h1>", "5 min ago", "alpha", "Backlog → Current"},
+		"/events": {">Events</h1>", "data-hour", "story login", "Backlog → Current", "alpha"},
 	} {
 		page := s.get(path).wantStatus(t, http.StatusOK).wantText(t, want...)
 		if n := strings.Count(page.body, "<h1"); n != 1 {

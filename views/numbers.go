@@ -17,15 +17,31 @@ func newNumbers(p OverviewProps, g grid) []fact {
 			running++
 		}
 	}
-	list := []fact{{name: "In work", value: strconv.Itoa(g.working)}}
-	if n := len(p.Finished); n > 1 {
-		today := fact{name: "Finished today", value: strconv.Itoa(p.Finished[n-1].Finished)}
-		if usual := perDay(p.Finished[:n-1]); usual > 0 {
+	return factsOf(g.working, p.Finished, running, len(p.Agents))
+}
+
+// projectNumbers are the same numbers of one project.
+func projectNumbers(p ProjectProps) []fact {
+	running := 0
+	for _, a := range p.Agents {
+		if a.State == domain.AgentRunning {
+			running++
+		}
+	}
+	return factsOf(inWork(p.Pipeline), p.Charts.Days, running, len(p.Agents))
+}
+
+// factsOf puts numbers side by side; finished ends with today.
+func factsOf(working int, finished []domain.DayCount, running, agents int) []fact {
+	list := []fact{{name: "In work", value: strconv.Itoa(working)}}
+	if n := len(finished); n > 1 {
+		today := fact{name: "Finished today", value: strconv.Itoa(finished[n-1].Finished)}
+		if usual := perDay(finished[:n-1]); usual >= 0.5 {
 			today.beside = fmt.Sprintf("usually %.0f", usual)
 		}
 		list = append(list, today)
 	}
-	return append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(p.Agents))})
+	return append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(agents)})
 }
 
 // perDay is the average of days.

@@ -60,11 +60,8 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 // storyAgents returns the agents at the project that have named the story, or else all that are assigned there.
 func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 	var assigned, onStory []views.StoryAgent
-	for _, a := range c.service.Agents.All() {
-		if a.Project != project || a.Presence != domain.AgentAlive {
-			continue
-		}
-		shown := views.StoryAgent{ID: a.ID, Label: a.Label, Detail: a.Detail, State: a.State, Since: a.StateSince, OnStory: mentions(a.Detail, id)}
+	for _, a := range c.agentsAt(project) {
+		shown := views.StoryAgent{KnownAgent: a, OnStory: mentions(a.Detail, id)}
 		if shown.OnStory {
 			onStory = append(onStory, shown)
 		}
@@ -74,6 +71,18 @@ func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 		return onStory
 	}
 	return assigned
+}
+
+// agentsAt returns the agents that are alive and assigned to a project. When they were seen is left out: that changes all
+// the time.
+func (c *Console) agentsAt(project string) (agents []domain.KnownAgent) {
+	for _, a := range c.service.Agents.All() {
+		if a.Project == project && a.Presence == domain.AgentAlive {
+			a.LastSeen = time.Time{}
+			agents = append(agents, a)
+		}
+	}
+	return agents
 }
 
 // mentions reports whether text holds word as a word: "1_pay" is not in "21_pay".
