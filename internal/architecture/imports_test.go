@@ -31,6 +31,7 @@ var layers = []string{
 	"internal/supervise",
 	"internal/upstream",
 	"internal/signin",
+	"internal/login",
 	"internal/store",
 	"internal/store/postgres",
 	"internal/cluster",
@@ -48,7 +49,7 @@ var layers = []string{
 }
 
 // testSupport are packages that only tests and measurements use.
-var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/stress", "internal/waittest"}
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/logintest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/stress", "internal/waittest"}
 
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.
@@ -60,7 +61,8 @@ var mustNotKnow = map[string][]string{
 	"handlers/mcp":           {"handlers/api", "handlers/console", "views", "internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org"},
 	"internal/projectserver": {"internal/service", "internal/store", "database/sql", "os"},
 	"internal/web":           {"internal/service", "internal/store", "database/sql", "github.com/a-h/templ"},
-	"internal/service":       {"internal/store", "internal/upstream", "internal/signin", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
+	"internal/login":         {"internal/signin", "internal/service", "internal/store", "github.com/gorilla", "github.com/a-h/templ"},
+	"internal/service":       {"internal/store", "internal/upstream", "internal/signin", "internal/login", "internal/config", "internal/botfile", "net/http", "html", "database/sql", "modernc.org", "github.com/pelletier", "github.com/a-h/templ"},
 	"internal/store":         {"net/http", "internal/config", "internal/signin", "internal/board", "internal/feed"},
 	"internal/cluster":       {"internal/service", "internal/store", "internal/store/postgres", "net/http", "database/sql", "github.com/jackc"},
 	"internal/poll":          {"internal/bot", "internal/agentrun", "internal/board", "internal/store", "database/sql"},

@@ -1,0 +1,99 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// discoverAgain is how long what the provider says of itself is believed.
+const discoverAgain = time.Hour
+
+// endpoints are what a provider says of itself.
+type endpoints struct {
+	config   Config
+	provider *oidc.Provider
+	verifier *oidc.IDTokenVerifier
+	style    oauth2.AuthStyle
+	scopes   []string
+}
+
+// endpoints returns what the provider says of itself, of the last time where it does not answer. Any number of callers
+// make one request.
+func (p *Provider) endpoints(ctx context.Context) (*endpoints, error) {
+	p.mu.Lock()
+	known, asked := p.known, p.asked
+	p.mu.Unlock()
+	if known != nil && time.Since(asked) < discoverAgain {
+		return known, nil
+	}
+	discovered := p.discovery.DoChan("", func() (any, error) {
+		e, err := p.discover(context.WithoutCancel(ctx))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err == nil {
+			p.known = e
+		}
+		if p.known != nil {
+			p.asked = time.Now()
+			return p.known, nil
+		}
+		return nil, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, p.failure(ctx.Err())
+	case result := <-discovered:
+		if result.Err != nil {
+			return nil, p.failure(result.Err)
+		}
+		return result.Val.(*endpoints), nil
+	}
+}
+
+// discover asks the provider. Its HTTP client bounds how long that may take.
+func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
+	provider, err := oidc.NewProvider(p.withHTTP(ctx), p.config.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var more struct {
+		Scopes  []string `json:"scopes_supported"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+		KeysURL string   `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&more); err != nil {
+		return nil, err
+	}
+	for _, address := range []string{provider.Endpoint().AuthURL, provider.Endpoint().TokenURL, more.KeysURL} {
+		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+			return nil, errors.New("the discovery document lacks an address")
+		}
+	}
+	e := &endpoints{config: p.config, provider: provider, style: oauth2.AuthStyleInHeader, scopes: []string{oidc.ScopeOpenID}}
+	e.verifier = provider.Verifier(&oidc.Config{ClientID: p.config.ClientID})
+	if p.config.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
+		e.style = oauth2.AuthStyleInParams
+	}
+	// Some providers refuse scopes that they do not know, others give groups only to those who ask for them.
+	for _, scope := range []string{"profile", "email", p.config.RolesClaim} {
+		usual := len(more.Scopes) == 0 && scope != p.config.RolesClaim
+		if (usual || slices.Contains(more.Scopes, scope)) && !slices.Contains(e.scopes, scope) {
+			e.scopes = append(e.scopes, scope)
+		}
+	}
+	return e, nil
+}
+
+func (e *endpoints) client(redirectURI string) *oauth2.Config {
+	endpoint := e.provider.Endpoint()
+	endpoint.AuthStyle = e.style
+	return &oauth2.Config{
+		ClientID: e.config.ClientID, ClientSecret: e.config.ClientSecret.Reveal(), Endpoint: endpoint, RedirectURL: redirectURI, Scopes: e.scopes,
+	}
+}

@@ -1,0 +1,263 @@
+package login_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/login"
+	"switchyard/internal/logintest"
+)
+
+const redirectURI = "http://yard.example/login/callback"
+
+func newLogin(t *testing.T) (*logintest.Provider, *login.Provider) {
+	provider := logintest.New(t)
+	return provider, login.New(login.Config{
+		Issuer: provider.Issuer, ClientID: logintest.ClientID, ClientSecret: logintest.ClientSecret, RolesClaim: "groups",
+		Roles: domain.RoleLists{Viewers: []string{"staff"}, Operators: []string{"jo@example.com"}, Admins: []string{"platform"}},
+	})
+}
+
+// begin goes to the provider as a browser does, and returns what it comes back with.
+func begin(t *testing.T, p *login.Provider) (login.Attempt, url.Values) {
+	t.Helper()
+	address, attempt, err := p.Begin(t.Context(), redirectURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	back, err := answer.Location()
+	if err != nil || back.Query().Get("state") != attempt.State {
+		t.Fatalf("the provider answers %d and sends to %v, %v", answer.StatusCode, back, err)
+	}
+	return attempt, back.Query()
+}
+
+func logIn(t *testing.T, p *login.Provider) (login.Person, error) {
+	t.Helper()
+	attempt, callback := begin(t, p)
+	return p.Finish(t.Context(), attempt, redirectURI, callback)
+}
+
+// checkSecrets fails when an error says something that only the provider and the gateway may know.
+func checkSecrets(t *testing.T, provider *logintest.Provider, err error) {
+	t.Helper()
+	for _, secret := range provider.Secrets() {
+		if secret != "" && strings.Contains(fmt.Sprintf("%v %+v", err, err), secret) {
+			t.Errorf("the error holds %q: %v", secret, err)
+		}
+	}
+}
+
+func TestTheRoleIsThatOfTheGroupsOrTheVerifiedAddress(t *testing.T) {
+	provider, p := newLogin(t)
+	for _, c := range []struct {
+		claims map[string]any
+		want   login.Person
+	}{
+		{map[string]any{"email": "jo@example.com", "email_verified": true}, login.Person{Name: "jo@example.com", Role: domain.RoleOperator}},
+		{map[string]any{"email": "Jo@Example.com", "email_verified": "true"}, login.Person{Name: "Jo@Example.com", Role: domain.RoleOperator}},
+		{map[string]any{"email": "jo@example.com", "email_verified": true, "groups": []string{"platform"}}, login.Person{Name: "jo@example.com", Role: domain.RoleAdmin}},
+		{map[string]any{"groups": "staff", "preferred_username": "admin"}, login.Person{Name: "admin (4711)", Role: domain.RoleViewer}},
+		{map[string]any{"groups": []any{1, nil, "staff"}, "email": "boss@example.com"}, login.Person{Name: "4711", Role: domain.RoleViewer}},
+	} {
+		c.claims["sub"] = "4711"
+		provider.User(c.claims)
+		if got, err := logIn(t, p); err != nil || got != c.want {
+			t.Errorf("%v: %+v, %v; want %+v", c.claims, got, err, c.want)
+		}
+	}
+}
+
+func TestWhoHasNoRoleIsRefused(t *testing.T) {
+	provider, p := newLogin(t)
+	for what, claims := range map[string]map[string]any{
+		"an address that is not verified":   {"email": "jo@example.com", "email_verified": false},
+		"one of which nothing is said":      {"email": "jo@example.com"},
+		"one that is verified as something": {"email": "jo@example.com", "email_verified": 1, "groups": []string{}},
+		"a lost group":                      {"groups": []string{}},
+		"another group":                     {"groups": []string{"Staff", "guests"}},
+		"groups of a strange form":          {"groups": map[string]any{"staff": true}},
+	} {
+		claims["sub"] = "4711"
+		provider.User(claims)
+		_, err := logIn(t, p)
+		if domain.CodeOf(err) != domain.Forbidden || !strings.Contains(domain.MessageOf(err), "may not use this gateway") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestGroupsThatOnlyTheUserInfoHasCount(t *testing.T) {
+	provider, p := newLogin(t)
+	provider.User(map[string]any{"sub": "4711"})
+	provider.UserInfo(map[string]any{"groups": []string{"platform"}, "email": "kit@example.com", "email_verified": true})
+	if got, err := logIn(t, p); err != nil || got != (login.Person{Name: "kit@example.com", Role: domain.RoleAdmin}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	provider.UserInfo(map[string]any{"sub": "4712", "groups": []string{"platform"}})
+	if _, err := logIn(t, p); domain.CodeOf(err) != domain.BadGateway {
+		t.Errorf("the user info of somebody else: %v", err)
+	}
+}
+
+func TestATokenThatIsNotForThisLoginIsRefused(t *testing.T) {
+	for what, change := range map[string]func(map[string]any){
+		"nonce":        func(c map[string]any) { c["nonce"] = "another" },
+		"no nonce":     func(c map[string]any) { delete(c, "nonce") },
+		"audience":     func(c map[string]any) { c["aud"] = "another" },
+		"party":        func(c map[string]any) { c["azp"] = "another" },
+		"issuer":       func(c map[string]any) { c["iss"] = "https://another.example" },
+		"expired":      func(c map[string]any) { c["exp"] = time.Now().Add(-time.Minute).Unix() },
+		"no expiry":    func(c map[string]any) { delete(c, "exp") },
+		"not yet":      func(c map[string]any) { c["nbf"] = time.Now().Add(time.Hour).Unix() },
+		"no subject":   func(c map[string]any) { delete(c, "sub") },
+		"access token": func(c map[string]any) { c["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" },
+	} {
+		provider, p := newLogin(t)
+		provider.Change(change)
+		_, err := logIn(t, p)
+		if domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), "sent a token that cannot be trusted") {
+			t.Errorf("%s: %v", what, err)
+		}
+		checkSecrets(t, provider, err)
+		provider.Change(nil)
+		if _, err := logIn(t, p); err != nil {
+			t.Errorf("after %s: %v", what, err)
+		}
+	}
+}
+
+func TestKeysMayBeRotatedButNotForged(t *testing.T) {
+	provider, p := newLogin(t)
+	for range 3 {
+		if _, err := logIn(t, p); err != nil {
+			t.Fatal(err)
+		}
+		provider.Rotate()
+	}
+	provider.Forge()
+	if _, err := logIn(t, p); domain.CodeOf(err) != domain.BadGateway {
+		t.Errorf("a forged signature: %v", err)
+	}
+	if n := provider.Requests("/.well-known/openid-configuration"); n != 1 {
+		t.Errorf("%d discoveries", n)
+	}
+}
+
+func TestACallbackWorksOnce(t *testing.T) {
+	provider, p := newLogin(t)
+	attempt, callback := begin(t, p)
+	if _, err := p.Finish(t.Context(), attempt, redirectURI, callback); err != nil {
+		t.Fatal(err)
+	}
+	before := provider.Requests("/token")
+	if _, err := p.Finish(t.Context(), attempt, redirectURI, callback); domain.CodeOf(err) != domain.Invalid || provider.Requests("/token") != before {
+		t.Errorf("again: %v, %d requests for tokens", err, provider.Requests("/token")-before)
+	}
+	late, callback := begin(t, p)
+	late.BeganMS -= (login.AttemptTime + time.Second).Milliseconds()
+	if _, err := p.Finish(t.Context(), late, redirectURI, callback); domain.CodeOf(err) != domain.Invalid {
+		t.Errorf("too late: %v", err)
+	}
+}
+
+func TestWhatTheProviderRefusesIsSaid(t *testing.T) {
+	provider, p := newLogin(t)
+	attempt, _ := begin(t, p)
+	_, err := p.Finish(t.Context(), attempt, redirectURI, url.Values{"error": {"access_denied"}, "error_description": {strings.Repeat("no ", 1000)}})
+	if text := domain.MessageOf(err); domain.CodeOf(err) != domain.Invalid || !strings.Contains(text, "access_denied, no no") || len(text) > 400 {
+		t.Errorf("%v", err)
+	}
+	attempt, callback := begin(t, p)
+	callback.Set("code", "guessed")
+	if _, err = p.Finish(t.Context(), attempt, redirectURI, callback); domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), "does not accept this login") {
+		t.Errorf("a wrong code: %v", err)
+	}
+	checkSecrets(t, provider, err)
+	attempt, callback = begin(t, p)
+	attempt.Verifier = strings.Repeat("x", 43)
+	if _, err = p.Finish(t.Context(), attempt, redirectURI, callback); domain.CodeOf(err) != domain.BadGateway {
+		t.Errorf("a wrong verifier: %v", err)
+	}
+	checkSecrets(t, provider, err)
+	attempt, callback = begin(t, p)
+	callback.Del("code")
+	if _, err = p.Finish(t.Context(), attempt, redirectURI, callback); domain.CodeOf(err) != domain.Invalid {
+		t.Errorf("no code: %v", err)
+	}
+}
+
+func TestAProviderThatFailsIsSaidInWords(t *testing.T) {
+	hang := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that nobody waits any more
+		<-r.Context().Done()
+	}
+	garbage := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		for chunk := []byte(strings.Repeat(" ", 1<<16)); ; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	elsewhere := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/keys", http.StatusTemporaryRedirect)
+	}
+	fails := func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, r.PostFormValue("code"), http.StatusInternalServerError)
+	}
+	empty := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }
+	script := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"issuer":"http://%s","authorization_endpoint":"javascript:alert(1)","token_endpoint":"http://%[1]s/token","jwks_uri":"http://%[1]s/keys"}`, r.Host)
+	}
+	for what, answer := range map[string]http.HandlerFunc{
+		"hang": hang, "garbage": garbage, "endless": endless, "elsewhere": elsewhere, "fails": fails, "empty": empty, "script": script,
+	} {
+		for _, path := range []string{"/.well-known/openid-configuration", "/token", "/keys", "/userinfo"} {
+			t.Run(what+path, func(t *testing.T) {
+				provider, p := newLogin(t)
+				if what == "hang" {
+					p.SetCallLimit(100 * time.Millisecond)
+				}
+				var err error
+				if path == "/.well-known/openid-configuration" {
+					provider.Answer(path, answer)
+					_, _, err = p.Begin(t.Context(), redirectURI)
+				} else {
+					attempt, callback := begin(t, p)
+					provider.Answer(path, answer)
+					_, err = p.Finish(t.Context(), attempt, redirectURI, callback)
+				}
+				if text := domain.MessageOf(err); domain.CodeOf(err) != domain.BadGateway || !strings.Contains(text, "Try again in a minute") || len(text) > 300 {
+					t.Errorf("%v", err)
+				}
+				checkSecrets(t, provider, err)
+				provider.Answer(path, nil)
+				p.SetCallLimit(time.Minute)
+				if _, err := logIn(t, p); err != nil {
+					t.Errorf("once it is well again: %v", err)
+				}
+			})
+		}
+	}
+}
+
+func TestAProviderThatIsAwayMayComeLater(t *testing.T) {
+	p := login.New(login.Config{Issuer: "http://127.0.0.1:1", ClientID: "a"})
+	_, _, err := p.Begin(t.Context(), redirectURI)
+	if domain.MessageOf(err) != "127.0.0.1:1 does not answer (connection refused). Try again in a minute, or log in with a token." {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,71 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"net/url"
+
+	"golang.org/x/oauth2"
+)
+
+// untrusted is what is wrong with the provider's tokens.
+type untrusted struct{ cause error }
+
+func (e untrusted) Error() string { return e.cause.Error() }
+
+// exchange redeems a code.
+func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code string) (*oauth2.Token, error) {
+	return e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+}
+
+// claims returns what the provider says of whoever logged in, once its ID token is known to be meant for this attempt. What that
+// lacks comes from the provider's user info, where it has one.
+func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) (claims, error) {
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return nil, untrusted{errors.New("there is no ID token")}
+	}
+	idToken, err := e.verifier.Verify(ctx, raw)
+	if err != nil {
+		return nil, untrusted{err}
+	}
+	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(a.Nonce)) != 1 {
+		return nil, untrusted{errors.New("the ID token has another nonce")}
+	}
+	if idToken.AccessTokenHash != "" {
+		if err := idToken.VerifyAccessToken(token.AccessToken); err != nil {
+			return nil, untrusted{err}
+		}
+	}
+	all := claims{}
+	if err := idToken.Claims(&all); err != nil {
+		return nil, untrusted{err}
+	}
+	if party := all.text("azp"); party != "" && party != e.config.ClientID {
+		return nil, untrusted{errors.New("the ID token was issued to another client")}
+	}
+	if idToken.Subject == "" {
+		return nil, untrusted{errors.New("the ID token has no subject")}
+	}
+	if all[e.config.RolesClaim] != nil && all["email"] != nil || e.provider.UserInfoEndpoint() == "" {
+		return all, nil
+	}
+	info, err := e.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	var call *url.Error
+	switch {
+	case errors.As(err, &call):
+		return nil, err
+	case err != nil: // its text is that of the provider, which may repeat the access token
+		return nil, untrusted{errors.New("the user info is none")}
+	}
+	if info.Subject != idToken.Subject {
+		return nil, untrusted{errors.New("the user info is about somebody else")}
+	}
+	more := map[string]json.RawMessage{}
+	if err := info.Claims(&more); err != nil {
+		return nil, untrusted{err}
+	}
+	return all.with(more, e.config.RolesClaim), nil
+}
