@@ -2,60 +2,47 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/json"
-	"fmt"
-	"math"
-	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 )
 
 // AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
-// transaction. A record whose content its project has already is dropped. It returns the events that are new, with
+// transaction. A record whose content its project has or had already is dropped. It returns the events that are new, with
 // consecutive ids, and the id that was the last before them.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error) {
-	err = db.tx(ctx, func(tx *sql.Tx) error {
+	err = db.writeEvents(ctx, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
-		if err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(id), 0) FROM events").Scan(&last); err != nil {
+		if err := w.tx.QueryRowContext(w.ctx, db.lastEventID()).Scan(&last); err != nil {
 			return err
 		}
-		insert, err := tx.PrepareContext(ctx, `INSERT INTO events (id, project, type, timestamp_ms, received_at_ms, record, words, digest)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (project, digest) DO NOTHING RETURNING id`)
-		if err != nil {
-			return err
-		}
-		defer insert.Close()
-		move, err := tx.PrepareContext(ctx, `INSERT INTO feed_cursors (project, url, since, instance, sequence)
-			VALUES ($1, $2, $3, $4, $5) ON CONFLICT (project, url) DO UPDATE
-			SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`)
-		if err != nil {
-			return err
-		}
-		defer move.Close()
 		for _, read := range reads {
-			project := read.Cursor.Project
+			c := read.Cursor
+			project, err := w.projectID(c.Project)
+			if err != nil {
+				return err
+			}
 			for _, record := range read.Records {
-				event := domain.Event{ID: last + int64(len(added)) + 1, Project: project, ReceivedAt: read.ReceivedAt, Record: record}
-				digest := sha256.Sum256(record.JSON)
-				err := insert.QueryRowContext(ctx, event.ID, project, record.Type, record.At.UnixMilli(), event.ReceivedAt.UnixMilli(),
-					string(record.JSON), words(project, record.JSON), digest[:16]).Scan(&event.ID)
-				if err == sql.ErrNoRows {
-					continue
+				known, err := w.known(project, record)
+				if err == nil && !known {
+					known, err = db.knownBefore(w, c.Project, record)
 				}
 				if err != nil {
 					return err
 				}
-				added = append(added, event)
+				if known {
+					continue
+				}
+				e := domain.Event{ID: last + int64(len(added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record}
+				if err := w.event(e, false); err != nil {
+					return err
+				}
+				added = append(added, e)
 			}
-			c := read.Cursor
-			if _, err := move.ExecContext(ctx, c.Project, c.URL, c.Since, c.Instance, c.Sequence); err != nil {
+			if _, err := w.exec(w.moveCursor, c.Project, c.URL, c.Since, c.Instance, c.Sequence); err != nil {
 				return err
 			}
 		}
-		return saveStories(ctx, tx, storiesOf(added))
+		return nil
 	})
 	if err != nil {
 		return nil, 0, err
@@ -63,9 +50,17 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added 
 	return added, last, nil
 }
 
+// lastEventID selects the greatest id that was ever given out.
+func (db *DB) lastEventID() string {
+	if db.upgrading.Load() {
+		return "SELECT MAX(COALESCE((SELECT MAX(id) FROM events), 0), COALESCE((SELECT MAX(id) FROM old_events), 0))"
+	}
+	return "SELECT COALESCE(MAX(id), 0) FROM events"
+}
+
 // LastEventID returns the greatest id in the merged stream, 0 while it is empty.
 func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT COALESCE(MAX(id), 0) FROM events").Scan(&id)
+	err = db.read.QueryRowContext(ctx, db.lastEventID()).Scan(&id)
 	return id, translate(err)
 }
 
@@ -85,101 +80,4 @@ func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCur
 		cursors = append(cursors, c)
 	}
 	return cursors, translate(rows.Err())
-}
-
-// maxPage is the size of the records after which Events returns no more of them, in bytes: a thousand of a project server
-// that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
-const maxPage = 4 << 20
-
-// Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. Of huge
-// ones it returns fewer, at least one.
-func (db *DB) Events(ctx context.Context, q domain.EventQuery) (page domain.EventPage, err error) {
-	conditions, args, order := []string{"id > $1"}, []any{q.After}, "id"
-	if q.Backward {
-		conditions, args, order = []string{"id < $1"}, []any{q.Before}, "id DESC"
-		if q.Before == 0 {
-			args[0] = int64(math.MaxInt64)
-		}
-	}
-	where := func(condition string, arg any) {
-		args = append(args, arg)
-		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
-	}
-	if q.Project != "" {
-		where("project = $%d", q.Project)
-	}
-	if q.Type != "" {
-		where("type = $%d", q.Type)
-	}
-	if q.Text != "" {
-		where(`words LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
-	}
-	args = append(args, q.Limit+1)
-	text := fmt.Sprintf("SELECT %s FROM events WHERE %s ORDER BY %s LIMIT $%d",
-		eventColumns, strings.Join(conditions, " AND "), order, len(args))
-	rows, err := db.read.QueryContext(ctx, text, args...)
-	if err != nil {
-		return page, translate(err)
-	}
-	defer rows.Close()
-	enough := maxPage
-	if q.Bytes > 0 {
-		enough = min(enough, q.Bytes)
-	}
-	for size := 0; rows.Next(); {
-		if len(page.Events) == q.Limit || size >= enough {
-			page.More = true
-			break
-		}
-		e, err := scanEvent(rows)
-		if err != nil {
-			return domain.EventPage{}, translate(err)
-		}
-		page.Events = append(page.Events, e)
-		size += len(e.JSON)
-	}
-	return page, translate(rows.Err())
-}
-
-const eventColumns = "id, project, type, timestamp_ms, received_at_ms, record"
-
-// scanEvent reads a row of eventColumns.
-func scanEvent(rows *sql.Rows) (e domain.Event, err error) {
-	var stamp, received int64
-	err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
-	e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
-	return e, err
-}
-
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// words returns what a search in an event looks at: its project and the text values of its record (not the keys), in
-// lower case, one a line. record is encoded without spaces.
-func words(project string, record json.RawMessage) string {
-	var b strings.Builder
-	b.WriteString(project)
-	for i := 0; i < len(record); i++ {
-		if record[i] != '"' {
-			continue
-		}
-		start, escaped := i, false
-		for i++; record[i] != '"'; i++ {
-			if record[i] == '\\' {
-				escaped = true
-				i++
-			}
-		}
-		if i+1 < len(record) && record[i+1] == ':' {
-			continue // a key
-		}
-		b.WriteByte('\n')
-		if !escaped {
-			b.Write(record[start+1 : i])
-			continue
-		}
-		var value string
-		_ = json.Unmarshal(record[start:i+1], &value) // it was encoded by us
-		b.WriteString(value)
-	}
-	return strings.ToLower(b.String())
 }

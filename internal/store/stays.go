@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"switchyard/internal/domain"
@@ -13,8 +12,8 @@ const staysUpTo = "stays_up_to"
 
 // SaveStays stores what became of stays and stories, and up to which event that goes.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
-		ctx := context.WithoutCancel(ctx) // see SaveBeats
+	return db.writeEvents(ctx, func(w writing) error {
+		ctx, tx := w.ctx, w.tx
 		for _, s := range c.Drop {
 			_, err := tx.ExecContext(ctx, "DELETE FROM stays WHERE project = $1 AND story_id = $2 AND number = $3", s.Project, s.StoryID, s.Number)
 			if err != nil {
@@ -37,12 +36,10 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 				return err
 			}
 		}
-		names := map[storyKey]string{}
 		for _, s := range c.Stories {
-			names[storyKey{s.Project, s.ID}] = s.Name
-		}
-		if err := saveStories(ctx, tx, names); err != nil {
-			return err
+			if err := w.named(s, false); err != nil {
+				return err
+			}
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 			staysUpTo, c.UpTo)

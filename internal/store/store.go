@@ -8,12 +8,12 @@ package store
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -25,20 +25,24 @@ import (
 // FileName is the database's name in the data directory.
 const FileName = "switchyard.db"
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
 // DB is the gateway's database. Writes go through one connection, so that writers queue in this process
 // instead of meeting SQLITE_BUSY; reads have connections of their own and never wait for a writer (WAL).
 type DB struct {
-	write *sql.DB
-	read  *sql.DB
+	write    *sql.DB
+	read     *sql.DB
+	searches *sql.DB // for what may take long, so that other reads never wait for it
+	events   *eventWriter
+	// upgrading is whether old_events or old_stories may hold something.
+	upgrading atomic.Bool
 
 	health health
 }
 
 // readers is the number of connections for reading; more than this many slow reads at once queue.
 const readers = 4
+
+// searchers is the number of connections for searching.
+const searchers = 2
 
 // Open opens the database in directory dir, makes it if there is none, and brings its schema up to date.
 // Its files, and a directory that it makes, are readable by their owner only, whatever the umask. A file that SQLite
@@ -66,11 +70,26 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.read.SetMaxOpenConns(readers)
 	db.read.SetMaxIdleConns(readers)
-	if err := db.migrate(ctx); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("database %s: %w", path, err)
+	if db.searches, err = open(path, "_pragma=query_only(1)"); err != nil {
+		return nil, errors.Join(err, db.read.Close(), db.write.Close())
+	}
+	db.searches.SetMaxOpenConns(searchers)
+	if err := db.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.Close())
 	}
 	return db, nil
+}
+
+// prepare brings the schema up to date.
+func (db *DB) prepare(ctx context.Context) (err error) {
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.findOld(ctx); err != nil {
+		return err
+	}
+	db.events, err = newEventWriter(ctx, db.write)
+	return err
 }
 
 func open(path, option string) (*sql.DB, error) {
@@ -97,44 +116,10 @@ func restrict(path string) error {
 	return nil
 }
 
-// migrate applies the files of migrations/ that the database has not seen, in the order of their names.
-// Its user_version is the number of files applied.
-func (db *DB) migrate(ctx context.Context) error {
-	var applied int
-	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
-		return err
-	}
-	scripts, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return err
-	}
-	if applied < 0 {
-		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
-	}
-	if applied > len(scripts) {
-		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
-	}
-	for i, script := range scripts[applied:] {
-		text, err := migrations.ReadFile("migrations/" + script.Name())
-		if err != nil {
-			return err
-		}
-		err = db.tx(ctx, func(tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
-				return err
-			}
-			_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", applied+i+1))
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", script.Name(), err)
-		}
-	}
-	return nil
-}
-
 // Close closes the database. Nothing may use it afterwards.
-func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+func (db *DB) Close() error {
+	return errors.Join(db.searches.Close(), db.read.Close(), db.write.Close())
+}
 
 // Ping reports whether the store answers.
 func (db *DB) Ping(ctx context.Context) error {

@@ -3,111 +3,87 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-
-	"modernc.org/sqlite"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
 )
 
-// registerFold makes fold.Text callable in SQL, for the migration that fills the table of stories.
-var registerFold = sync.OnceValue(func() error {
-	return sqlite.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, _ := args[0].(string)
-		return fold.Text(text), nil
-	})
-})
-
-// storyKey is what a story is known by.
-type storyKey struct{ project, id string }
-
-// storiesOf returns the stories that events tell of, and their names.
-func storiesOf(added []domain.Event) map[storyKey]string {
-	names := map[storyKey]string{}
-	for _, e := range added {
-		switch e.Type {
-		case domain.StageTransition, domain.MergeFailure, domain.StoryBlocked:
-			if d := e.Details(); d.StoryID != "" {
-				names[storyKey{e.Project, d.StoryID}] = d.StoryName
-			}
-		}
+// StoryEvents returns the newest limit events of a story, oldest first.
+func (db *DB) StoryEvents(ctx context.Context, project, id string, limit int) (events []domain.Event, err error) {
+	take := func(e domain.Event) bool {
+		events = append(events, e)
+		return true
 	}
-	return names
-}
-
-// saveStories notes that these stories are known.
-func saveStories(ctx context.Context, tx *sql.Tx, names map[storyKey]string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	save, err := tx.PrepareContext(ctx, `INSERT INTO stories (project, story_id, story_name, folded) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (project, story_id) DO UPDATE SET story_name = excluded.story_name, folded = excluded.folded
-		WHERE story_name <> excluded.story_name`)
-	if err != nil {
-		return err
-	}
-	defer save.Close()
-	for key, name := range names {
-		if _, err := save.ExecContext(ctx, key.project, key.id, name, fold.Text(key.id+"\n"+name)); err != nil {
+	err = snapshot(ctx, db.read, func(ctx context.Context, tx *sql.Tx) error {
+		if err := eachEvent(ctx, tx, take, storyEvents, project, id, limit); err != nil || !db.upgrading.Load() {
 			return err
 		}
-	}
-	return nil
+		return eachOldEvent(ctx, tx, take, oldStoryEvents, project, id, limit-len(events))
+	})
+	slices.Reverse(events)
+	return events, translate(err)
 }
 
-// StoryEvents returns the newest limit events of a story, oldest first.
-func (db *DB) StoryEvents(ctx context.Context, project, id string, limit int) ([]domain.Event, error) {
-	rows, err := db.read.QueryContext(ctx, `SELECT `+eventColumns+` FROM events
-		WHERE project = $1 AND json_extract(record, '$.story_id') = $2 ORDER BY id DESC LIMIT $3`, project, id, limit)
-	if err != nil {
-		return nil, translate(err)
-	}
-	defer rows.Close()
-	var events []domain.Event
-	for rows.Next() {
-		e, err := scanEvent(rows)
-		if err != nil {
-			return nil, translate(err)
-		}
-		events = append(events, e)
-	}
-	slices.Reverse(events)
-	return events, translate(rows.Err())
-}
+var storyEvents = selectEvents(`events.id IN (SELECT id FROM events WHERE text_id IN (SELECT id FROM event_texts
+	WHERE project_id = (SELECT id FROM event_projects WHERE name = $1) AND story_id = $2) ORDER BY id DESC LIMIT $3)`, "events.id DESC")
 
 // StoryName returns the newest name that the stream has of a story. It returns NotFound for one that it never told of.
 func (db *DB) StoryName(ctx context.Context, project, id string) (name string, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT story_name FROM stories WHERE project = $1 AND story_id = $2", project, id).Scan(&name)
+	err = db.read.QueryRowContext(ctx, `SELECT story_name FROM stories JOIN event_texts ON event_texts.id = text_id
+		WHERE stories.project_id = (SELECT id FROM event_projects WHERE name = $1) AND stories.story_id = $2`, project, id).Scan(&name)
+	if isMissing(err) && db.upgrading.Load() {
+		return db.oldStoryName(ctx, project, id)
+	}
 	return name, translate(err)
 }
 
 // FindStories returns stories of the stream whose id or name holds all these folded words, the newest first, at most limit.
-func (db *DB) FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error) {
-	var conditions []string
-	var args []any
-	for i, word := range words {
-		conditions = append(conditions, fmt.Sprintf("instr(folded, $%d) > 0", i+1))
-		args = append(args, word)
-	}
-	args = append(args, limit)
-	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("SELECT project, story_id, story_name FROM stories WHERE %s ORDER BY rowid DESC LIMIT $%d",
-		strings.Join(conditions, " AND "), len(args)), args...)
-	if err != nil {
-		return nil, translate(err)
-	}
-	defer rows.Close()
-	var found []domain.StoryRef
-	for rows.Next() {
-		var s domain.StoryRef
-		if err := rows.Scan(&s.Project, &s.ID, &s.Name); err != nil {
-			return nil, translate(err)
+// It returns Unavailable when that takes too long.
+func (db *DB) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
+	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		statement, args := findStories(words)
+		rows, err := tx.QueryContext(ctx, statement, args...)
+		if err != nil {
+			return err
 		}
-		found = append(found, s)
+		defer rows.Close()
+		for rows.Next() && len(found) < limit {
+			var s domain.StoryRef
+			if err := rows.Scan(&s.Project, &s.ID, &s.Name); err != nil {
+				return err
+			}
+			folded := fold.Text(s.ID + "\n" + s.Name)
+			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(folded, word) }) {
+				found = append(found, s)
+			}
+		}
+		if err := rows.Err(); err != nil || !db.upgrading.Load() {
+			return err
+		}
+		found, err = findOldStories(ctx, tx, words, limit, found)
+		return err
+	})
+	return found, translate(err)
+}
+
+// findStories selects the stories of the texts that may hold these folded words, the newest first.
+func findStories(words []string) (statement string, args []any) {
+	var terms []string
+	for _, word := range words {
+		if utf8.RuneCountInString(word) >= 3 {
+			terms = append(terms, trigrams(0, word))
+		}
 	}
-	return found, translate(rows.Err())
+	texts, args, order := "event_texts", nil, "event_texts.id"
+	if len(terms) > 0 {
+		texts = "(SELECT rowid FROM event_words WHERE event_words MATCH $1 ORDER BY rowid DESC) AS matching JOIN event_texts ON event_texts.id = matching.rowid"
+		args, order = []any{strings.Join(terms, " AND ")}, "matching.rowid"
+	}
+	return fmt.Sprintf(`SELECT event_projects.name, stories.story_id, story_name FROM %s
+		JOIN stories ON stories.project_id = event_texts.project_id AND stories.story_id = event_texts.story_id AND stories.text_id = event_texts.id
+		JOIN event_projects ON event_projects.id = stories.project_id ORDER BY %s DESC`, texts, order), args
 }

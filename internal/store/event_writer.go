@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+)
+
+// Bounds of what is remembered of names that are stored once.
+const (
+	// maxStages is how many pairs of stages are kinds of their own.
+	maxStages = 250
+	// maxRemembered is after how many names all are forgotten, to be looked up again.
+	maxRemembered = 20_000
+)
+
+// storyKey is what a story is known by.
+type storyKey struct {
+	project int64
+	id      string
+}
+
+// eventWriter stores events in their parts. Its statements are prepared once. It belongs to the write connection: only a
+// transaction may use it.
+type eventWriter struct {
+	project, addProject *sql.Stmt
+	kind, addKind       *sql.Stmt
+	text, addText       *sql.Stmt
+	addWords            *sql.Stmt
+	addDigest           *sql.Stmt
+	addEvent            *sql.Stmt
+	addStory            *sql.Stmt
+	setStory            *sql.Stmt
+	moveCursor          *sql.Stmt
+
+	// What transactions found or added.
+	mu       sync.Mutex
+	projects map[string]int64
+	kinds    map[eventKind]int64
+	stories  map[storyKey]int64 // the text that is known to have its newest name
+}
+
+func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error) {
+	w = &eventWriter{}
+	for statement, text := range map[**sql.Stmt]string{
+		&w.project:    "SELECT id FROM event_projects WHERE name = $1",
+		&w.addProject: "INSERT INTO event_projects (name, folded) VALUES ($1, $2) RETURNING id",
+		&w.kind:       "SELECT id FROM event_kinds WHERE type = $1 AND from_stage = $2 AND to_stage = $3",
+		&w.addKind:    "INSERT INTO event_kinds (type, from_stage, to_stage, folded) VALUES ($1, $2, $3, $4) RETURNING id",
+		&w.text:       "SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2 AND digest = $3",
+		&w.addText:    "INSERT INTO event_texts (project_id, story_id, story_name, more, digest) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+		&w.addWords:   "INSERT INTO event_words (rowid, words) VALUES ($1, $2)",
+		&w.addDigest:  "INSERT INTO event_digests (project_id, digest) VALUES ($1, $2) ON CONFLICT (project_id, digest) DO NOTHING",
+		&w.addEvent: `INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		&w.addStory: "INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id) DO NOTHING",
+		&w.setStory: `INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id)
+			DO UPDATE SET text_id = excluded.text_id WHERE text_id <> excluded.text_id`,
+		&w.moveCursor: `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`,
+	} {
+		if *statement, err = db.PrepareContext(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	w.forget()
+	return w, nil
+}
+
+func (w *eventWriter) forget() {
+	w.projects, w.kinds, w.stories = map[string]int64{}, map[eventKind]int64{}, map[storyKey]int64{}
+}
+
+// writing is the use of an eventWriter by one transaction. Only the transaction watches for the end of its context: each
+// statement would take a goroutine.
+type writing struct {
+	*eventWriter
+	tx  *sql.Tx
+	ctx context.Context
+}
+
+// writeEvents runs fn in one transaction, as tx does.
+func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
+	w := db.events
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := db.tx(ctx, func(tx *sql.Tx) error { return fn(writing{w, tx, context.WithoutCancel(ctx)}) })
+	if err != nil || len(w.projects)+len(w.kinds)+len(w.stories) > maxRemembered {
+		w.forget() // after an error what was remembered may not be stored
+	}
+	return err
+}
+
+// id returns the only column of the row that a statement finds, sql.ErrNoRows where there is none.
+func (w writing) id(statement *sql.Stmt, args ...any) (id int64, err error) {
+	err = w.tx.StmtContext(w.ctx, statement).QueryRowContext(w.ctx, args...).Scan(&id)
+	return id, err
+}
+
+func (w writing) exec(statement *sql.Stmt, args ...any) (changed bool, err error) {
+	result, err := w.tx.StmtContext(w.ctx, statement).ExecContext(w.ctx, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+func (w writing) projectID(name string) (int64, error) {
+	if id, ok := w.projects[name]; ok {
+		return id, nil
+	}
+	id, err := w.id(w.project, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		id, err = w.id(w.addProject, name, fold.Text(name))
+	}
+	if err == nil {
+		w.projects[name] = id
+	}
+	return id, err
+}
+
+// kindID returns 0 for a kind that would be one too many.
+func (w writing) kindID(k eventKind) (int64, error) {
+	if id, ok := w.kinds[k]; ok {
+		return id, nil
+	}
+	id, err := w.id(w.kind, k.Type, k.From, k.To)
+	if errors.Is(err, sql.ErrNoRows) {
+		if k.From != "" || k.To != "" {
+			var pairs int
+			if err := w.tx.QueryRowContext(w.ctx, "SELECT COUNT(*) FROM event_kinds WHERE type = $1", k.Type).Scan(&pairs); err != nil {
+				return 0, err
+			}
+			if pairs >= maxStages {
+				return 0, nil
+			}
+		}
+		id, err = w.id(w.addKind, k.Type, k.From, k.To, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
+	}
+	if err == nil {
+		w.kinds[k] = id
+	}
+	return id, err
+}
+
+// textID returns 0 for an event without further texts.
+func (w writing) textID(project int64, t eventText) (int64, error) {
+	if t == (eventText{}) {
+		return 0, nil
+	}
+	id, err := w.id(w.text, project, t.StoryID, t.digest())
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.digest()); err != nil {
+		return 0, err
+	}
+	_, err = w.exec(w.addWords, id, indexed(project, t))
+	return id, err
+}
+
+// known notes that the record is stored, and reports whether it was already.
+func (w writing) known(project int64, r domain.Record) (bool, error) {
+	added, err := w.exec(w.addDigest, project, digest(r.JSON))
+	return !added, err
+}
+
+// event stores an event, and its story: with its name unless older is true and a name is known.
+func (w writing) event(e domain.Event, older bool) error {
+	project, err := w.projectID(e.Project)
+	if err != nil {
+		return err
+	}
+	c := columnsOf(e.Record)
+	kind, err := w.kindID(c.kind)
+	if err == nil && kind == 0 {
+		c = c.withoutStages(e.Record)
+		kind, err = w.kindID(c.kind)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := w.textID(project, c.text)
+	if err != nil {
+		return err
+	}
+	var record any
+	if c.record != nil {
+		record = string(c.record)
+	}
+	if _, err := w.exec(w.addEvent, e.ID, project, kind, text, e.At.UnixMilli(), e.ReceivedAt.UnixMilli(), record); err != nil {
+		return err
+	}
+	if !ours(e.Type) || c.text.StoryID == "" {
+		return nil
+	}
+	if c.text.More != "" {
+		if text, err = w.textID(project, eventText{StoryID: c.text.StoryID, StoryName: c.text.StoryName}); err != nil {
+			return err
+		}
+	}
+	return w.story(project, c.text.StoryID, text, older)
+}
+
+// named notes the name of a story that no event tells of; see story.
+func (w writing) named(s domain.StoryRef, older bool) error {
+	project, err := w.projectID(s.Project)
+	if err != nil {
+		return err
+	}
+	text, err := w.textID(project, eventText{StoryID: s.ID, StoryName: s.Name})
+	if err != nil {
+		return err
+	}
+	return w.story(project, s.ID, text, older)
+}
+
+// story notes that a story is known by the name in a text, or, when older is true, by that which it has already.
+func (w writing) story(project int64, id string, text int64, older bool) (err error) {
+	key := storyKey{project, id}
+	switch known, ok := w.stories[key]; {
+	case older:
+		_, err = w.exec(w.addStory, project, id, text)
+	case !ok || known != text:
+		_, err = w.exec(w.setStory, project, id, text)
+		w.stories[key] = text
+	}
+	return err
+}
+
+// projectRunes is how many characters of the private use area number the projects.
+const projectRunes = 0x1000
+
+// projectMark is the trigram that is indexed with each text of a project, to be searched with others.
+func projectMark(id int64) string {
+	return string([]rune{0xe000 + rune(id/projectRunes/projectRunes%projectRunes), 0xe000 + rune(id/projectRunes%projectRunes), 0xe000 + rune(id%projectRunes)})
+}
+
+// indexed is what of a text is indexed.
+func indexed(project int64, t eventText) string {
+	return projectMark(project) + "\n" + fold.Text(strings.Join(t.values(), "\n"))
+}
