@@ -365,6 +365,9 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		t.Fatal(err)
 	}
 	get("/api/gateway/sessions", "", 200)
+	get("/api/gateway/audit", "", 200)
+	get("/api/gateway/audit", "?before=2&limit=1", 200)
+	get("/api/gateway/audit", "?limit=0", 400)
 	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/" + session.ID, status: 204})
 	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/none", status: 404})
 

@@ -40,7 +40,7 @@ var neededRole = map[string]domain.Role{
 	"DELETE /api/gateway/projects/{name}": "admin", "GET /api/gateway/bot-config": "admin", "POST /api/gateway/bot-config": "admin",
 	"GET /api/gateway/tokens": "admin", "POST /api/gateway/tokens": "admin", "DELETE /api/gateway/tokens/{id}": "admin",
 	"GET /api/gateway/sessions": "admin", "DELETE /api/gateway/sessions/{id}": "admin",
-	"GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
+	"GET /api/gateway/audit": "admin", "GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
 	"POST /projects": "admin", "POST /projects/{name}": "admin", "POST /projects/{name}/remove": "admin",
 	"POST /restore-project": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
 	"GET /sign-in/setup": "admin", "GET /sign-in": "admin", "POST /sign-in": "admin", "POST /sign-out": "admin",

@@ -105,6 +105,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(admin, "DELETE /api/gateway/tokens/{id}", a.RevokeNamedToken)
 	t.plain(admin, "GET /api/gateway/sessions", a.ListSessions)
 	t.plain(admin, "DELETE /api/gateway/sessions/{id}", a.EndSession)
+	t.plain(admin, "GET /api/gateway/audit", a.ListAudit)
 
 	t.plain(viewer, "GET /api/events", a.Feed)
 	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)

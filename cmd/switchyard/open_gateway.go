@@ -102,6 +102,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		loop{"pipelines", g.service.Pipelines.Run},
 		loop{"agents", g.service.Agents.Run},
 		loop{"access", g.service.Access.Run},
+		loop{"audit", g.service.Audit.Run},
 		loop{"stays", g.service.Stays.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)

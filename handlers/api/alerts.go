@@ -85,15 +85,12 @@ func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 			return domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
 		}
 	}
-	if err := a.service.Alerts.Acknowledge(r.Context(), key, duration, admin); err != nil {
+	if err := a.service.Alerts.Acknowledge(r.Context(), key, duration); err != nil {
 		return err
 	}
 	web.WriteOK(w)
 	return nil
 }
-
-// admin is who makes acknowledgements: the one login that there is.
-const admin = "admin"
 
 // ReopenAlert takes an acknowledgement back.
 func (a *API) ReopenAlert(w http.ResponseWriter, r *http.Request) error {

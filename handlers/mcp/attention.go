@@ -7,9 +7,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// caller is who makes acknowledgements: the one login that there is.
-const caller = "admin"
-
 func (s *Server) addAttention() {
 	add(s, tool{
 		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
@@ -27,7 +24,7 @@ func (s *Server) addAttention() {
 				return nil, domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
 			}
 		}
-		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration, caller); err != nil {
+		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration); err != nil {
 			return nil, hint(err, domain.NotFound, "It may be over already; overview shows the keys")
 		}
 		return struct {

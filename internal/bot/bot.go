@@ -35,7 +35,7 @@ type Gateway struct {
 	}
 	Alerts interface {
 		List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error)
-		Acknowledge(ctx context.Context, key string, duration time.Duration, by string) error
+		Acknowledge(ctx context.Context, key string, duration time.Duration) error
 	}
 	Stories interface {
 		Get(ctx context.Context, project, id string) (domain.Story, error)

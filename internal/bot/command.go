@@ -77,7 +77,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 			return nil, false // "move on, please"
 		}
 		run = func(c *commands, ctx context.Context, _ []word) Message {
-			return c.onStory(ctx, command, target, q.Sender)
+			return c.onStory(ctx, command, target)
 		}
 	}
 	if command.changes {
@@ -86,6 +86,9 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 			return operatorsOnly(name, q.Sender), true
 		}
 		c.log.InfoContext(ctx, "bot: command", "command", name, "sender", q.Sender)
+		ctx = domain.WithActor(ctx, &domain.Actor{
+			Who: short(q.Sender, maxName), Via: domain.ViaBot, Role: domain.RoleOperator, RequestID: domain.ActorOf(ctx).RequestID,
+		})
 	}
 	return run(c, ctx, words).clip(), true
 }

@@ -20,7 +20,7 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 	}
 	id := c.links.story(call.Project, call.ID)
 	for _, kind := range []domain.AlertKind{domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck} {
-		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, call.Project, call.ID), duration, short(call.sender, maxName))
+		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, call.Project, call.ID), duration)
 		switch {
 		case err == nil:
 			return Message{{id, Plain(" (" + kind.Word() + ") is acknowledged " + until + ".")}}

@@ -28,8 +28,7 @@ type target struct {
 // storyCall is a call of a command about one story.
 type storyCall struct {
 	domain.StoryRef
-	rest   []word // what follows the story
-	sender string
+	rest []word // what follows the story
 }
 
 // named reports whether the words name a story: if not, people may be talking to each other.
@@ -106,7 +105,7 @@ func isNumber(text string) bool {
 }
 
 // onStory runs a command on the one story that its words name, or says what is wrong with them.
-func (c *commands) onStory(ctx context.Context, command command, t target, sender string) Message {
+func (c *commands) onStory(ctx context.Context, command command, t target) Message {
 	switch {
 	case !t.fits:
 		return usage(command.usage())
@@ -126,5 +125,5 @@ func (c *commands) onStory(ctx context.Context, command command, t target, sende
 			return columns(line, Line{Plain(stageTitle(s.Stage))})
 		})
 	}
-	return command.story(c, ctx, storyCall{t.stories[0], t.rest, sender})
+	return command.story(c, ctx, storyCall{t.stories[0], t.rest})
 }

@@ -79,7 +79,7 @@ func (g *fakeGateway) Stories(_ context.Context, text string, limit int) ([]doma
 }
 
 // Acknowledge knows the alerts that List returns.
-func (g *fakeGateway) Acknowledge(ctx context.Context, key string, duration time.Duration, by string) error {
+func (g *fakeGateway) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := g.All(ctx, 0)
 	alerts, err := g.List(ctx, pipelines)
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *fakeGateway) Acknowledge(ctx context.Context, key string, duration time
 	}
 	for _, a := range alerts.Items {
 		if a.Key() == key {
-			taken := domain.Acknowledgement{Key: key, By: by, At: time.Now()}
+			taken := domain.Acknowledgement{Key: key, By: domain.ActorOf(ctx).Who, At: time.Now()}
 			if duration > 0 {
 				taken.Until = taken.At.Add(duration)
 			}

@@ -41,6 +41,7 @@ const (
 	ViaProxy      Via = "proxy"       // the headers of a trusted proxy
 	ViaAgent      Via = "agent"       // an agent's own secret
 	ViaBot        Via = "bot"         // a command in a chat room
+	ViaCallback   Via = "callback"    // a sign-in that came back in a browser without a session
 	ViaGateway    Via = "gateway"     // the gateway itself, from its configuration or by its rules
 )
 
@@ -57,6 +58,14 @@ type Actor struct {
 
 // Administrator is whoever came by a way in that asks for no name.
 func Administrator(via Via) Actor { return Actor{Who: "admin", Via: via, Role: RoleAdmin} }
+
+// CheckScope returns a Forbidden error unless the actor may change what belongs to a project, "" for what belongs to none.
+func (a Actor) CheckScope(project string) error {
+	if a.Project == "" || a.Project == project {
+		return nil
+	}
+	return Errorf(Forbidden, "this token may change project '%s' only", a.Project)
+}
 
 type actorKey struct{}
 

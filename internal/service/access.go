@@ -36,7 +36,7 @@ type accessStore interface {
 // request reads no store, and stored so that a restart neither ends nor revives any.
 type Access struct {
 	store accessStore
-	log   *slog.Logger
+	audit *Audit
 
 	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
 	change sync.Mutex
@@ -67,7 +67,7 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
-func loadAccess(ctx context.Context, store accessStore, log *slog.Logger) (*Access, error) {
+func loadAccess(ctx context.Context, store accessStore, audit *Audit, log *slog.Logger) (*Access, error) {
 	if err := store.RemoveSessionsBefore(ctx, time.Now().Add(-SessionTime)); err != nil {
 		log.WarnContext(ctx, "old sessions could not be removed", "error", err)
 	}
@@ -79,7 +79,7 @@ func loadAccess(ctx context.Context, store accessStore, log *slog.Logger) (*Acce
 	if err != nil {
 		return nil, err
 	}
-	a := &Access{store: store, log: log, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
+	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
 	for _, s := range sessions {
 		a.sessions[s.ID] = newSessionEntry(s)
 	}
@@ -101,7 +101,9 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 	if tokenID != "" && a.tokenByID(tokenID) == nil {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
-	if err := a.store.AddSession(context.WithoutCancel(ctx), s); err != nil {
+	change := domain.Change{Action: domain.SessionBegan, Subject: s.Who, Detail: "role: " + string(s.Role), Project: actor.Project}
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddSession(ctx, s) })
+	if err != nil {
 		return domain.Session{}, err
 	}
 	a.mu.Lock()
@@ -166,7 +168,11 @@ func (a *Access) EndSession(ctx context.Context, id string) error {
 	if s == nil {
 		return domain.Errorf(domain.NotFound, "there is no such session")
 	}
-	if err := a.store.RemoveSession(context.WithoutCancel(ctx), id); err != nil && domain.CodeOf(err) != domain.NotFound {
+	change := domain.Change{
+		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt), Project: domain.ActorOf(ctx).Project,
+	}
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) })
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
 	a.mu.Lock()

@@ -34,17 +34,20 @@ func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*ack
 
 // Acknowledge notes that somebody takes care of an alert: for a time, or with 0 for as long as its trouble lasts and says
 // the same. It returns NotFound when there is no alert of that key.
-func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration, by string) error {
+func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := s.pipelines.All(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
 		if alert.Key() != key {
 			continue
 		}
-		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: by, At: time.Now().Truncate(time.Millisecond)}
+		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: time.Now().Truncate(time.Millisecond)}
+		change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
 		if duration > 0 {
 			a.Until = a.At.Add(duration)
+			change.Detail = details("until: "+exactTime(a.Until), a.Text)
 		}
-		if err := s.store.Acknowledge(ctx, a); err != nil {
+		err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, a) })
+		if err != nil {
 			return err
 		}
 		s.acknowledged.mu.Lock()
@@ -71,7 +74,9 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 		}
 		return alertNotFound()
 	}
-	if err := s.store.EndAcknowledgements(ctx, a); err != nil {
+	change := domain.Change{Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.EndAcknowledgements(ctx, a) })
+	if err != nil {
 		return err
 	}
 	s.drop(a)

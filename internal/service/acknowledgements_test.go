@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -64,7 +65,7 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 				if n := open(t, s); n != 1 {
 					t.Fatalf("%d alerts at first", n)
 				}
-				if err := s.Alerts.Acknowledge(t.Context(), key, test.duration, "zoe"); err != nil {
+				if err := s.Alerts.Acknowledge(asZoe(t), key, test.duration); err != nil {
 					t.Fatal(err)
 				}
 				if n := open(t, s); n != 0 {
@@ -110,10 +111,15 @@ func TestOnlyAlertsAreAcknowledged(t *testing.T) {
 	defer db.Close()
 	s := overBoard(t, db, &boardServer{})
 	for name, err := range map[string]error{
-		"acknowledge": s.Alerts.Acknowledge(t.Context(), "blocked/alpha/1", 0, "zoe"), "reopen": s.Alerts.Reopen(t.Context(), "blocked/alpha/1"),
+		"acknowledge": s.Alerts.Acknowledge(asZoe(t), "blocked/alpha/1", 0), "reopen": s.Alerts.Reopen(t.Context(), "blocked/alpha/1"),
 	} {
 		if domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// asZoe is the context of what zoe asks for.
+func asZoe(t *testing.T) context.Context {
+	return domain.WithActor(t.Context(), &domain.Actor{Who: "zoe", Via: domain.ViaToken, Role: domain.RoleOperator})
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"crypto/subtle"
-	"log/slog"
 	"time"
 
 	"switchyard/internal/domain"
@@ -27,7 +26,7 @@ type agentStore interface {
 // Agents are the build agents and the join tokens by which they come in.
 type Agents struct {
 	store        agentStore
-	log          *slog.Logger
+	audit        *Audit
 	projects     *Projects
 	table        *agentTable
 	joinTokenTTL time.Duration
@@ -76,14 +75,18 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	if err := domain.CheckAgentVersion(version); err != nil {
 		return domain.Agent{}, "", err
 	}
-	if err := s.store.Redeem(context.WithoutCancel(ctx), hashSecret(token.Reveal()), record); err != nil {
+	self := domain.Actor{Who: record.Label, Via: domain.ViaAgent, RequestID: domain.ActorOf(ctx).RequestID}
+	change := domain.Change{Action: domain.AgentJoined, Subject: record.Label, Detail: details(is("id", record.ID), is("version", version))}
+	err := s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
+		return s.store.Redeem(ctx, hashSecret(token.Reveal()), record)
+	})
+	if err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
 			err = domain.WrapError(domain.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
 		}
 		return domain.Agent{}, "", err
 	}
 	entry := s.table.add(record, now)
-	s.log.InfoContext(ctx, "agent joined", "agent", record.ID, "label", record.Label)
 	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 
@@ -130,7 +133,12 @@ func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, 
 	if entry == nil {
 		return domain.Agent{}, agentNotFound()
 	}
-	if err := s.store.AssignAgent(ctx, id, project); err != nil {
+	before := s.table.view(entry, s.projects.Registry())
+	change := domain.Change{
+		Action: domain.AgentAssigned, Subject: before.Label, Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
+	}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AssignAgent(ctx, id, project) })
+	if err != nil {
 		return domain.Agent{}, err
 	}
 	s.table.assign(entry, project)
@@ -148,7 +156,10 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	if entry == nil {
 		return domain.Agent{}, agentNotFound()
 	}
-	if err := s.store.LabelAgent(ctx, id, label); err != nil {
+	before := s.table.view(entry, s.projects.Registry())
+	change := domain.Change{Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.LabelAgent(ctx, id, label) })
+	if err != nil {
 		return domain.Agent{}, err
 	}
 	s.table.label(entry, label)
@@ -160,13 +171,16 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 func (s *Agents) Remove(ctx context.Context, id string) error {
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
-	if s.table.find(id) == nil {
+	entry := s.table.find(id)
+	if entry == nil {
 		return agentNotFound()
 	}
-	if err := s.store.RemoveAgent(ctx, id); err != nil {
+	before := s.table.view(entry, s.projects.Registry())
+	change := domain.Change{Action: domain.AgentRemoved, Subject: before.Label, Detail: details(is("id", id), is("it was assigned to", before.Project))}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveAgent(ctx, id) })
+	if err != nil {
 		return err
 	}
 	s.table.remove(id)
-	s.log.InfoContext(ctx, "agent removed", "agent", id)
 	return nil
 }

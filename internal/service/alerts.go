@@ -12,6 +12,7 @@ import (
 // Alerts finds what needs somebody.
 type Alerts struct {
 	store    Store
+	audit    *Audit
 	log      *slog.Logger
 	projects *Projects
 	agents   *Agents

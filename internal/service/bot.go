@@ -28,6 +28,7 @@ type BotRunner interface {
 
 // Bot is the chat bot: its stored configuration and the one that runs.
 type Bot struct {
+	audit  *Audit
 	file   BotFile
 	runner BotRunner
 	saves  chan struct{} // holds one value while a save is under way
@@ -56,6 +57,9 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
 	}
+	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
+		return err
+	}
 	// A caller who goes away does not leave a saved file with the old bot.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
@@ -65,9 +69,11 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	case <-ctx.Done():
 		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
 	}
+	before, _ := s.file.Load() // one that cannot be read is replaced
 	if err := s.file.Save(config); err != nil {
 		return explain(err, "the bot configuration could not be saved: ")
 	}
+	s.audit.changed(ctx, domain.Change{Action: domain.BotConfigured, Subject: string(config.Transport), Detail: configChange(before, config)})
 	if err := s.runner.Restart(ctx); err != nil {
 		return explain(err, "the configuration is saved, but the bot did not restart: ")
 	}
@@ -79,9 +85,35 @@ func (s *Bot) Status() domain.BotStatus { return s.runner.Status() }
 
 // Test sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
 func (s *Bot) Test(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, testLimit)
+	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, testLimit)
 	defer cancel()
-	return s.runner.SendTest(ctx)
+	if err := s.runner.SendTest(limited); err != nil {
+		return err
+	}
+	s.audit.changed(ctx, domain.Change{Action: domain.BotTested, Subject: string(s.Status().Transport), Detail: "a test message was sent to every room"})
+	return nil
+}
+
+// configChange says what is different in a new configuration, but not what the secrets are.
+func configChange(before, now domain.BotConfig) string {
+	return details(
+		was("transport", string(before.Transport), string(now.Transport)),
+		was("homeserver", value(before.Homeserver), value(now.Homeserver)), was("username", value(before.Username), value(now.Username)),
+		secretWas("password", value(before.Password), value(now.Password)),
+		secretWas("bot token", value(before.TeamBotToken), value(now.TeamBotToken)),
+		secretWas("signing secret", value(before.TeamSigningSecret), value(now.TeamSigningSecret)),
+	)
+}
+
+// value is what p points to, the zero value for nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // explain shows the administrator, who alone sees these errors, the cause as well.

@@ -40,16 +40,20 @@ func IsAgentSecret(secret domain.Secret) bool {
 	return strings.HasPrefix(secret.Reveal(), secretPrefix)
 }
 
+// shortHash names a token by its hash, briefly.
+func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
+
 // CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
 // from here on only its hash, in the JoinToken, names it.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL)}
-	if err := s.store.AddToken(ctx, t); err != nil {
+	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: "expires: " + exactTime(t.ExpiresAt)}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t) })
+	if err != nil {
 		return "", domain.JoinToken{}, err
 	}
-	s.log.InfoContext(ctx, "join token issued", "expires", now.Add(s.joinTokenTTL))
 	return domain.Secret(token), t, nil
 }
 
@@ -69,7 +73,8 @@ func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, 
 
 // RevokeJoinToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
 func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
-	err := s.store.RevokeToken(ctx, hash)
+	change := domain.Change{Action: domain.JoinTokenRevoked, Subject: shortHash(hash)}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RevokeToken(ctx, hash) })
 	if domain.CodeOf(err) == domain.NotFound {
 		return domain.WrapError(domain.NotFound, err, "this join token was used or revoked already")
 	}

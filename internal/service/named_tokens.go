@@ -53,13 +53,24 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := a.store.AddNamedToken(context.WithoutCancel(ctx), t); err != nil {
+	change := domain.Change{Action: domain.TokenCreated, Subject: t.Name, Detail: tokenDetail(t)}
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddNamedToken(ctx, t) })
+	if err != nil {
 		return domain.NamedToken{}, "", err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.addToken(t)
 	return t, domain.Secret(secret), nil
+}
+
+// tokenDetail is what the audit says of a token.
+func tokenDetail(t domain.NamedToken) string {
+	expires := "never"
+	if !t.ExpiresAt.IsZero() {
+		expires = exactTime(t.ExpiresAt)
+	}
+	return details(is("id", t.ID), is("role", string(t.Role)), is("project", t.Project), is("expires", expires))
 }
 
 // addToken adds a token to memory. Callers hold mu, or are the only ones yet.
@@ -122,7 +133,9 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	if t == nil {
 		return domain.Errorf(domain.NotFound, "there is no such token")
 	}
-	if err := a.store.RemoveNamedToken(context.WithoutCancel(ctx), id); err != nil && domain.CodeOf(err) != domain.NotFound {
+	change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) })
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
 	a.mu.Lock()

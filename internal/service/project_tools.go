@@ -18,6 +18,7 @@ type ToolServers interface {
 
 // ProjectTools are the tools that project servers have for coding agents.
 type ProjectTools struct {
+	audit    *Audit
 	projects *Projects
 	servers  ToolServers
 }
@@ -38,7 +39,14 @@ func (s *ProjectTools) Call(ctx context.Context, project, tool string, arguments
 	if err != nil {
 		return nil, err
 	}
-	return s.servers.CallTool(ctx, p, tool, arguments)
+	if err := domain.ActorOf(ctx).CheckScope(p.Name); err != nil {
+		return nil, err
+	}
+	result, err := s.servers.CallTool(ctx, p, tool, arguments)
+	if err == nil {
+		s.audit.changed(ctx, domain.Change{Action: domain.ProjectToolCalled, Subject: p.Name, Detail: "tool: " + tool})
+	}
+	return result, err
 }
 
 func (s *ProjectTools) find(name string) (domain.Project, error) {

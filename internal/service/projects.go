@@ -22,6 +22,7 @@ type projectStore interface {
 // Projects is the project registry, kept in memory and written through to the store: readers take a snapshot and no lock.
 type Projects struct {
 	store  projectStore
+	audit  *Audit
 	agents *agentTable // a removed project unassigns its agents
 
 	// mu makes check, store and publish one step. A caller that must not see a project
@@ -111,7 +112,13 @@ func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
 			return nameTaken(seeds[i].Name)
 		}
 	}
-	if err := s.store.AddProjects(ctx, active, seeds...); err != nil {
+	names := make([]string, len(seeds))
+	for i, p := range seeds {
+		names[i] = p.Name
+	}
+	change := domain.Change{Action: domain.ProjectAdded, Subject: strings.Join(names, ", "), Detail: "from the configuration; active: " + active}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddProjects(ctx, active, seeds...) })
+	if err != nil {
 		return err
 	}
 	s.publish(domain.Registry{Active: active, Projects: seeds})
@@ -126,7 +133,9 @@ func (s *Projects) Switch(ctx context.Context, name string) error {
 	if _, found := next.Find(name); !found {
 		return projectNotFound(name)
 	}
-	if err := s.store.SetActive(ctx, name); err != nil {
+	change := domain.Change{Action: domain.ProjectSwitched, Subject: name, Detail: "active: " + orNone(next.Active) + " → " + name}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.SetActive(ctx, name) })
+	if err != nil {
 		return err
 	}
 	next.Active = name
@@ -144,7 +153,9 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 	if err != nil {
 		return domain.Project{}, err
 	}
-	if err := s.store.AddProjects(ctx, "", p); err != nil {
+	change := domain.Change{Action: domain.ProjectAdded, Subject: p.Name, Detail: details(is("url", p.URL), secretWas("token", "", p.Token))}
+	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddProjects(ctx, "", p) })
+	if err != nil {
 		return domain.Project{}, err
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
@@ -169,7 +180,11 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 	if p == old {
 		return p, nil
 	}
-	if err := s.store.UpdateProject(ctx, p); err != nil {
+	change := domain.Change{
+		Action: domain.ProjectChanged, Subject: name, Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
+	}
+	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.UpdateProject(ctx, p) })
+	if err != nil {
 		return domain.Project{}, err
 	}
 	next.Projects = slices.Clone(next.Projects)

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"switchyard/internal/domain"
 )
@@ -12,6 +13,13 @@ type Removal struct {
 	Project domain.Project
 	Active  bool     // it was the active one
 	Agents  []string // ids of those that were assigned to it
+}
+
+func (r Removal) detail() string {
+	if r.Active {
+		return "url: " + r.Project.URL + "; it was the active one"
+	}
+	return "url: " + r.Project.URL
 }
 
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
@@ -24,10 +32,12 @@ func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
 	if !found {
 		return Removal{}, projectNotFound(name)
 	}
-	if err := s.store.RemoveProject(ctx, name); err != nil {
+	removed := Removal{Project: next.Projects[i], Active: next.Active == name}
+	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removed.detail()}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveProject(ctx, name) })
+	if err != nil {
 		return Removal{}, err
 	}
-	removed := Removal{Project: next.Projects[i], Active: next.Active == name}
 	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
 	if removed.Active {
 		next.Active = ""
@@ -55,7 +65,11 @@ func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, er
 		active, next.Active = p.Name, p.Name
 	}
 	free := s.agents.unassigned(removed.Agents)
-	if err := s.store.RestoreProject(ctx, active, p, free); err != nil {
+	change := domain.Change{
+		Action: domain.ProjectRestored, Subject: p.Name, Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
+	}
+	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RestoreProject(ctx, active, p, free) })
+	if err != nil {
 		return 0, err
 	}
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)

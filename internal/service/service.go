@@ -20,6 +20,7 @@ type Store interface {
 	storyStore
 	stayStore
 	acknowledgementStore
+	auditStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -66,6 +67,7 @@ type Service struct {
 	Bot       *Bot
 	SignIn    *SignIn
 	Access    *Access
+	Audit     *Audit
 
 	store Store
 }
@@ -76,7 +78,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects := &Projects{store: o.Store, agents: table}
+	audit := &Audit{store: o.Store, log: o.Log}
+	projects := &Projects{store: o.Store, audit: audit, agents: table}
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
@@ -84,7 +87,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}
-	access, err := loadAccess(ctx, o.Store, o.Log)
+	access, err := loadAccess(ctx, o.Store, audit, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -95,25 +98,26 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	stays := newStays(o.Store, events, projects)
 	s := &Service{
 		Projects:  projects,
-		Agents:    &Agents{store: o.Store, log: o.Log, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
+		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
 		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),
 		Charts:    &Charts{stays: stays},
-		Bot:       &Bot{file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
-		SignIn:    &SignIn{provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
+		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
+		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
+		Audit:     audit,
 		store:     o.Store,
 	}
 	s.Alerts = &Alerts{
-		store: o.Store, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
+		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
 		pipelines: s.Pipelines, acknowledged: acknowledged,
 	}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
-	s.Stories = &Stories{projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
-	s.Tools = &ProjectTools{projects: projects, servers: o.Tools}
+	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
+	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

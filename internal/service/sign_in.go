@@ -32,6 +32,7 @@ type SignInSetup struct {
 
 // SignIn is the gateway's own sign-in at the identity provider.
 type SignIn struct {
+	audit       *Audit
 	provider    SignInProvider  // nil when sign-in is not set up
 	credentials CredentialsFile // nil only then
 	setup       SignInSetup
@@ -53,7 +54,10 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	result := s.finish(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
 	case domain.SignInDone:
-		s.log.InfoContext(ctx, "signed in")
+		if domain.ActorOf(ctx).Who == "" { // an administrator has begun it, but in another browser or under another host name
+			ctx = domain.WithActor(ctx, &domain.Actor{Via: domain.ViaCallback, RequestID: domain.ActorOf(ctx).RequestID})
+		}
+		s.audit.changed(ctx, domain.Change{Action: domain.SignedIn, Subject: "identity provider", Detail: "the credentials are stored"})
 	case domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable, domain.SignInNotSaved:
 		s.log.WarnContext(ctx, "sign-in failed", "outcome", result.Outcome, "detail", result.Detail)
 	}
@@ -141,6 +145,6 @@ func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)
 	}
-	s.log.InfoContext(ctx, "signed out")
+	s.audit.changed(ctx, domain.Change{Action: domain.SignedOut, Subject: "identity provider", Detail: "the credentials are removed"})
 	return s.Status(), nil
 }

@@ -28,6 +28,7 @@ const maxHistory = 500
 
 // Stories joins what project servers say of their stories with what the stream has of them.
 type Stories struct {
+	audit     *Audit
 	projects  *Projects
 	pipelines *Pipelines
 	stays     *Stays
@@ -106,23 +107,4 @@ func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Sto
 		err = domain.Errorf(domain.NotFound, "project '%s' has no story '%s'", project, id)
 	}
 	return domain.Story{Name: name}, err
-}
-
-// Patch passes a change of a story on to its project server and returns status and body of its answer. It returns NotFound
-// for an unknown project and BadGateway for a server that does not answer.
-func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
-	p, found := s.projects.Registry().Find(project)
-	if !found {
-		return 0, nil, projectNotFound(project)
-	}
-	return s.servers.PatchStory(ctx, p, id, change)
-}
-
-// Create passes a new story on, as Patch does.
-func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
-	p, found := s.projects.Registry().Find(project)
-	if !found {
-		return 0, nil, projectNotFound(project)
-	}
-	return s.servers.CreateStory(ctx, p, story)
 }

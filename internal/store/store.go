@@ -138,11 +138,17 @@ func (db *DB) tx(ctx context.Context, fn func(*sql.Tx) error) (err error) {
 	if err := fn(tx); err != nil {
 		return translate(err)
 	}
+	if err := addAudit(ctx, tx); err != nil {
+		return translate(err)
+	}
 	return translate(tx.Commit())
 }
 
 // exec executes a statement that writes.
 func (db *DB) exec(ctx context.Context, statement string, args ...any) (sql.Result, error) {
+	if _, audited := domain.AuditOf(ctx); audited {
+		return db.execAudited(ctx, statement, args...)
+	}
 	result, err := db.write.ExecContext(ctx, statement, args...)
 	if err != nil {
 		err = translate(err)

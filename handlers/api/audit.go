@@ -1,0 +1,56 @@
+package api
+
+import (
+	"math"
+	"net/http"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+)
+
+// maxAuditPage is how many entries a page of the audit has at most.
+const maxAuditPage = 200
+
+type auditJSON struct {
+	ID        int64         `json:"id"`
+	AtMS      int64         `json:"at_ms"`
+	Who       string        `json:"who"`
+	Via       domain.Via    `json:"via"`
+	Role      *domain.Role  `json:"role"` // null where the change needed none
+	Action    domain.Action `json:"action"`
+	Subject   string        `json:"subject"`
+	Detail    string        `json:"detail"`
+	RequestID *string       `json:"request_id"`
+}
+
+// ListAudit lists who changed what, the newest first.
+func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
+	query, err := web.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	q := domain.AuditQuery{}
+	limit, err := query.Number("limit", 50, 1, maxAuditPage)
+	if err != nil {
+		return err
+	}
+	if q.Limit = int(limit); query.Get("before") != "" {
+		if q.Before, err = query.Number("before", 0, 1, math.MaxInt64); err != nil {
+			return err
+		}
+	}
+	page, err := a.service.Audit.Entries(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	entries, next := make([]auditJSON, len(page)), q.Before
+	for i, e := range page {
+		entries[i] = auditJSON{e.ID, e.At.UnixMilli(), e.Who, e.Via, web.OrNull(e.Role), e.Action, e.Subject, e.Detail, web.OrNull(e.RequestID)}
+		next = e.ID
+	}
+	web.WriteJSON(w, http.StatusOK, struct {
+		Entries []auditJSON `json:"entries"`
+		Next    int64       `json:"next"`
+	}{entries, next})
+	return nil
+}

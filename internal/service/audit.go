@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+type auditStore interface {
+	AddAudit(ctx context.Context, e domain.AuditEntry) error
+	Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error)
+	RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error)
+}
+
+const (
+	// auditLife is how long it is kept who changed what.
+	auditLife = 400 * 24 * time.Hour
+	// auditInterval is how often older entries are removed, auditStep of them at a time so that no writer waits for long.
+	auditInterval, auditStep = time.Hour, 500
+)
+
+// Audit keeps who changed what. Each method of this package that changes something calls change or changed, once and only
+// when it was done.
+type Audit struct {
+	store auditStore
+	log   *slog.Logger
+}
+
+// change makes a change in the store: write must store it, in one transaction, with the context that it gets; its entry is
+// stored with it. It returns Forbidden when the actor's token is for another project.
+func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.Context) error) error {
+	actor := domain.ActorOf(ctx)
+	if err := actor.CheckScope(c.Project); err != nil {
+		return err
+	}
+	e := domain.NewAuditEntry(actor, c)
+	if err := write(domain.WithAudit(ctx, e)); err != nil {
+		return err
+	}
+	a.logEntry(ctx, e)
+	return nil
+}
+
+// changed notes a change that was just made outside of the store. Who makes it must have been checked before.
+func (a *Audit) changed(ctx context.Context, c domain.Change) {
+	e := domain.NewAuditEntry(domain.ActorOf(ctx), c)
+	if err := a.store.AddAudit(context.WithoutCancel(ctx), e); err != nil {
+		a.log.ErrorContext(ctx, "a change is missing in the audit, because the store failed", "error", err)
+	}
+	a.logEntry(ctx, e)
+}
+
+func (a *Audit) logEntry(ctx context.Context, e domain.AuditEntry) {
+	a.log.InfoContext(ctx, "audit", "action", e.Action, "subject", e.Subject, "detail", e.Detail, "who", e.Who, "via", e.Via, "role", e.Role, "id", e.RequestID)
+}
+
+// Entries returns a page of entries, the newest first.
+func (a *Audit) Entries(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
+	return a.store.Audit(ctx, q)
+}
+
+// Run removes old entries until ctx ends. It returns an error when the store failed.
+func (a *Audit) Run(ctx context.Context) error {
+	ticker := time.NewTicker(auditInterval)
+	defer ticker.Stop()
+	for {
+		for removed := int64(auditStep); removed == auditStep && ctx.Err() == nil; {
+			var err error
+			if removed, err = a.store.RemoveAuditBefore(ctx, time.Now().Add(-auditLife), auditStep); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// details joins what is not empty.
+func details(parts ...string) string {
+	var known []string
+	for _, part := range parts {
+		if part != "" {
+			known = append(known, part)
+		}
+	}
+	return strings.Join(known, "; ")
+}
+
+// was says what a value was and is, "" when it is the same.
+func was(name, before, now string) string {
+	if before == now {
+		return ""
+	}
+	return name + ": " + orNone(before) + " → " + orNone(now)
+}
+
+// is says what a value is, "" when it is none.
+func is(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + ": " + value
+}
+
+// secretWas says that a secret has changed, and nothing of the secret.
+func secretWas(name string, before, now domain.Secret) string {
+	switch {
+	case before == now:
+		return ""
+	case before == "":
+		return name + ": set"
+	case now == "":
+		return name + ": removed"
+	}
+	return name + ": changed"
+}
+
+// exactTime is how the audit writes a time.
+func exactTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"switchyard/internal/domain"
+)
+
+// Patch passes a change of a story on to its project server and returns status and body of its answer. It returns NotFound
+// for an unknown project and BadGateway for a server that does not answer.
+func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
+	p, err := s.mayChange(ctx, project)
+	if err != nil {
+		return 0, nil, err
+	}
+	before, stage := s.pipelines.find(ctx, project, id)
+	status, body, err = s.servers.PatchStory(ctx, p, id, change)
+	if err == nil && succeeded(status) {
+		s.audit.changed(ctx, domain.Change{
+			Action: domain.StoryChanged, Subject: project + "/" + id, Detail: storyChange(before, stage, change), Project: project,
+		})
+	}
+	return status, body, err
+}
+
+// Create passes a new story on, as Patch does.
+func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
+	p, err := s.mayChange(ctx, project)
+	if err != nil {
+		return 0, nil, err
+	}
+	status, body, err = s.servers.CreateStory(ctx, p, story)
+	if err == nil && succeeded(status) {
+		var made struct {
+			ID    string `json:"story_id"`
+			Name  string `json:"story_name"`
+			Stage string `json:"stage"`
+		}
+		_ = json.Unmarshal(body, &made) // what a foreign server leaves out is left out here
+		s.audit.changed(ctx, domain.Change{
+			Action: domain.StoryCreated, Subject: project + "/" + made.ID, Detail: details(is("name", made.Name), is("stage", made.Stage)), Project: project,
+		})
+	}
+	return status, body, err
+}
+
+// succeeded reports whether a project server has done what it was asked.
+func succeeded(status int) bool { return status >= 200 && status < 300 }
+
+// mayChange returns a project whose stories the actor may change. It returns NotFound and Forbidden.
+func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project, error) {
+	p, found := s.projects.Registry().Find(project)
+	if !found {
+		return domain.Project{}, projectNotFound(project)
+	}
+	return p, domain.ActorOf(ctx).CheckScope(project)
+}
+
+// storyChange says what a change asked for, beside how the gateway saw the story last: that may be a moment old.
+func storyChange(before *domain.Item, stage string, change []byte) string {
+	var asked map[string]json.RawMessage
+	_ = json.Unmarshal(change, &asked) // the project server has taken it
+	var blocked, failure string
+	if before != nil {
+		blocked, failure = value(before.Blocked), value(before.MergeFailure)
+	}
+	var parts []string
+	for _, field := range []struct{ name, before string }{{"stage", stage}, {"blocked", blocked}, {"merge_failure", failure}} {
+		raw, ok := asked[field.name]
+		if !ok {
+			continue
+		}
+		var now *string
+		if json.Unmarshal(raw, &now) == nil {
+			parts = append(parts, field.name+": "+orNone(field.before)+" → "+orNone(value(now)))
+		}
+	}
+	return details(parts...)
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// addAudit stores the audit entry of the change that tx makes, where ctx has one.
+func addAudit(ctx context.Context, tx *sql.Tx) error {
+	e, audited := domain.AuditOf(ctx)
+	if !audited {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id)"+
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID)
+	return err
+}
+
+// execAudited executes a statement that writes, with the audit entry of its change: both or neither. What changes no row is no
+// change.
+func (db *DB) execAudited(ctx context.Context, statement string, args ...any) (result sql.Result, err error) {
+	err = db.tx(ctx, func(tx *sql.Tx) error {
+		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+		return changed(result)
+	})
+	if domain.CodeOf(err) == domain.NotFound {
+		return result, nil
+	}
+	return result, err
+}
+
+// AddAudit stores the entry of a change that was made elsewhere.
+func (db *DB) AddAudit(ctx context.Context, e domain.AuditEntry) error {
+	return db.tx(domain.WithAudit(ctx, e), func(*sql.Tx) error { return nil })
+}
+
+// Audit returns the entries that q asks for, the newest first.
+func (db *DB) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
+	if q.Before == 0 {
+		q.Before = math.MaxInt64
+	}
+	conditions, args := []string{"id < $1"}, []any{q.Before}
+	where := func(condition string, arg any) {
+		args = append(args, arg)
+		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
+	}
+	if q.Who != "" {
+		where("who = $%d", q.Who)
+	}
+	if q.Action != "" {
+		where("action = $%d", q.Action)
+	}
+	if q.Text != "" {
+		where(`lower(subject || ' ' || detail) LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
+	}
+	args = append(args, q.Limit)
+	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+
+		" WHERE %s ORDER BY id DESC LIMIT $%d", strings.Join(conditions, " AND "), len(args)), args...)
+	if err != nil {
+		return nil, translate(err)
+	}
+	defer rows.Close()
+	var entries []domain.AuditEntry
+	for rows.Next() {
+		var e domain.AuditEntry
+		if err := rows.Scan(&e.ID, (*milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID); err != nil {
+			return nil, translate(err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, translate(rows.Err())
+}
+
+// RemoveAuditBefore removes the oldest entries of those from before then, at most limit, and returns how many.
+func (db *DB) RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error) {
+	result, err := db.exec(ctx, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)", then.UnixMilli(), limit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
