@@ -24,19 +24,20 @@ func main() {
 	binary := flag.String("binary", "bin/switchyard", "the program to measure")
 	write := flag.String("write", "", "write the table into this file, between its two marks")
 	only := flag.String("only", "", "measure only the sections whose name contains this")
+	most := flag.Int("projects", 10_000, "the most projects that are followed")
 	bare := flag.String("listen", "", "measure nothing, but be the server by net/http alone that others are compared with")
 	flag.Parse()
 	if *bare != "" {
 		fmt.Fprintln(os.Stderr, "bench:", serveBare(*bare))
 		os.Exit(1)
 	}
-	if err := run(*binary, *write, *only); err != nil {
+	if err := run(*binary, *write, *only, *most); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(binary, write, only string) error {
+func run(binary, write, only string, most int) error {
 	var err error
 	if binary, err = filepath.Abs(binary); err != nil {
 		return err
@@ -78,6 +79,22 @@ func run(binary, write, only string) error {
 			}
 			fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", r.what, r.measured, r.goal, result)
 		}
+	}
+	for _, section := range []struct {
+		name string
+		grow func() (*growth, error)
+	}{
+		{"projects", func() (*growth, error) { return growProjects(binary, most) }},
+	} {
+		if !strings.Contains(section.name, only) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring growth of", section.name)
+		g, err := section.grow()
+		if err != nil {
+			return fmt.Errorf("%s: %w", section.name, err)
+		}
+		table.WriteString("\n" + g.table())
 	}
 	fmt.Print(table.String())
 	if write == "" {
