@@ -122,6 +122,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(admin, "POST /oauth/sign-out", a.SignOut)
 
 	t.page(viewer, "GET /", c.Overview)
+	t.page(operator, "POST "+views.AcknowledgeURL, c.Acknowledge)
+	t.page(operator, "POST "+views.ReopenURL, c.Reopen)
 	t.page(viewer, "GET /projects", c.Projects)
 	t.page(admin, "POST /projects", c.AddProject)
 	t.page(viewer, "GET /projects/{name}", c.Project)

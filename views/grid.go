@@ -1,7 +1,6 @@
 package views
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -22,8 +21,7 @@ type grid struct {
 	hidden int      // tracks that the filter leaves out
 	// page is the one that is shown, of pages; from and to are the places of its tracks among all of them.
 	page, pages, from, to, all int
-	stuck                      []*track // of all projects, those with stuck stories, the longest first
-	working                    int      // stories in work in all projects
+	working                    int // stories in work in all projects
 }
 
 type gridGroup struct {
@@ -64,9 +62,6 @@ func newGrid(p OverviewProps) grid {
 			t.days = p.Charts[i].Days
 		}
 		g.working += t.working
-		if t.stuck > 0 {
-			g.stuck = append(g.stuck, t)
-		}
 		switch {
 		case !strings.Contains(strings.ToLower(pipeline.Project), wanted),
 			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.troubled():
@@ -77,7 +72,6 @@ func newGrid(p OverviewProps) grid {
 			shown = append(shown, t)
 		}
 	}
-	slices.SortFunc(g.stuck, func(a, b *track) int { return cmp.Compare(a.stuckSinceMS, b.stuckSinceMS) })
 	slices.SortFunc(shown, byTrouble)
 	slices.SortFunc(g.quiet, byTrouble)
 	g.group(g.cut(shown))
@@ -166,13 +160,4 @@ func (g *grid) group(tracks []*track) {
 	if len(bare) > 0 {
 		g.groups = append(g.groups, &gridGroup{id: "stages-none", tracks: bare})
 	}
-}
-
-// stuckStories is how many stories of all projects are stuck.
-func (g *grid) stuckStories() int {
-	n := 0
-	for _, t := range g.stuck {
-		n += t.stuck
-	}
-	return n
 }

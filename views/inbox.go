@@ -5,23 +5,37 @@ import "switchyard/internal/domain"
 const (
 	// shownAlerts is how many alerts are shown at once, foldedAlerts how many below a fold.
 	shownAlerts, foldedAlerts = 8, 12
+	// acknowledgedAlerts is how many of the acknowledged ones are shown below a fold.
+	acknowledgedAlerts = 20
 	// maxTags is how many projects the line of stuck stories names.
 	maxTags = 12
 )
 
-// inboxOf returns the alerts that have lines of their own. Stuck stories share one, unless there is only one.
-func inboxOf(a domain.Alerts, stuck int) []domain.Alert {
+// inbox is what needs somebody, as it is shown.
+type inbox struct {
+	lines        []domain.Alert // those with lines of their own
+	more         int            // others that would have one
+	stuck        int            // stuck stories: they share a line, unless there is only one
+	acknowledged []domain.Alert
+}
+
+func newInbox(a domain.Alerts) inbox {
 	open := a.Items[:min(a.Open, len(a.Items))]
-	if stuck < 2 {
-		return open
+	b := inbox{acknowledged: a.Items[len(open):]}
+	for _, project := range a.OpenStuck {
+		b.stuck += project.Count
 	}
-	var lines []domain.Alert
+	own := a.Open
+	if b.stuck > 1 {
+		own -= b.stuck
+	}
 	for _, alert := range open {
-		if alert.Kind != domain.AlertStuck {
-			lines = append(lines, alert)
+		if b.stuck < 2 || alert.Kind != domain.AlertStuck {
+			b.lines = append(b.lines, alert)
 		}
 	}
-	return lines
+	b.more = own - len(b.lines)
+	return b
 }
 
 // alertTitle is what an alert is about.

@@ -120,8 +120,8 @@ func overview(p OverviewProps) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		g := newGrid(p)
 		if len(p.Pipelines) == 0 {
-			if p.Alerts.Open > 0 {
-				templ_7745c5c3_Err = inbox(p, g).Render(ctx, templ_7745c5c3_Buffer)
+			if len(p.Alerts.Items) > 0 {
+				templ_7745c5c3_Err = inboxPart(p).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -143,7 +143,7 @@ func overview(p OverviewProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = inbox(p, g).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = inboxPart(p).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

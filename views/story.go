@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"switchyard/internal/domain"
 )
 
@@ -24,6 +26,14 @@ func storyName(s domain.Story) string {
 
 // Title is the page's title.
 func (p StoryProps) Title() string { return cut(storyName(p.Story), 80) }
+
+// alertControls are what can be done about the story's alert, nil when it is of another kind.
+func (p StoryProps) alertControls(kind domain.AlertKind) templ.Component {
+	if p.Alert == nil || p.Alert.Kind != kind {
+		return nil
+	}
+	return alertControls(*p.Alert, StoryURL(p.Story.Project, p.Story.ID), p.Now)
+}
 
 // canWrite reports whether the story's project server takes changes of it.
 func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }

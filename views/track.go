@@ -75,7 +75,6 @@ type track struct {
 	working       int // stories in work
 	movedMS       int64
 	stuck         int
-	stuckSinceMS  int64 // when the first of them came into its stage
 	days          []domain.DayCount
 }
 
@@ -123,9 +122,6 @@ func newTrack(p domain.ProjectPipeline, stuckIDs []string, agents map[string]str
 				w.signal, w.state = SignalCaution, "Merge failed: "
 			case stuck[item.StoryID]:
 				w.signal, w.state = SignalCaution, "Stuck"
-				if t.stuckSinceMS == 0 || item.SinceMS < t.stuckSinceMS {
-					t.stuckSinceMS = item.SinceMS
-				}
 			}
 			if i >= from {
 				t.working++

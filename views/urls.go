@@ -22,6 +22,14 @@ const (
 	SwitchURL       = "/switch"
 	ThemeURL        = "/theme"
 	SearchURL       = "/search"
+	AcknowledgeURL  = "/attention/acknowledge"
+	ReopenURL       = "/attention/reopen"
+)
+
+// For how long an alert is acknowledged; "" is until it changes.
+const (
+	ForFourHours = "4h"
+	ForToday     = "today"
 )
 
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.

@@ -53,6 +53,9 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	for _, stage := range project.Pipeline.Stages {
 		p.Stages = append(p.Stages, stage.Name)
 	}
+	if p.Alert, err = c.service.Overview.StoryAlert(r.Context(), name, id); err != nil {
+		return p, err
+	}
 	p.Usual, p.Agents, p.Now = project.Charts.Stages, c.storyAgents(name, id), now()
 	return p, nil
 }

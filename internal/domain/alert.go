@@ -58,8 +58,17 @@ type Alerts struct {
 	ByProject map[string]int
 	// Stuck are the ids of each project's stuck stories, of all of them, sorted.
 	Stuck map[string][]string
+	// OpenStuck counts the stuck stories that are not acknowledged, of each project that has any, the longest first.
+	OpenStuck []StuckStories
 	// Acknowledged are the keys of all that are acknowledged.
 	Acknowledged map[string]bool
+}
+
+// StuckStories are some of a project.
+type StuckStories struct {
+	Project string
+	Count   int
+	Since   time.Time // when the first of them came into its stage
 }
 
 // NewAlerts sorts and counts a list, which it takes over.
@@ -80,10 +89,31 @@ func NewAlerts(list []Alert) Alerts {
 	for _, ids := range a.Stuck {
 		slices.Sort(ids)
 	}
+	a.OpenStuck = openStuck(list)
 	if len(list) > MaxAlerts {
 		a.Items, a.More = slices.Clone(list[:MaxAlerts]), len(list)-MaxAlerts
 	}
 	return a
+}
+
+func openStuck(list []Alert) (found []StuckStories) {
+	index := map[string]int{}
+	for _, alert := range list {
+		if alert.Kind != AlertStuck || alert.Acknowledged != nil {
+			continue
+		}
+		i, known := index[alert.Project]
+		if !known {
+			i, index[alert.Project] = len(found), len(found)
+			found = append(found, StuckStories{Project: alert.Project, Since: time.UnixMilli(alert.Story.SinceMS)})
+		}
+		found[i].Count++
+		if since := time.UnixMilli(alert.Story.SinceMS); since.Before(found[i].Since) {
+			found[i].Since = since
+		}
+	}
+	slices.SortStableFunc(found, func(a, b StuckStories) int { return a.Since.Compare(b.Since) })
+	return found
 }
 
 // StuckLimit returns how long a story may stay in a stage of work before it needs somebody.

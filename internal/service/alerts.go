@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,29 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		}
 	}
 	return domain.NewAlerts(found), nil
+}
+
+// ofStory returns what is wrong with one story, nil when nothing is.
+func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
+	stages := make([]domain.Stage, len(p.Stages))
+	for i, stage := range p.Stages {
+		stages[i].Name = stage.Name
+		if at := slices.IndexFunc(stage.Items, func(item domain.Item) bool { return item.StoryID == id }); at >= 0 {
+			stages[i].Items = stage.Items[at : at+1]
+		}
+	}
+	if p.Stages = stages; !p.Reachable {
+		return nil
+	}
+	for _, alert := range domain.FindAlerts([]domain.ProjectPipeline{p}, s.stays.StuckLimit, time.Now()) {
+		s.acknowledged.mu.Lock()
+		defer s.acknowledged.mu.Unlock()
+		if a, known := s.acknowledged.byKey[alert.Key()]; known {
+			alert.Acknowledged = &a
+		}
+		return &alert
+	}
+	return nil
 }
 
 // find returns what needs somebody, in no particular order.

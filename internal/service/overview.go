@@ -101,6 +101,19 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 // Attention returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
 func (o *Overview) Attention() int { return int(o.attention.Load()) }
 
+// StoryAlert returns what is wrong with a story of the project's board, nil when nothing is.
+func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.Alert, error) {
+	s, err := o.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i, found := s.Registry.Index(project)
+	if !found {
+		return nil, projectNotFound(project)
+	}
+	return o.alerts.ofStory(s.Pipelines[i], id), nil
+}
+
 // Project returns how one project is. It returns NotFound.
 func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
 	s, err := o.Snapshot(ctx)

@@ -1,0 +1,56 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/views"
+)
+
+// workBegins is the hour at which what was put off until tomorrow shows again, in the gateway's time zone.
+const workBegins = 8
+
+// Acknowledge takes the form by which a reader takes care of an alert.
+func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	var duration time.Duration
+	said := "Acknowledged until it changes."
+	switch fields.Get("for") {
+	case "":
+	case views.ForFourHours:
+		duration, said = 4*time.Hour, "Acknowledged for 4 hours."
+	case views.ForToday:
+		now := time.Now()
+		duration, said = time.Date(now.Year(), now.Month(), now.Day()+1, workBegins, 0, 0, 0, now.Location()).Sub(now), "Acknowledged until tomorrow."
+	default:
+		return domain.Errorf(domain.Invalid, "The form does not say for how long.")
+	}
+	key := fields.Get("key")
+	notice := views.Notice{Text: said, Undo: views.Undo{URL: views.ReopenURL, Name: "key", Value: key}}
+	return c.afterAlert(w, r, fields.Get("next"), notice, c.service.Alerts.Acknowledge(r.Context(), key, duration))
+}
+
+// Reopen takes the form that takes an acknowledgement back.
+func (c *Console) Reopen(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	err = c.service.Alerts.Reopen(r.Context(), fields.Get("key"))
+	return c.afterAlert(w, r, fields.Get("next"), views.Notice{Text: "It needs attention again."}, err)
+}
+
+// afterAlert leads back to where the form was, with done, or with why there was nothing to do.
+func (c *Console) afterAlert(w http.ResponseWriter, r *http.Request, next string, done views.Notice, err error) error {
+	if domain.CodeOf(err) == domain.NotFound {
+		done, err = views.Notice{Text: "There is nothing to acknowledge any more: this trouble is over."}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, localPath(next), done)
+}
