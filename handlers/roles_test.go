@@ -33,6 +33,7 @@ var neededRole = map[string]domain.Role{
 	"POST /api/gateway/attention/acknowledge": "operator", "POST /api/gateway/attention/reopen": "operator",
 	"POST /api/gateway/bot/test": "operator", "POST /projects/{name}/stories": "operator",
 	"POST /projects/{name}/stories/{story_id}": "operator", "POST /switch": "operator", "POST /agents": "operator",
+	"POST /attention/acknowledge": "operator", "POST /attention/reopen": "operator",
 	"POST /agents/{id}/assign": "operator", "POST /agents/{id}/label": "operator", "GET /agents/tokens/{hash}": "operator",
 	"POST /agents/tokens/{hash}/revoke": "operator",
 
