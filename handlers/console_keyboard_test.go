@@ -127,7 +127,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 	press(tab, tab.Find("button", "Remove"), kb.Enter)
 	tab.Wait(`document.activeElement.textContent === 'Cancel'`)
 	s.move("alpha", "99_story_new", "1_backlog", "2_current", time.Now())
-	tab.WaitText("99_story_new")
+	tab.WaitText("99 story new")
 	if !browsertest.Eval[bool](tab, `document.activeElement.textContent === 'Cancel' && document.querySelector(':popover-open') !== null`) {
 		t.Error("the question is gone")
 	}

@@ -26,8 +26,44 @@
       const at = new Date(element.dateTime)
       const text = 'hour' in element.dataset ? clock.format(at) : 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
       if (element.textContent !== text) element.textContent = text
-      const title = exact.format(at)
+      const title = ('hour' in element.dataset ? ageText(at, { ago: '' }) + ', ' : '') + exact.format(at)
       if (element.title !== title) element.title = title
+    }
+  }
+
+  // Events stand below their days, which are the reader's, not the gateway's.
+  const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
+  const longDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
+  const keyOf = (at) => at.toLocaleDateString('sv') // 2026-11-21
+  const titleOf = (at) => {
+    const yesterday = new Date()
+    if (keyOf(at) === keyOf(yesterday)) return 'Today'
+    yesterday.setDate(yesterday.getDate() - 1)
+    return keyOf(at) === keyOf(yesterday) ? 'Yesterday' : weekday.format(at) + ' ' + longDay.format(at)
+  }
+  const updateDays = (root) => {
+    let above = '' // the day that the list before ends with: older events are loaded below
+    for (const list of root.querySelectorAll('[data-days]')) {
+      const events = [...list.querySelectorAll('li')].map((line) => ({ line, at: new Date(line.querySelector('time').dateTime) }))
+      if (events.some(({ line, at }) => line.closest('section').dataset.day !== keyOf(at))) {
+        let section
+        list.replaceChildren()
+        for (const { line, at } of events) {
+          if (section?.dataset.day !== keyOf(at)) {
+            section = document.createElement('section')
+            section.dataset.day = keyOf(at)
+            const title = titleOf(at)
+            if (keyOf(at) !== above && (title !== 'Today' || list.dataset.days === 'h2')) {
+              section.append(document.createElement(list.dataset.days))
+              section.firstChild.textContent = title
+            }
+            section.append(document.createElement('ol'))
+            list.append(section)
+          }
+          section.lastChild.append(line)
+        }
+      }
+      above = list.lastElementChild?.dataset.day
     }
   }
   const updatePage = () => {
@@ -35,6 +71,10 @@
   }
   setInterval(updatePage, 1000)
   for (const name of ['DOMContentLoaded', 'visibilitychange', 'htmx:afterSettle']) document.addEventListener(name, updatePage)
+  for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) document.addEventListener(name, () => updateDays(document))
   // What replaces a part has the right times before it is shown.
-  document.addEventListener('switchyard:beforeMorph', (event) => update(event.detail))
+  document.addEventListener('switchyard:beforeMorph', (event) => {
+    update(event.detail)
+    updateDays(event.detail)
+  })
 })()

@@ -24,6 +24,40 @@ type eventDay struct {
 	events []domain.Event
 }
 
+// eventStyle is where events are listed.
+type eventStyle string
+
+const (
+	eventsFeed      eventStyle = "feed" // beside other things, of all projects
+	eventsOfProject eventStyle = ""
+	eventsPage      eventStyle = "of-many" // the page of events
+)
+
+// heading is the element that names a day.
+func (s eventStyle) heading() string {
+	if s == eventsPage {
+		return "h2"
+	}
+	return "h3"
+}
+
+// eventList is events in the order in which they are listed, the newest first.
+type eventList struct {
+	Events []domain.Event
+	After  string // the day that the list above this one ends with, as dayOf has it
+	Now    time.Time
+	Style  eventStyle
+}
+
+// title is what stands above a day, "" for nothing: a short list begins today as a matter of course.
+func (l eventList) title(d eventDay) string {
+	title := d.title(l.Now)
+	if d.key == l.After || title == "Today" && l.Style != eventsPage {
+		return ""
+	}
+	return title
+}
+
 // dayOf is the day of an event: 2026-11-21.
 func dayOf(e domain.Event) string { return eventTime(e).Format(time.DateOnly) }
 
@@ -49,5 +83,5 @@ func (d eventDay) title(now time.Time) string {
 	case now.AddDate(0, 0, -1).Format(time.DateOnly):
 		return "Yesterday"
 	}
-	return d.start.Format("Monday, 2 January 2006")
+	return d.start.Format("Monday 2 January 2006")
 }

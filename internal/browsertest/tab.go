@@ -119,6 +119,12 @@ func (t *Tab) Media(pairs ...string) {
 	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 }
 
+// Zone sets the time zone of the reader, such as Asia/Tokyo.
+func (t *Tab) Zone(name string) {
+	t.Helper()
+	call(t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: name})
+}
+
 // Scripts turns JavaScript of pages on or off, from the next page on.
 func (t *Tab) Scripts(on bool) {
 	t.Helper()

@@ -1,0 +1,52 @@
+package handlers_test
+
+import (
+	"testing"
+	"time"
+
+	"switchyard/internal/browsertest"
+)
+
+// TestDaysOfEventsAreTheReaders: two events of one day in one time zone are of two days in another one.
+func TestDaysOfEventsAreTheReaders(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-10*24*time.Hour + 12*time.Hour)
+	s.move("alpha", "1_story_morning", "1_backlog", "2_current", noon.Add(-2*time.Hour))
+	s.move("alpha", "2_story_evening", "1_backlog", "2_current", noon.Add(2*time.Hour))
+	tab := browsertest.Open(t)
+	days := func() string {
+		return browsertest.Eval[string](tab, `[...document.querySelectorAll('[data-days] :is(h2, h3, time)')].map(e => e.textContent).join(', ')`)
+	}
+	named := func(at time.Time) string { return at.Format("Monday 2 January 2006") }
+	for _, path := range []string{"/", "/events"} {
+		for _, c := range []struct{ zone, want string }{
+			{"UTC", named(noon) + ", 14:00, 10:00"},
+			{"Pacific/Kiritimati", named(noon.Add(24*time.Hour)) + ", 04:00, 00:00"},                      // UTC+14
+			{"Asia/Tokyo", named(noon) + ", 23:00, 19:00"},                                                // UTC+9
+			{"Pacific/Pago_Pago", named(noon) + ", 03:00, " + named(noon.Add(-24*time.Hour)) + ", 23:00"}, // UTC-11
+		} {
+			tab.Zone(c.zone)
+			tab.Goto(s.url + path)
+			tab.Find("link", "1 story morning")
+			if got := days(); got != c.want {
+				t.Errorf("%s in %s: %q, want %q", path, c.zone, got, c.want)
+			}
+		}
+		// What comes later stands below the same days.
+		if path == "/" {
+			continue
+		}
+		s.move("alpha", "3_story_new", "1_backlog", "2_current", noon.Add(3*time.Hour))
+		refresh(tab)
+		tab.WaitText("3 story new")
+		if got, want := days(), named(noon)+", 04:00, 03:00, "+named(noon.Add(-24*time.Hour))+", 23:00"; got != want {
+			t.Errorf("after an event came: %q, want %q", got, want)
+		}
+		tab.Wait(`document.querySelector('[data-days] time').title.includes('d ago, ')`)
+	}
+	tab.Scripts(false)
+	tab.Goto(s.url + "/events")
+	zone, _ := time.Now().Zone()
+	tab.WaitText("Days and times of day are the gateway’s: " + zone)
+}
