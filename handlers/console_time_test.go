@@ -28,7 +28,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 		} {
 			tab.Zone(c.zone)
 			tab.Goto(s.url + path)
-			tab.Find("link", "1 story morning")
+			tab.WaitText("1 story morning")
 			if got := days(); got != c.want {
 				t.Errorf("%s in %s: %q, want %q", path, c.zone, got, c.want)
 			}
