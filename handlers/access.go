@@ -161,6 +161,9 @@ func (a *access) authenticateAgent(r *http.Request) (caller, error) {
 func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
 	self, err := a.authenticateAgent(r)
 	if err == nil {
+		if known, ok := a.agents.Find(self.Who); ok {
+			self.Who = known.Label
+		}
 		return self, nil
 	}
 	secret := agentSecret(r)

@@ -29,10 +29,14 @@ import (
 // wholeGateway is a gateway with every part, over real sockets.
 func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gateway) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	return wholeGatewayAt(t, adminToken, signintest.New(t), slog.New(slog.DiscardHandler))
+}
+
+// wholeGatewayAt is a wholeGateway whose people sign in at this provider.
+func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest.Provider, log *slog.Logger) (apiSite, handlers.Gateway) {
+	t.Helper()
 	client := upstream.NewClient(time.Second)
 	t.Cleanup(client.Close)
-	provider := signintest.New(t)
 	dir := t.TempDir()
 	gateway := gatewaytest.New(t, service.Options{
 		Log: log, Projects: client, Stories: client,

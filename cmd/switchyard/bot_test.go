@@ -124,6 +124,11 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 	for _, want := range []string{"10_story is now in QA.", "alpha · 10_story · Story number 10 · Current → QA"} {
 		waittest.Until(t, want, func() bool { return slices.Contains(posts(), want) })
 	}
+	var audit struct{ Entries []struct{ Who, Via, Action, Subject string } }
+	remote{y.T, y.gateway.url}.get("/api/gateway/audit?limit=1", &audit)
+	if got, want := fmt.Sprint(audit.Entries), fmt.Sprintf("[{%s bot story.changed alpha/10_story}]", bottest.Operator); got != want {
+		t.Errorf("the audit says %s, want %s", got, want)
+	}
 	hs.Say("!ops", bottest.Operator, "story 10")
 	waittest.Until(t, "the story shown", func() bool {
 		return strings.HasPrefix(posts()[len(posts())-1], "alpha · 10_story · Story number 10\nQA since ")

@@ -35,7 +35,7 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Limit = int(limit); query.Get("before") != "" {
-		if q.Before, err = query.Number("before", 0, 1, math.MaxInt64); err != nil {
+		if q.Before, err = query.Number("before", 0, 0, math.MaxInt64); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,85 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/store"
+)
+
+// TestTheAuditIsKeptFor400Days, and what is older goes in small steps.
+func TestTheAuditIsKeptFor400Days(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		db, err := store.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := domain.NewAuditEntry(domain.Actor{Who: "zoe"}, domain.Change{Action: domain.ProjectAdded})
+		for range 600 {
+			if err := db.AddAudit(t.Context(), old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db.Close()
+		s, shut := reopen(t, dir)
+		defer shut()
+		time.Sleep(399 * 24 * time.Hour)
+		if err := s.Projects.Seed(t.Context(), []domain.Project{{Name: "alpha", URL: "http://127.0.0.1:1"}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Audit.Run(ctx) }()
+		kept := func() string {
+			entries, err := s.Audit.Entries(t.Context(), domain.AuditQuery{Limit: 10_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(len(entries), " ", entries[0].Who, " ", entries[0].Subject)
+		}
+		time.Sleep(time.Minute)
+		if got := kept(); got != "601 switchyard alpha" {
+			t.Errorf("after 399 days: %s", got)
+		}
+		time.Sleep(25 * time.Hour)
+		if got := kept(); got != "1 switchyard alpha" {
+			t.Errorf("after 400 days: %s", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestATokenForOneProjectChangesThatOnly: whatever it asks for besides is Forbidden, and changes nothing.
+func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
+	s, shut := reopen(t, t.TempDir())
+	defer shut()
+	for _, name := range []string{"alpha", "beta"} {
+		if _, err := s.Projects.Add(t.Context(), name, "http://127.0.0.1:1", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "builder", Via: domain.ViaToken, Role: domain.RoleOperator, Project: "alpha"})
+	_, _, create := s.Stories.Create(ctx, "beta", []byte("{}"))
+	_, _, patch := s.Stories.Patch(ctx, "beta", "1", []byte("{}"))
+	_, tool := s.Tools.Call(ctx, "beta", "x", nil)
+	_, _, token := s.Agents.CreateJoinToken(ctx)
+	for what, err := range map[string]error{
+		"a story of another project": create, "a change of one": patch, "a tool of it": tool,
+		"switching": s.Projects.Switch(ctx, "alpha"), "a join token": token, "a test message": s.Bot.Test(ctx),
+	} {
+		if domain.CodeOf(err) != domain.Forbidden {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if s.Projects.Registry().Active != "" {
+		t.Error("it has switched")
+	}
+}
