@@ -124,7 +124,9 @@ func TestTheBotFromTheBrowserToAMatrixRoom(t *testing.T) {
 	for _, want := range []string{"10_story is now in QA.", "alpha · 10_story · Story number 10 · Current → QA"} {
 		waittest.Until(t, want, func() bool { return slices.Contains(posts(), want) })
 	}
-	var audit struct{ Entries []struct{ Who, Via, Action, Subject string } }
+	var audit struct {
+		Entries []struct{ Who, Via, Action, Subject string }
+	}
 	remote{y.T, y.gateway.url}.get("/api/gateway/audit?limit=1", &audit)
 	if got, want := fmt.Sprint(audit.Entries), fmt.Sprintf("[{%s bot story.changed alpha/10_story}]", bottest.Operator); got != want {
 		t.Errorf("the audit says %s, want %s", got, want)
