@@ -34,15 +34,20 @@ type access struct {
 	named    *service.Access
 	agents   *service.Agents
 	sessions sessions
+	logins   logins
+	proxies  proxyLogin
 	limiter  tokenLimiter
 	callers  callers
 	log      *slog.Logger
 }
 
 func newAccess(g Gateway) *access {
+	callers := callers{g.TrustedProxies}
+	proxies := proxyLogin{g.ProxyLogin, callers}
 	return &access{
-		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "", token: g.AdminToken, named: g.Service.Access, agents: g.Service.Agents,
-		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers{g.TrustedProxies}, log: g.Log,
+		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "" && g.Login == nil && !proxies.isOn(), token: g.AdminToken, named: g.Service.Access, agents: g.Service.Agents,
+		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers, log: g.Log,
+		logins: newLogins(g), proxies: proxies,
 	}
 }
 
@@ -113,11 +118,9 @@ func (c caller) checkRole(needs role) error {
 	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
-// authenticate returns who makes the request: by a token where it has one, else by a session. It returns Unauthorized when
-// neither says so, RateLimited where too many wrong tokens came from there.
-//
-// A new way in that travels with each request, such as a proxy's headers, is another case here, and what is set up then
-// counts for access.open; one that ends in a session, such as a login, calls access.beginSession and needs no case.
+// authenticate returns who makes the request: by a token where it has one, else by a session, else by what a trusted proxy
+// says. It returns Unauthorized when nothing says so, RateLimited where too many wrong tokens came from there, and Forbidden for
+// somebody whom a proxy names and who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
 	if a.open {
 		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}, nil
@@ -128,6 +131,12 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, e
 	}
 	if identity, ok := a.sessions.identity(r); ok {
 		return caller{identity, web.AuthSession}, nil
+	}
+	switch identity, named, err := a.proxies.identity(r); {
+	case err != nil:
+		return caller{}, err
+	case named:
+		return caller{identity, web.AuthProxy}, nil
 	}
 	return caller{}, unauthorized()
 }
@@ -143,6 +152,9 @@ func (a *access) openCaller(r *http.Request) caller {
 	}
 	if identity, ok := a.sessions.identity(r); ok {
 		return caller{identity, web.AuthSession}
+	}
+	if identity, named, err := a.proxies.identity(r); named && err == nil {
+		return caller{identity, web.AuthProxy}
 	}
 	return caller{}
 }

@@ -77,11 +77,12 @@ func address(pattern string) string {
 var openDoors = map[string]bool{
 	"GET /healthz": true, "GET /readyz": true, "GET /static/*": true, "GET /login": true, "POST /gateway/agents": true,
 	"GET /callback": true, "HEAD /callback": true, "GET /oauth/callback": true, "HEAD /oauth/callback": true,
+	"HEAD /login/start": true, "HEAD /login/callback": true,
 }
 
 // ownSecrets are the routes that ask for secrets of their own.
 var ownSecrets = map[string]bool{
-	"POST /login": true, "POST /gateway/agents/{id}/heartbeat": true, "DELETE /gateway/agents/{id}": true,
+	"POST /login": true, "GET /login/start": true, "GET /login/callback": true, "POST /gateway/agents/{id}/heartbeat": true, "DELETE /gateway/agents/{id}": true,
 	"POST /bot/team/events": true, "POST /bot/team/commands": true,
 }
 

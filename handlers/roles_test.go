@@ -15,6 +15,7 @@ import (
 // TestEveryRouteHasItsRole.
 var neededRole = map[string]domain.Role{
 	"GET /healthz": "", "GET /readyz": "", "GET /static/*": "", "GET /login": "", "POST /login": "",
+	"GET /login/start": "", "HEAD /login/start": "", "GET /login/callback": "", "HEAD /login/callback": "",
 	"GET /callback": "", "HEAD /callback": "", "GET /oauth/callback": "", "HEAD /oauth/callback": "",
 	"POST /bot/team/events": "", "POST /bot/team/commands": "",
 	"POST /gateway/agents": "", "POST /gateway/agents/{id}/heartbeat": "agent",

@@ -14,6 +14,7 @@ import (
 	"switchyard/handlers/console"
 	"switchyard/handlers/mcp"
 	"switchyard/internal/domain"
+	"switchyard/internal/login"
 	"switchyard/internal/metrics"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
@@ -34,8 +35,13 @@ type Gateway struct {
 	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
 	AdminToken domain.Secret
 	SessionKey []byte
-	// TrustedProxies are believed about where a request comes from.
+	// TrustedProxies are believed about where a request comes from, and with ProxyLogin about who asks.
 	TrustedProxies []netip.Prefix
+	ProxyLogin     ProxyLogin
+	// Login is the provider through which people log in, nil for none.
+	Login *login.Provider
+	// PublicURL is where people reach the gateway, "" where that is not known.
+	PublicURL string
 }
 
 // TeamChat is where Slack sends what people say. It checks the signature of every call itself.
@@ -57,7 +63,7 @@ func (g Gateway) router() chi.Router {
 	t := newRouteTable(access, c)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		web.Guard(g.AllowHosts), middleware.GetHead,
+		access.proxies.clean, web.Guard(g.AllowHosts), middleware.GetHead,
 	)
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
 	return t.finish()
@@ -153,6 +159,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.page(admin, "POST "+views.SignOutURL, c.SignOutForm)
 	t.page(public, "GET "+views.LoginURL, c.LoginPage)
 	t.page(public, "POST "+views.LoginURL, c.LogIn)
+	t.page(public, "GET "+views.LoginStartURL, c.StartLogin, getOnly, navigationOnly)
+	t.page(public, "GET "+views.LoginCallbackURL, c.FinishLogin, getOnly, navigationOnly, noReferrer)
 	t.page(viewer, "POST "+views.LogoutURL, c.LogOut)
 }
 

@@ -29,19 +29,28 @@ type cookieValue struct {
 }
 
 func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessions {
-	derive := func(purpose string) []byte {
+	derive := deriveFrom(key)
+	codec := securecookie.New(derive("sign "+adminToken.Reveal()), derive("encrypt "+adminToken.Reveal()))
+	codec.SetSerializer(securecookie.JSONEncoder{})
+	codec.MaxAge(int(service.SessionTime / time.Second))
+	return sessions{a, codec, cookieName(derive)}
+}
+
+// deriveFrom makes keys for many purposes out of one.
+func deriveFrom(key []byte) func(purpose string) []byte {
+	return func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(purpose))
 		return mac.Sum(nil)
 	}
-	codec := securecookie.New(derive("sign "+adminToken.Reveal()), derive("encrypt "+adminToken.Reveal()))
-	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(int(service.SessionTime / time.Second))
-	return sessions{a, codec, "switchyard_" + hex.EncodeToString(derive("instance")[:6])}
 }
 
-// secureName is the cookie's name where it came by https: no other host, and nothing that came by http, can set it.
-func (s sessions) secureName() string { return "__Host-" + s.name }
+func cookieName(derive func(string) []byte) string {
+	return "switchyard_" + hex.EncodeToString(derive("instance")[:6])
+}
+
+// secureName is a cookie's name where it came by https: no other host, and nothing that came by http, can set it.
+func secureName(name string) string { return "__Host-" + name }
 
 // begin gives the browser a session of whoever has just come in.
 func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity) error {
@@ -70,9 +79,16 @@ func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
-	c := &http.Cookie{Name: s.name, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	c := sessionCookie(s.name, secure)
+	c.Value, c.MaxAge = value, maxAge
+	return c
+}
+
+// sessionCookie is a cookie that no script and no request from another site gets, but for people who come from there.
+func sessionCookie(name string, secure bool) *http.Cookie {
+	c := &http.Cookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if secure {
-		c.Name, c.Secure = s.secureName(), true
+		c.Name, c.Secure = secureName(name), true
 	}
 	return c
 }
@@ -89,7 +105,7 @@ func (s sessions) identity(r *http.Request) (service.Identity, bool) {
 
 // ids are those of the sessions whose cookies the request carries, ended ones among them.
 func (s sessions) ids(r *http.Request) (ids []string) {
-	for _, name := range []string{s.name, s.secureName()} {
+	for _, name := range []string{s.name, secureName(s.name)} {
 		for _, cookie := range r.CookiesNamed(name) {
 			var value cookieValue
 			if s.codec.Decode(s.name, cookie.Value, &value) == nil {

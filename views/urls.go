@@ -14,6 +14,11 @@ const (
 	BotConfigURL = "/bot-config"
 	LoginURL     = "/login"
 	LogoutURL    = "/logout"
+
+	// Logging in through the OpenID Connect provider.
+	LoginStartURL    = "/login/start"
+	LoginCallbackURL = "/login/callback"
+
 	SignInURL    = "/oauth/authorize"
 	// SignInByHandURL is for browsers that cannot reach the callback.
 	SignInByHandURL = "/sign-in"

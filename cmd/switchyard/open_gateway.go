@@ -11,6 +11,7 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/botfile"
 	"switchyard/internal/config"
+	"switchyard/internal/login"
 	"switchyard/internal/metrics"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
@@ -117,6 +118,13 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		SessionKey: key,
 
 		TrustedProxies: c.Login.TrustedProxies,
+		ProxyLogin:     handlers.ProxyLogin{UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles},
+		PublicURL:      c.PublicURL,
+	}
+	if c.Login.Issuer != "" {
+		g.handler.Login = login.New(login.Config{
+			Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
+		})
 	}
 	return g, nil
 }

@@ -28,6 +28,13 @@ type Sessions interface {
 	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from there.
 	LogIn(w http.ResponseWriter, r *http.Request, token string) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
+
+	// LoginLink is where people log in through the login's provider and how they know that, "" for none.
+	LoginLink(r *http.Request) (address, provider string)
+	// StartLogin returns the provider's address for a login that leads to next. It returns BadGateway.
+	StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error)
+	// FinishLogin returns where the login leads, also where it fails. It returns Invalid, BadGateway and Forbidden.
+	FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error)
 }
 
 // New returns the console over a service.

@@ -16,7 +16,7 @@ func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	switch web.InfoOf(r.Context()).Auth {
 	case web.AuthNotRequired:
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
-	case web.AuthSession:
+	case web.AuthSession, web.AuthProxy:
 		http.Redirect(w, r, afterLogin(next), http.StatusSeeOther)
 	default:
 		return c.askForToken(w, r, http.StatusOK, views.LoginProps{Next: next})
@@ -66,6 +66,9 @@ func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int, p views.LoginProps) error {
 	w.Header().Set("Cache-Control", "no-store")
+	if p.Link, p.Provider = c.sessions.LoginLink(r); p.Link != "" && p.Next != "" {
+		p.Link += "?next=" + url.QueryEscape(p.Next)
+	}
 	return c.render(w, r, view{
 		frame:  views.Frame{Title: "Log in", Bare: true},
 		page:   views.Login(p),
@@ -101,7 +104,7 @@ func loginAddress(u *url.URL) string {
 // afterLogin is where a login leads: next, if that is on this site and not the login again.
 func afterLogin(next string) string {
 	next = localPath(next)
-	if path, _, _ := strings.Cut(next, "?"); path == views.LoginURL {
+	if path, _, _ := strings.Cut(next, "?"); path == views.LoginURL || strings.HasPrefix(path, views.LoginURL+"/") {
 		return views.OverviewURL
 	}
 	return next

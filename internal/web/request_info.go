@@ -29,6 +29,7 @@ const (
 	AuthNotRequired AuthMethod = "not required" // nothing is set up that callers have to show: everyone is the administrator
 	AuthToken       AuthMethod = "token"
 	AuthSession     AuthMethod = "session"
+	AuthProxy       AuthMethod = "proxy" // by what a trusted proxy says
 	AuthAgent       AuthMethod = "agent" // by the secret of the agent that is asked about
 )
 

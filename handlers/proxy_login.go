@@ -1,0 +1,57 @@
+package handlers
+
+import (
+	"net/http"
+	"strings"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+)
+
+// ProxyLogin says how trusted proxies tell who asks.
+type ProxyLogin struct {
+	UserHeader   string // "" where they do not
+	GroupsHeader string // groups with commas between, "" for none
+	Roles        domain.RoleLists
+}
+
+// proxyLogin reads who asks from the headers of trusted proxies.
+type proxyLogin struct {
+	ProxyLogin
+	callers callers
+}
+
+// isOn reports whether there are proxies that tell who asks.
+func (p proxyLogin) isOn() bool { return p.UserHeader != "" && len(p.callers.trustedProxies) > 0 }
+
+// clean removes the headers from the requests of everybody else.
+func (p proxyLogin) clean(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.callers.trusts(parseAddress(r.RemoteAddr)) {
+			r.Header.Del(p.UserHeader)
+			r.Header.Del(p.GroupsHeader)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// identity returns who a proxy says asks, false where none does. It returns Forbidden for somebody who has no role. More than
+// one name is none: a proxy would have added its own to that of the caller.
+func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
+	names := r.Header.Values(p.UserHeader)
+	if !p.isOn() || len(names) != 1 || names[0] == "" {
+		return service.Identity{}, false, nil
+	}
+	var groups []string
+	for group := range strings.SplitSeq(strings.Join(r.Header.Values(p.GroupsHeader), ","), ",") {
+		if group = strings.TrimSpace(group); group != "" {
+			groups = append(groups, group)
+		}
+	}
+	name := domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD"))
+	role := p.Roles.Of(groups, names[0])
+	if role == "" {
+		return service.Identity{}, true, domain.Errorf(domain.Forbidden, "You are %s, but may not use this gateway. Ask its administrator to let you in.", name)
+	}
+	return service.Identity{Actor: domain.Actor{Who: name, Via: domain.ViaProxy, Role: role}}, true, nil
+}
