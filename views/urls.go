@@ -19,7 +19,7 @@ const (
 	LoginStartURL    = "/login/start"
 	LoginCallbackURL = "/login/callback"
 
-	SignInURL    = "/oauth/authorize"
+	SignInURL = "/oauth/authorize"
 	// SignInByHandURL is for browsers that cannot reach the callback.
 	SignInByHandURL = "/sign-in"
 	SignInSetUpURL  = "/sign-in/setup"
