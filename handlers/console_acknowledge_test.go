@@ -86,7 +86,7 @@ func TestAnAlertIsAcknowledgedOnThePageOfItsStory(t *testing.T) {
 func TestAStuckStorySaysSoOnItsPage(t *testing.T) {
 	s := newConsoleSite(t)
 	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay", "3_done:")
-	stages[1].Items[0].SinceMS = time.Now().Add(-30 * time.Hour).UnixMilli()
+	stages[1].Items[0].Since = time.Now().Add(-30 * time.Hour)
 	s.add("slow", stages)
 	s.get("/projects/slow/stories/14_story_login").wantText(t, "Stuck", "for longer than is usual there", "Acknowledge</button>")
 	s.get("/projects/slow/stories/15_story_pay").wantNoText(t, "Stuck", "Acknowledge</button>")
@@ -96,7 +96,7 @@ func TestStuckStoriesThatAreAcknowledgedAreNotCounted(t *testing.T) {
 	s := newConsoleSite(t)
 	stages := board("1_backlog:", "2_current: 1_story_a, 2_story_b, 3_story_c", "3_done:")
 	for i := range stages[1].Items {
-		stages[1].Items[i].SinceMS = time.Now().Add(-time.Duration(30+i) * time.Hour).UnixMilli()
+		stages[1].Items[i].Since = time.Now().Add(-time.Duration(30+i) * time.Hour)
 	}
 	s.add("slow", stages)
 	s.get("/").wantText(t, "<title>(3) Overview", "3 stories stuck", "slow", "· 3")

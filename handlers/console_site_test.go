@@ -20,6 +20,8 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // consoleSite is a gateway over a real store and a real socket, with boards in place of project servers.
@@ -85,8 +87,22 @@ func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.Pipelin
 	if !ok {
 		return nil, domain.Errorf(domain.BadGateway, "connection refused")
 	}
-	raw, err := json.Marshal(stages)
-	return &domain.PipelineAnswer{Stages: stages, Raw: raw}, err
+	return &domain.PipelineAnswer{Stages: stages, Raw: encodeStages(stages)}, nil
+}
+
+// encodeStages is the JSON of which a project server's answer with these stages consists.
+func encodeStages(stages []domain.Stage) []byte {
+	list := make([]wire.Stage, len(stages))
+	for i, stage := range stages {
+		list[i] = wire.Stage{Name: stage.Name, Items: []wire.Item{}}
+		for _, item := range stage.Items {
+			list[i].Items = append(list[i].Items, wire.Item{
+				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: web.OrNull(item.Blocked), MergeFailure: web.OrNull(item.MergeFailure),
+				SinceMS: item.Since.UnixMilli(),
+			})
+		}
+	}
+	return web.EncodeJSON(list)
 }
 
 // Story says what the board has of a story, and that it cannot be changed.
@@ -100,13 +116,7 @@ func (b *boards) Story(_ context.Context, p domain.Project, id string) (domain.S
 	for _, stage := range stages {
 		for _, item := range stage.Items {
 			if item.StoryID == id {
-				story := domain.Story{Name: item.StoryName, Stage: stage.Name, Since: time.UnixMilli(item.SinceMS), Reachable: true}
-				if item.Blocked != nil {
-					story.Blocked = *item.Blocked
-				}
-				if item.MergeFailure != nil {
-					story.MergeFailure = *item.MergeFailure
-				}
+				story := domain.Story{Name: item.StoryName, Stage: stage.Name, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure, Reachable: true}
 				story.File = &domain.StoryFile{Path: stage.Name + "/" + id + ".md", Version: "1", Body: cmp.Or(b.body, "# About\n\nText.")}
 				return story, nil
 			}
@@ -139,12 +149,12 @@ func board(lines ...string) []domain.Stage {
 			if text = strings.TrimSpace(text); text == "" {
 				continue
 			}
-			item := domain.Item{SinceMS: time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute).UnixMilli()}
+			item := domain.Item{Since: time.Now().Add(-time.Duration(len(text)) * 7 * time.Minute)}
 			if id, reason, ok := strings.Cut(text, "!"); ok {
-				text, item.Blocked = id, &reason
+				text, item.Blocked = id, reason
 			}
 			if id, reason, ok := strings.Cut(text, "?"); ok {
-				text, item.MergeFailure = id, &reason
+				text, item.MergeFailure = id, reason
 			}
 			item.StoryID = text
 			_, words, _ := strings.Cut(text, "_story_")

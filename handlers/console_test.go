@@ -267,7 +267,7 @@ func TestAPartWhoseProjectIsGoneLoadsItsPageAnew(t *testing.T) {
 func TestMarkupInNamesIsText(t *testing.T) {
 	s := newConsoleSite(t)
 	evil := `<script>alert(1)</script>"'&`
-	s.add(evil, []domain.Stage{{Name: "1_a"}, {Name: "2_<b>x</b>", Items: []domain.Item{{StoryID: evil, StoryName: evil, Blocked: &evil, MergeFailure: &evil}}}, {Name: "5_done"}})
+	s.add(evil, []domain.Stage{{Name: "1_a"}, {Name: "2_<b>x</b>", Items: []domain.Item{{StoryID: evil, StoryName: evil, Blocked: evil, MergeFailure: evil}}}, {Name: "5_done"}})
 	s.record(evil, fmt.Sprintf(`{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":%q,"timestamp_ms":1}`, evil, evil, evil))
 	s.record(evil, fmt.Sprintf(`{"type":%q,"timestamp_ms":2}`, evil))
 	for _, path := range []string{

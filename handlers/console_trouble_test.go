@@ -8,8 +8,8 @@ import (
 func TestAStuckStoryIsTroubleOfItsProject(t *testing.T) {
 	s := newConsoleSite(t)
 	stages := board("1_backlog:", "2_current: 14_story_login, 15_story_pay!no key", "3_done:")
-	stages[1].Items[0].SinceMS = time.Now().Add(-30 * time.Hour).UnixMilli()
-	stages[1].Items[1].SinceMS = time.Now().Add(-3 * time.Hour).UnixMilli()
+	stages[1].Items[0].Since = time.Now().Add(-30 * time.Hour)
+	stages[1].Items[1].Since = time.Now().Add(-3 * time.Hour)
 	s.add("slow", stages[:])
 	s.add("well", board("1_backlog:", "2_current: 1_story_a", "3_done:"))
 

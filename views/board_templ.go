@@ -484,7 +484,7 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = since(stamp(item.SinceMS), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = since(item.Since, p.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -492,7 +492,7 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if item.Blocked != nil {
+		if item.Blocked != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<p class=\"text-muted\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -506,7 +506,7 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = since(item.BlockedSince(), p.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = since(item.TroubleSince(), p.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -552,15 +552,15 @@ func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if item.Blocked != nil && item.MergeFailure != nil {
+		if item.Blocked != "" && item.MergeFailure != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<p class=\"signal wraps signal-caution\" dir=\"auto\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var30 string
-			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(cutEnd("Merge failed: "+*item.MergeFailure, 300))
+			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(cutEnd("Merge failed: "+item.MergeFailure, 300))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/board.templ`, Line: 104, Col: 103}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/board.templ`, Line: 104, Col: 102}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 			if templ_7745c5c3_Err != nil {

@@ -24,7 +24,7 @@ func manyProjects(n int, all bool) (list []domain.ProjectPipeline) {
 	item := func(i int) domain.Item {
 		verb, noun := verbs[i*7%len(verbs)], nouns[i*11%len(nouns)]
 		return domain.Item{
-			StoryID: fmt.Sprintf("%d_story_%s_%s", i, verb, noun), StoryName: fmt.Sprintf("%s %s of team %d", verb, noun, i%97), SinceMS: minutesAgo(i),
+			StoryID: fmt.Sprintf("%d_story_%s_%s", i, verb, noun), StoryName: fmt.Sprintf("%s %s of team %d", verb, noun, i%97), Since: minutesAgo(i),
 		}
 	}
 	for i := range n {
@@ -33,7 +33,7 @@ func manyProjects(n int, all bool) (list []domain.ProjectPipeline) {
 			for k := range (i + s) % 6 {
 				it := item(i*50 + s*10 + k)
 				if all || (i*7+s+k)%11 == 0 {
-					it.Blocked = text("waiting for " + it.StoryName)
+					it.Blocked = "waiting for " + it.StoryName
 				}
 				stages[s].Items = append(stages[s].Items, it)
 			}

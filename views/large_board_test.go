@@ -17,7 +17,7 @@ func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
 	p := domain.ProjectPipeline{Project: "large", URL: "http://127.0.0.1:3001", Reachable: true}
 	items := make([]domain.Item, stories)
 	for i := range items {
-		items[i] = domain.Item{StoryID: fmt.Sprintf("%05d_story", i), StoryName: "S", SinceMS: minutesAgo(9000)}
+		items[i] = domain.Item{StoryID: fmt.Sprintf("%05d_story", i), StoryName: "S", Since: minutesAgo(9000)}
 	}
 	p.Stages = []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: items}, {Name: "5_done"}}
 	limit := func(string, string) time.Duration { return time.Hour }

@@ -261,7 +261,7 @@ func projectRow(row ProjectRow, active string, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !row.LastEvent.IsZero() {
-			templ_7745c5c3_Err = ago(stamp(row.LastEvent.UnixMilli()), now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ago(moment(uint64(row.LastEvent.UnixMilli())), now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -373,7 +373,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.LastSeenMS > 0 {
+			if !p.LastSeen.IsZero() {
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(", last answer ")
 				if templ_7745c5c3_Err != nil {
@@ -383,7 +383,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ago(stamp(p.LastSeenMS), now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ago(p.LastSeen, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -406,7 +406,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ago(stamp(p.FetchedAtMS), now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ago(p.FetchedAt, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -33,9 +33,9 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	for _, stage := range p.Stages[:done] {
 		for _, item := range stage.Items {
 			switch {
-			case item.Blocked != nil:
+			case item.Blocked != "":
 				blocked++
-			case item.MergeFailure != nil:
+			case item.MergeFailure != "":
 				failed++
 			}
 		}
@@ -75,10 +75,10 @@ func inWork(p domain.ProjectPipeline) int {
 // storyState is how a story is, given the sorted ids of the stuck ones; SignalNone with "" is nothing to speak of.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
-	case item.Blocked != nil:
-		return SignalStop, "Blocked: " + *item.Blocked
-	case item.MergeFailure != nil:
-		return SignalCaution, "Merge failed: " + *item.MergeFailure
+	case item.Blocked != "":
+		return SignalStop, "Blocked: " + item.Blocked
+	case item.MergeFailure != "":
+		return SignalCaution, "Merge failed: " + item.MergeFailure
 	}
 	if _, isStuck := slices.BinarySearch(stuck, item.StoryID); isStuck {
 		return SignalCaution, "Stuck"

@@ -35,11 +35,8 @@ func moment(ms uint64) time.Time {
 	return time.UnixMilli(int64(min(ms, last)))
 }
 
-// stamp is moment for the signed stamps of the API.
-func stamp(ms int64) time.Time { return moment(uint64(max(0, ms))) }
-
 // eventTime is when an event happened, as its project says, in what a date can say.
-func eventTime(e domain.Event) time.Time { return stamp(e.At.UnixMilli()) }
+func eventTime(e domain.Event) time.Time { return moment(uint64(e.At.UnixMilli())) }
 
 // machineTime is what a <time> element's datetime holds.
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -71,9 +72,9 @@ type track struct {
 	troubles      []trouble
 	backlog, done *domain.Stage // nil where there is none
 	stations      []station
-	cut           int // how many further stages of work there are
-	working       int // stories in work
-	movedMS       int64
+	cut           int       // how many further stages of work there are
+	working       int       // stories in work
+	moved         time.Time // when the last one came into its stage
 	stuck         int
 	days          []domain.DayCount
 }
@@ -108,16 +109,18 @@ func newTrack(p domain.ProjectPipeline, stuckIDs []string, agents map[string]str
 			t.stations = append(t.stations, station{name: p.Stages[i].Name})
 		}
 		for _, item := range p.Stages[i].Items {
-			t.movedMS = max(t.movedMS, item.SinceMS)
+			if item.Since.After(t.moved) {
+				t.moved = item.Since
+			}
 			if i >= to {
 				continue
 			}
 			w := wagon{Item: item, signal: SignalNone, agent: agents[item.StoryID]}
 			switch {
-			case item.Blocked != nil:
+			case item.Blocked != "":
 				blocked++
 				w.signal, w.state = SignalStop, "Blocked: "
-			case item.MergeFailure != nil:
+			case item.MergeFailure != "":
 				failed++
 				w.signal, w.state = SignalCaution, "Merge failed: "
 			case stuck[item.StoryID]:
@@ -192,7 +195,7 @@ func byTrouble(a, b *track) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.movedMS, a.movedMS), cmp.Compare(a.Project, b.Project))
+	return cmp.Or(cmp.Compare(order(a), order(b)), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
 }
 
 // agentsAtWork are the labels of agents, by the project and the story that they say they work on.

@@ -1408,7 +1408,7 @@ func wagonLink(project string, w wagon, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = since(stamp(w.SinceMS), now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = since(w.Since, now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

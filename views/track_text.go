@@ -36,12 +36,7 @@ func (t *track) why() string {
 // words say what colours and places show of a story, before its age.
 func (w wagon) words() string {
 	text := w.state
-	switch {
-	case w.Blocked != nil:
-		text += cutEnd(*w.Blocked, 80)
-	case w.MergeFailure != nil:
-		text += cutEnd(*w.MergeFailure, 80)
-	}
+	text += cutEnd(or(w.Blocked, w.MergeFailure), 80)
 	if text != "" {
 		text += "; "
 	}

@@ -22,33 +22,31 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // now is the moment at which everything in these tests is looked at.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func minutesAgo(n int) int64 { return now.Add(-time.Duration(n) * time.Minute).UnixMilli() }
-
-func text(s string) *string { return &s }
+func minutesAgo(n int) time.Time { return now.Add(-time.Duration(n) * time.Minute) }
 
 var alpha = domain.ProjectPipeline{
-	Project: "alpha", URL: "http://127.0.0.1:3001", Reachable: true, FetchedAtMS: minutesAgo(0), LastSeenMS: minutesAgo(0),
+	Project: "alpha", URL: "http://127.0.0.1:3001", Reachable: true, FetchedAt: minutesAgo(0), LastSeen: minutesAgo(0),
 	Stages: []domain.Stage{
-		{Name: "1_backlog", Items: []domain.Item{{StoryID: "20_story_idea", StoryName: "An idea", SinceMS: minutesAgo(9000)}}},
+		{Name: "1_backlog", Items: []domain.Item{{StoryID: "20_story_idea", StoryName: "An idea", Since: minutesAgo(9000)}}},
 		{Name: "2_current", Items: []domain.Item{
-			{StoryID: "14_story_login", StoryName: "Log in with a passkey or with a token", SinceMS: minutesAgo(14)},
-			{StoryID: "15", StoryName: "15", SinceMS: minutesAgo(1)},
-			{StoryID: "16_story_c", StoryName: "C", SinceMS: minutesAgo(2)},
-			{StoryID: "12_story_pay", StoryName: "Pay", SinceMS: minutesAgo(120), Blocked: text("waiting: API key")},
+			{StoryID: "14_story_login", StoryName: "Log in with a passkey or with a token", Since: minutesAgo(14)},
+			{StoryID: "15", StoryName: "15", Since: minutesAgo(1)},
+			{StoryID: "16_story_c", StoryName: "C", Since: minutesAgo(2)},
+			{StoryID: "12_story_pay", StoryName: "Pay", Since: minutesAgo(120), Blocked: "waiting: API key"},
 		}},
 		{Name: "3_qa"},
-		{Name: "5_done", Items: []domain.Item{{StoryID: "1_story_a", StoryName: "A", SinceMS: minutesAgo(3)}}},
+		{Name: "5_done", Items: []domain.Item{{StoryID: "1_story_a", StoryName: "A", Since: minutesAgo(3)}}},
 	},
 }
 
 var (
 	stale = domain.ProjectPipeline{
-		Project: "be ta/2", URL: "http://127.0.0.1:3002", Reachable: true, Stale: true, FetchedAtMS: minutesAgo(1), LastSeenMS: minutesAgo(1),
+		Project: "be ta/2", URL: "http://127.0.0.1:3002", Reachable: true, Stale: true, FetchedAt: minutesAgo(1), LastSeen: minutesAgo(1),
 		Stages: []domain.Stage{{Name: "1_todo"}, {Name: "2_current", Items: []domain.Item{
-			{StoryID: "7_story_cache", StoryName: "Cache", SinceMS: minutesAgo(2000), MergeFailure: text("conflict in go.mod")},
+			{StoryID: "7_story_cache", StoryName: "Cache", Since: minutesAgo(2000), MergeFailure: "conflict in go.mod"},
 		}}, {Name: "3_done"}},
 	}
-	lost    = domain.ProjectPipeline{Project: "gamma", URL: "http://127.0.0.1:3003", Error: "connection refused", LastSeenMS: minutesAgo(3)}
+	lost    = domain.ProjectPipeline{Project: "gamma", URL: "http://127.0.0.1:3003", Error: "connection refused", LastSeen: minutesAgo(3)}
 	unheard = domain.ProjectPipeline{Project: "new", URL: "http://127.0.0.1:3004", Error: domain.NoAnswerYet}
 )
 
@@ -86,17 +84,17 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"layout": views.Layout(views.Frame{
 			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
 			Projects: []domain.Project{{Name: "alpha", Token: "secret"}, {Name: "beta"}},
-			SignIn:   domain.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42))},
+			SignIn:   domain.SignInStatus{Authenticated: true, ExpiresAt: uint64(minutesAgo(-42).UnixMilli())},
 			Notice:   views.Notice{Text: "beta is removed.", Undo: views.Undo{URL: "/restore-project", Name: "removal", Value: "id"}},
 		}),
 		"overview": element(views.OverviewPart(views.OverviewProps{
 			Active: "alpha", Pipelines: pipelines, Alerts: domain.NewAlerts(domain.FindAlerts(pipelines, day, now)), Events: events(t), Now: now,
 		})),
 		"overview_troubled": element(views.OverviewPart(views.OverviewProps{Now: now, Alerts: domain.NewAlerts([]domain.Alert{
-			{Kind: domain.AlertBot, Reason: "wrong password", Since: time.UnixMilli(minutesAgo(3))},
-			{Kind: domain.AlertStore, Reason: "the store failed: the disk is full", Since: time.UnixMilli(minutesAgo(9))},
-			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", AgentID: "b2", Since: time.UnixMilli(minutesAgo(50))},
-			{Kind: domain.AlertClockAhead, Project: "alpha", Since: time.UnixMilli(minutesAgo(60))},
+			{Kind: domain.AlertBot, Reason: "wrong password", Since: minutesAgo(3)},
+			{Kind: domain.AlertStore, Reason: "the store failed: the disk is full", Since: minutesAgo(9)},
+			{Kind: domain.AlertAgentLost, Project: "al/pha", Agent: "builder-2", AgentID: "b2", Since: minutesAgo(50)},
+			{Kind: domain.AlertClockAhead, Project: "alpha", Since: minutesAgo(60)},
 		})})),
 		"charts_empty": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
@@ -104,7 +102,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"overview_busy":  element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Finished: days(120, 3, 0), Now: now})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
 		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, Rows: []views.ProjectRow{
-			{ProjectPipeline: alpha, LastEvent: time.UnixMilli(minutesAgo(5))}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
+			{ProjectPipeline: alpha, LastEvent: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,

@@ -54,7 +54,7 @@ func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
 		b = append(b, `,"reachable":true,"stale":`...)
 		b = strconv.AppendBool(b, p.Stale)
 		b = append(b, `,"fetched_at_ms":`...)
-		b = strconv.AppendInt(b, p.FetchedAtMS, 10)
+		b = strconv.AppendInt(b, p.FetchedAt.UnixMilli(), 10)
 		if p.EventsOnly {
 			b = append(b, `,"events_only":true`...)
 		}
@@ -67,8 +67,8 @@ func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
 	b = append(b, `,"reachable":false,"error":`...)
 	b = web.AppendJSON(b, p.Error)
 	b = append(b, `,"last_seen_ms":`...)
-	if p.LastSeenMS == 0 {
+	if p.LastSeen.IsZero() {
 		return append(b, "null"...)
 	}
-	return strconv.AppendInt(b, p.LastSeenMS, 10)
+	return strconv.AppendInt(b, p.LastSeen.UnixMilli(), 10)
 }

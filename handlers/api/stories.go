@@ -3,94 +3,55 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // storyJSON is a story as the API shows it: the form of a project server, and what the gateway adds.
 type storyJSON struct {
-	Project          string          `json:"project"`
-	StoryID          string          `json:"story_id"`
-	StoryName        string          `json:"story_name"`
-	Stage            *string         `json:"stage"`
-	SinceMS          *int64          `json:"since_ms"`
-	Blocked          *string         `json:"blocked"`
-	BlockedSinceMS   *int64          `json:"blocked_since_ms"`
-	MergeFailure     *string         `json:"merge_failure"`
-	Path             *string         `json:"path"`
-	Version          *string         `json:"version"`
-	FrontMatter      json.RawMessage `json:"front_matter"`
-	FrontMatterError *string         `json:"front_matter_error"`
-	Body             *string         `json:"body"`
-	BodyCut          bool            `json:"body_cut"`
-	Criteria         *criteriaJSON   `json:"criteria"`
-	Commits          []commitJSON    `json:"commits"`
-	Writable         bool            `json:"writable"`
-	URL              string          `json:"url"`
-	Reachable        bool            `json:"reachable"`
-	Error            *string         `json:"error"`
-	History          []domain.Event  `json:"history"`
-	Stays            []stayJSON      `json:"stays"`
-}
-
-type criteriaJSON struct {
-	Done  int `json:"done"`
-	Total int `json:"total"`
-}
-
-type commitJSON struct {
-	Hash    string `json:"hash"`
-	Author  string `json:"author"`
-	AtMS    int64  `json:"at_ms"`
-	Subject string `json:"subject"`
-	Files   int    `json:"files"`
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
-}
-
-type stayJSON struct {
-	Stage     string `json:"stage"`
-	FromMS    int64  `json:"from_ms"`
-	ToMS      *int64 `json:"to_ms"`
-	BlockedMS int64  `json:"blocked_ms"`
+	wire.Story
+	URL       string         `json:"url"`
+	Reachable bool           `json:"reachable"`
+	Error     *string        `json:"error"`
+	History   []domain.Event `json:"history"`
+	Stays     []wire.Stay    `json:"stays"`
 }
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
-		Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: web.OrNull(s.Stage), SinceMS: msOrNull(s.Since),
-		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: msOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
-		FrontMatter: json.RawMessage("{}"), URL: s.URL, Reachable: s.Reachable, Error: web.OrNull(s.Error),
-		History: append([]domain.Event{}, s.History...), Stays: []stayJSON{},
+		Story: wire.Story{
+			Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
+			Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
+			FrontMatter: json.RawMessage("{}"),
+		},
+		URL: s.URL, Reachable: s.Reachable, Error: web.OrNull(s.Error),
+		History: append([]domain.Event{}, s.History...), Stays: make([]wire.Stay, len(s.Stays)),
 	}
-	for _, stay := range s.Stays {
-		encoded.Stays = append(encoded.Stays, stayJSON{stay.Stage, stay.From.UnixMilli(), msOrNull(stay.To), stay.Blocked.Milliseconds()})
+	for i, stay := range s.Stays {
+		encoded.Stays[i] = wire.NewStay(stay)
 	}
-	if f := s.File; f != nil {
-		encoded.Path, encoded.Version, encoded.Body = &f.Path, &f.Version, &f.Body
-		encoded.FrontMatter, encoded.FrontMatterError = f.FrontMatter, web.OrNull(f.FrontMatterError)
-		encoded.BodyCut, encoded.Writable = f.BodyCut, f.Writable
-		if f.Criteria != nil {
-			encoded.Criteria = &criteriaJSON{f.Criteria.Done, f.Criteria.Total}
-		}
-		if f.Commits != nil {
-			encoded.Commits = make([]commitJSON, len(f.Commits))
-		}
-		for i, c := range f.Commits {
-			encoded.Commits[i] = commitJSON{c.Hash, c.Author, c.At.UnixMilli(), c.Subject, c.Files, c.Added, c.Removed}
-		}
+	if s.File != nil {
+		addFile(&encoded.Story, s.File)
 	}
 	return encoded
 }
 
-// msOrNull is nil for the zero time.
-func msOrNull(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
+func addFile(s *wire.Story, f *domain.StoryFile) {
+	s.Path, s.Version, s.Body, s.BodyCut, s.Writable = &f.Path, &f.Version, &f.Body, f.BodyCut, f.Writable
+	s.FrontMatter, s.FrontMatterError = f.FrontMatter, web.OrNull(f.FrontMatterError)
+	if f.Criteria != nil {
+		s.Criteria = &wire.Criteria{Done: f.Criteria.Done, Total: f.Criteria.Total}
 	}
-	ms := t.UnixMilli()
-	return &ms
+	if f.Commits != nil {
+		s.Commits = make(wire.Commits, len(f.Commits))
+	}
+	for i, c := range f.Commits {
+		s.Commits[i] = wire.Commit{
+			Hash: c.Hash, Author: c.Author, AtMS: c.At.UnixMilli(), Subject: c.Subject, Files: c.Files, Added: c.Added, Removed: c.Removed,
+		}
+	}
 }
 
 // Story answers with all that is known of a story.

@@ -7,6 +7,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // namedTokenJSON is a named token as the list has it.
@@ -39,7 +40,7 @@ func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 		Role      domain.Role `json:"role"`
 		Token     string      `json:"token"`
 		ExpiresMS *int64      `json:"expires_at_ms"`
-	}{token.ID, token.Name, token.Role, secret.Reveal(), msOrNull(token.ExpiresAt)})
+	}{token.ID, token.Name, token.Role, secret.Reveal(), wire.TimeOrNull(token.ExpiresAt)})
 	return nil
 }
 
@@ -67,7 +68,7 @@ func newTokenFields(b web.Body) (n service.NewToken, err error) {
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	tokens := []namedTokenJSON{}
 	for _, t := range a.service.Access.Tokens() {
-		tokens = append(tokens, namedTokenJSON{t.ID, t.Name, t.Role, t.CreatedAt.UnixMilli(), msOrNull(t.ExpiresAt), msOrNull(t.LastUsed)})
+		tokens = append(tokens, namedTokenJSON{t.ID, t.Name, t.Role, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt), wire.TimeOrNull(t.LastUsed)})
 	}
 	web.WriteJSON(w, http.StatusOK, struct {
 		Tokens []namedTokenJSON `json:"tokens"`

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"switchyard/internal/web"
@@ -54,12 +53,3 @@ func shorten(text string, most int) string {
 
 // shortOrNull is null for "".
 func shortOrNull(text string) *string { return web.OrNull(short(text)) }
-
-// msOrNull is null for the zero time.
-func msOrNull(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	ms := t.UnixMilli()
-	return &ms
-}

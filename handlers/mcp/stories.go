@@ -103,7 +103,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			}
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				if in.Trouble && !(stuck[item.StoryID] || i < done && (item.Blocked != nil || item.MergeFailure != nil)) {
+				if in.Trouble && !(stuck[item.StoryID] || i < done && (item.Blocked != "" || item.MergeFailure != "")) {
 					continue
 				}
 				stories.add(encodeItem(p.Project, stage.Name, item, stuck[item.StoryID]))
@@ -117,16 +117,10 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 }
 
 func encodeItem(project, stage string, item *domain.Item, stuck bool) itemJSON {
-	encoded := itemJSON{
-		Project: project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage, SinceMS: item.SinceMS, Stuck: stuck,
+	return itemJSON{
+		Project: project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage, SinceMS: item.Since.UnixMilli(),
+		Blocked: shortOrNull(item.Blocked), MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck,
 	}
-	if item.Blocked != nil {
-		encoded.Blocked = shortOrNull(*item.Blocked)
-	}
-	if item.MergeFailure != nil {
-		encoded.MergeFailure = shortOrNull(*item.MergeFailure)
-	}
-	return encoded
 }
 
 // stageWord is the stage's name without its number.

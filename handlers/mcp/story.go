@@ -6,6 +6,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // How much of a story is shown. The console has the rest.
@@ -31,19 +32,14 @@ type storyJSON struct {
 	FrontMatter    json.RawMessage `json:"front_matter"`
 	Body           *string         `json:"body"`
 	BodyCut        bool            `json:"body_cut"`
-	Criteria       *criteriaJSON   `json:"criteria"`
+	Criteria       *wire.Criteria  `json:"criteria"`
 	Commits        []commitJSON    `json:"commits"`
 	MoreCommits    int             `json:"more_commits"`
-	Stays          []stayJSON      `json:"stays"`
+	Stays          []wire.Stay     `json:"stays"`
 	MoreStays      int             `json:"more_stays"` // older ones
 	History        []domain.Event  `json:"history"`
 	MoreHistory    int             `json:"more_history"` // older ones
 	Next           int64           `json:"next"`
-}
-
-type criteriaJSON struct {
-	Done  int `json:"done"`
-	Total int `json:"total"`
 }
 
 type commitJSON struct {
@@ -51,13 +47,6 @@ type commitJSON struct {
 	Author  string `json:"author"`
 	AtMS    int64  `json:"at_ms"`
 	Subject string `json:"subject"`
-}
-
-type stayJSON struct {
-	Stage     string `json:"stage"`
-	FromMS    int64  `json:"from_ms"`
-	ToMS      *int64 `json:"to_ms"`
-	BlockedMS int64  `json:"blocked_ms"`
 }
 
 // story returns a story, or an error that says how to find the right one.
@@ -82,10 +71,10 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
-		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage), SinceMS: msOrNull(s.Since),
-		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: msOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
+		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
+		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
 		Error: web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
-		Commits: []commitJSON{}, Stays: []stayJSON{}, History: []domain.Event{},
+		Commits: []commitJSON{}, Stays: []wire.Stay{}, History: []domain.Event{},
 	}
 	var past list[domain.Event]
 	past.most = maxPast
@@ -98,7 +87,8 @@ func encodeStory(s domain.Story) storyJSON {
 	encoded.MoreHistory = past.more
 	encoded.MoreStays = max(0, len(s.Stays)-maxPast)
 	for _, stay := range s.Stays[encoded.MoreStays:] {
-		encoded.Stays = append(encoded.Stays, stayJSON{short(stay.Stage), stay.From.UnixMilli(), msOrNull(stay.To), stay.Blocked.Milliseconds()})
+		stay.Stage = short(stay.Stage)
+		encoded.Stays = append(encoded.Stays, wire.NewStay(stay))
 	}
 	if s.File != nil {
 		encoded.addFile(s.File)
@@ -113,7 +103,7 @@ func (j *storyJSON) addFile(f *domain.StoryFile) {
 		j.FrontMatter = f.FrontMatter
 	}
 	if f.Criteria != nil {
-		j.Criteria = &criteriaJSON{f.Criteria.Done, f.Criteria.Total}
+		j.Criteria = &wire.Criteria{Done: f.Criteria.Done, Total: f.Criteria.Total}
 	}
 	for _, c := range f.Commits[:min(len(f.Commits), maxPast)] {
 		j.Commits = append(j.Commits, commitJSON{c.Hash, short(c.Author), c.At.UnixMilli(), short(c.Subject)})

@@ -45,6 +45,7 @@ var layers = []string{
 	"internal/markdown",
 	"internal/fold",
 	"internal/neterr",
+	"internal/wire",
 	"internal/domain",
 }
 

@@ -139,7 +139,7 @@ func TestStoryCommandsShowWhatOthersWroteAsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, chat := newGateway(), &fakeChat{}
 		reason := "<b>@room</b>\n*now*"
-		g.last = []domain.Stage{{Name: "1_<i>", Items: []domain.Item{{StoryID: "1_<!channel>", StoryName: "<@U1>", Blocked: &reason}}}}
+		g.last = []domain.Stage{{Name: "1_<i>", Items: []domain.Item{{StoryID: "1_<!channel>", StoryName: "<@U1>", Blocked: reason}}}}
 		g.edit = func(s *domain.Story) {
 			if s.Error, s.File = "", (&domain.StoryFile{Writable: true}); s.ID != "1_<!channel>" {
 				t.Errorf("asked for %q", s.ID)

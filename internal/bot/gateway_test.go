@@ -121,8 +121,8 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 	reason := "waiting: <API> key"
 	return g.Registry(), []domain.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
-			{Name: "2_current", Items: append([]domain.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: &reason}}, g.failed...)},
-			{Name: "3_qa", Items: []domain.Item{{StoryID: "9_search", SinceMS: time.Now().Add(-25 * time.Hour).UnixMilli()}}},
+			{Name: "2_current", Items: append([]domain.Item{{StoryID: "12_pay", StoryName: "Pay", Blocked: reason}}, g.failed...)},
+			{Name: "3_qa", Items: []domain.Item{{StoryID: "9_search", Since: time.Now().Add(-25 * time.Hour)}}},
 			{Name: "5_done"},
 		}},
 		{Project: "beta two", Error: "connection refused", Stages: g.last},

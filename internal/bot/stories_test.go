@@ -36,8 +36,8 @@ func (g *fakeGateway) Get(ctx context.Context, project, id string) (domain.Story
 					Project: project, ID: id, Name: item.StoryName, Stage: stage.Name, Since: time.Unix(0, 0), Reachable: p.Reachable, Error: p.Error,
 					File: &domain.StoryFile{Version: "v7", Writable: true, Criteria: &domain.Criteria{Done: 1, Total: 3}},
 				}
-				if item.Blocked != nil {
-					s.Blocked, s.BlockedSince = *item.Blocked, time.Unix(3600, 0)
+				if item.Blocked != "" {
+					s.Blocked, s.BlockedSince = item.Blocked, time.Unix(3600, 0)
 				}
 				if !p.Reachable {
 					s.File = nil

@@ -313,7 +313,7 @@ func TestDigestLeavesOutWhatIsAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
 		for i := range 2 * domain.MaxAlerts { // more than a list of alerts shows
-			g.failed = append(g.failed, domain.Item{StoryID: fmt.Sprint(i), MergeFailure: ptr("conflict")})
+			g.failed = append(g.failed, domain.Item{StoryID: fmt.Sprint(i), MergeFailure: "conflict"})
 		}
 		g.taken = []domain.Acknowledgement{{Key: "blocked/alpha/12_pay"}}
 		chat := &fakeChat{rooms: []string{"ops"}}

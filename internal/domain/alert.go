@@ -105,10 +105,10 @@ func openStuck(list []Alert) (found []StuckStories) {
 		i, known := index[alert.Project]
 		if !known {
 			i, index[alert.Project] = len(found), len(found)
-			found = append(found, StuckStories{Project: alert.Project, Since: time.UnixMilli(alert.Story.SinceMS)})
+			found = append(found, StuckStories{Project: alert.Project, Since: alert.Story.Since})
 		}
 		found[i].Count++
-		if since := time.UnixMilli(alert.Story.SinceMS); since.Before(found[i].Since) {
+		if since := alert.Story.Since; since.Before(found[i].Since) {
 			found[i].Since = since
 		}
 	}
@@ -137,12 +137,12 @@ func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []
 				item := &stage.Items[j]
 				a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
 				switch {
-				case item.Blocked != nil:
-					a.Kind, a.Reason, a.Since = AlertBlocked, *item.Blocked, item.BlockedSince()
-				case item.MergeFailure != nil:
-					a.Kind, a.Reason, a.Since = AlertMerge, *item.MergeFailure, item.MergeFailedSince()
+				case item.Blocked != "":
+					a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
+				case item.MergeFailure != "":
+					a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
 				case i >= from:
-					a.Kind, a.Since = AlertStuck, time.UnixMilli(item.SinceMS).Add(limit(p.Project, stage.Name))
+					a.Kind, a.Since = AlertStuck, item.Since.Add(limit(p.Project, stage.Name))
 					if !a.Since.Before(now) {
 						continue
 					}

@@ -32,22 +32,22 @@ func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
 
 func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
-	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
+	hours := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }
 	reason := "waiting for a key"
 	pipelines := []domain.ProjectPipeline{
 		{Project: "alpha", Reachable: true, Stages: []domain.Stage{
-			{Name: "1_backlog", Items: []domain.Item{{StoryID: "old_idea", SinceMS: hours(500)}}},
+			{Name: "1_backlog", Items: []domain.Item{{StoryID: "old_idea", Since: hours(500)}}},
 			{Name: "2_current", Items: []domain.Item{
-				{StoryID: "slow", SinceMS: hours(25)},
-				{StoryID: "new", SinceMS: hours(23)},
-				{StoryID: "blocked", SinceMS: hours(2), Blocked: &reason, MergeFailure: &reason},
-				{StoryID: "blocked_longer", SinceMS: hours(3), Blocked: &reason},
+				{StoryID: "slow", Since: hours(25)},
+				{StoryID: "new", Since: hours(23)},
+				{StoryID: "blocked", Since: hours(2), Blocked: reason, MergeFailure: reason},
+				{StoryID: "blocked_longer", Since: hours(3), Blocked: reason},
 			}},
-			{Name: "3_merge", Items: []domain.Item{{StoryID: "conflict", SinceMS: hours(50), MergeFailure: &reason}}},
-			{Name: "4_done", Items: []domain.Item{{StoryID: "done", SinceMS: hours(50), Blocked: &reason}}},
+			{Name: "3_merge", Items: []domain.Item{{StoryID: "conflict", Since: hours(50), MergeFailure: reason}}},
+			{Name: "4_done", Items: []domain.Item{{StoryID: "done", Since: hours(50), Blocked: reason}}},
 		}},
-		{Project: "beta", Error: "connection refused", LastSeenMS: hours(1), Stages: []domain.Stage{
-			{Name: "1_a"}, {Name: "2_b", Items: []domain.Item{{StoryID: "unknown", Blocked: &reason}}}, {Name: "3_c"},
+		{Project: "beta", Error: "connection refused", LastSeen: hours(1), Stages: []domain.Stage{
+			{Name: "1_a"}, {Name: "2_b", Items: []domain.Item{{StoryID: "unknown", Blocked: reason}}}, {Name: "3_c"},
 		}},
 		{Project: "new", Error: domain.NoAnswerYet},
 	}

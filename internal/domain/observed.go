@@ -42,12 +42,12 @@ func (h *StageHistory) Observe(project string, stages []Stage, complete bool, as
 
 // agrees reports whether the item shows what is known.
 func (s *openStay) agrees(stage string, item *Item) bool {
-	return s.Stage == stage && s.BlockedSince.IsZero() == (item.Blocked == nil) && s.MergeFailedSince.IsZero() == (item.MergeFailure == nil)
+	return s.Stage == stage && s.BlockedSince.IsZero() == (item.Blocked == "") && s.MergeFailedSince.IsZero() == (item.MergeFailure == "")
 }
 
 func (h *StageHistory) observeItem(project, stage string, item *Item, now time.Time) {
-	since := time.UnixMilli(item.SinceMS)
-	if item.SinceMS <= 0 || since.After(now) {
+	since := item.Since
+	if since.UnixMilli() <= 0 || since.After(now) {
 		since = now
 	}
 	stay, began := h.open[item.StoryID], now
@@ -86,7 +86,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 
 // note takes over whether the item is blocked and its merge failed, where that began or ended.
 func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
-	if blocked := item.Blocked != nil; blocked == s.BlockedSince.IsZero() {
+	if blocked := item.Blocked != ""; blocked == s.BlockedSince.IsZero() {
 		changed = true
 		if blocked {
 			s.BlockedSince = began
@@ -95,7 +95,7 @@ func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 			s.BlockedSince = time.Time{}
 		}
 	}
-	if failed := item.MergeFailure != nil; failed == s.MergeFailedSince.IsZero() {
+	if failed := item.MergeFailure != ""; failed == s.MergeFailedSince.IsZero() {
 		changed = true
 		s.MergeFailedSince = time.Time{}
 		if failed {
@@ -116,13 +116,7 @@ func (h *StageHistory) Times(stages []Stage) []Stage {
 			if stay == nil || stay.Stage != stage.Name {
 				continue
 			}
-			item.SinceMS = stay.From.UnixMilli()
-			if item.Blocked != nil && !stay.BlockedSince.IsZero() {
-				item.BlockedSinceMS = stay.BlockedSince.UnixMilli()
-			}
-			if item.MergeFailure != nil && !stay.MergeFailedSince.IsZero() {
-				item.MergeFailedSinceMS = stay.MergeFailedSince.UnixMilli()
-			}
+			item.Since, item.BlockedSince, item.MergeFailedSince = stay.From, stay.BlockedSince, stay.MergeFailedSince
 		}
 	}
 	return dated

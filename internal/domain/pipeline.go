@@ -12,34 +12,29 @@ import (
 
 // Item is a work item (a story) in a stage.
 type Item struct {
-	StoryID      string  `json:"story_id"`
-	StoryName    string  `json:"story_name"`
-	Blocked      *string `json:"blocked"`       // the reason, nil when not blocked
-	MergeFailure *string `json:"merge_failure"` // the reason, nil when none
-	SinceMS      int64   `json:"since_ms"`      // when it came into this stage
-	// BlockedSinceMS and MergeFailedSinceMS are when these began, 0 where that is not known.
-	BlockedSinceMS     int64 `json:"-"`
-	MergeFailedSinceMS int64 `json:"-"`
+	StoryID      string
+	StoryName    string
+	Blocked      string    // the reason, "" when it is not blocked
+	MergeFailure string    // the reason, "" when its merge did not fail
+	Since        time.Time // when it came into this stage; 1970 where that is not known
+	// BlockedSince and MergeFailedSince are when these began, zero where that is not known.
+	BlockedSince     time.Time
+	MergeFailedSince time.Time
 }
 
-// BlockedSince is when the story was blocked first; where that is not known, when it came into its stage.
-func (i *Item) BlockedSince() time.Time { return time.UnixMilli(cmp.Or(i.BlockedSinceMS, i.SinceMS)) }
-
-// MergeFailedSince is when its merge failed first; where that is not known, when it came into its stage.
-func (i *Item) MergeFailedSince() time.Time {
-	return time.UnixMilli(cmp.Or(i.MergeFailedSinceMS, i.SinceMS))
+// TroubleSince is when the story was blocked first, or else when its merge failed first; where that is not known, when it came
+// into its stage.
+func (i *Item) TroubleSince() time.Time {
+	if i.Blocked != "" {
+		return cmp.Or(i.BlockedSince, i.Since)
+	}
+	return cmp.Or(i.MergeFailedSince, i.Since)
 }
 
 // Stage is a stage of a pipeline with its items.
 type Stage struct {
-	Name  string `json:"name"` // digits, "_", word: 2_current
-	Items []Item `json:"items"`
-}
-
-// Pipeline is what a project server answers at /api/pipeline.
-type Pipeline struct {
-	Project string  `json:"project"`
-	Stages  []Stage `json:"stages"`
+	Name  string // digits, "_", word: 2_current
+	Items []Item
 }
 
 // PipelineAnswer is a good answer of a project server at /api/pipeline. It is shared: nobody may change it.
@@ -56,17 +51,17 @@ type PipelineAnswer struct {
 type ProjectPipeline struct {
 	Project string
 	URL     string
-	// Reachable says whether the last fetch succeeded. Only then Stages, Raw, Stale and FetchedAtMS are the answer;
+	// Reachable says whether the last fetch succeeded. Only then Stages, Raw, Stale and FetchedAt are the answer;
 	// otherwise Stages still holds the last good answer, if there was one, for people to look at.
 	Reachable   bool
 	Stale       bool // older than what was asked for, while a fetch goes on
-	FetchedAtMS int64
+	FetchedAt   time.Time
 	Stages      []Stage
 	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
 	Error       string    // why it is unreachable, in words
-	LastSeenMS  int64     // time of the last good answer, 0 when there was none
+	LastSeen    time.Time // of the last good answer, zero when there was none
 	FailedSince time.Time // when it became unreachable
 }
 

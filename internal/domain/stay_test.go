@@ -50,9 +50,9 @@ func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 	stages := []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}
 	for i := range stages {
 		if stages[i].Name == stage {
-			item := domain.Item{StoryID: "s", SinceMS: minute(since).UnixMilli()}
+			item := domain.Item{StoryID: "s", Since: minute(since)}
 			if blocked {
-				item.Blocked = new(string)
+				item.Blocked = "a reason"
 			}
 			stages[i].Items = []domain.Item{item}
 		}

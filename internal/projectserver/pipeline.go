@@ -46,7 +46,7 @@ func (s *server) encodedBoard(view *board.View) (body []byte, tag string) {
 	defer c.mu.Unlock()
 	if c.view != view {
 		c.view = view
-		c.body = web.EncodeJSON(newPipelineJSON(s.Name, view.Stages))
+		c.body = web.EncodeJSON(encodePipeline(s.Name, view.Stages))
 	}
 	return c.body, `"` + view.Version + `"`
 }

@@ -5,36 +5,20 @@ import (
 
 	"switchyard/internal/board"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
-// pipelineJSON is the answer of /api/pipeline.
-type pipelineJSON struct {
-	Project string      `json:"project"`
-	Stages  []stageJSON `json:"stages"`
-}
-
-type stageJSON struct {
-	Name  string     `json:"name"`
-	Items []itemJSON `json:"items"`
-}
-
-type itemJSON struct {
-	StoryID      string  `json:"story_id"`
-	StoryName    string  `json:"story_name"`
-	Blocked      *string `json:"blocked"`
-	MergeFailure *string `json:"merge_failure"`
-	SinceMS      int64   `json:"since_ms"`
-}
-
-func newPipelineJSON(project string, stages []board.Stage) pipelineJSON {
-	p := pipelineJSON{project, make([]stageJSON, len(stages))}
+func encodePipeline(project string, stages []board.Stage) wire.Pipeline {
+	p := wire.Pipeline{Project: project, Stages: make([]wire.Stage, len(stages))}
 	for i, stage := range stages {
-		items := make([]itemJSON, len(stage.Stories))
+		items := make([]wire.Item, len(stage.Stories))
 		for j := range stage.Stories {
 			s := &stage.Stories[j]
-			items[j] = itemJSON{s.ID, s.Name, web.OrNull(s.Blocked), web.OrNull(s.MergeFailure), unixMS(s.Since)}
+			items[j] = wire.Item{
+				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure), SinceMS: unixMS(s.Since),
+			}
 		}
-		p.Stages[i] = stageJSON{stage.Name, items}
+		p.Stages[i] = wire.Stage{Name: stage.Name, Items: items}
 	}
 	return p
 }

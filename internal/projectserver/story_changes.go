@@ -28,7 +28,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	web.WriteJSON(w, http.StatusOK, s.newStoryJSON(details))
+	web.WriteJSON(w, http.StatusOK, s.encodeStory(details))
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	web.WriteJSON(w, http.StatusCreated, s.newStoryJSON(details))
+	web.WriteJSON(w, http.StatusCreated, s.encodeStory(details))
 	return nil
 }
 

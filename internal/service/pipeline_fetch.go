@@ -54,7 +54,7 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	}
 	state.fetch, state.askedAt, state.err, state.observed = nil, fetch.askedAt, err, observed
 	if err == nil {
-		state.answer, state.dated, state.seenMS = answer, dated, time.Now().UnixMilli()
+		state.answer, state.dated, state.seen = answer, dated, time.Now()
 		if fetch.askedAt.Before(state.wanted) {
 			s.ask(state, state.wanted)
 		}

@@ -203,12 +203,12 @@ func TestFailedProjectIsNotWaitedForAndComesBack(t *testing.T) {
 		time.Sleep(time.Second)
 		wantSeen(t, s, 20*time.Millisecond, "fresh [2]")
 
-		last := time.Now().UnixMilli()
+		last := time.Now()
 		up.set("http://p0000", bad(0, "no such host"))
 		time.Sleep(time.Second)
 		seen, _ := ask(t, s)
-		if got := seen[0]; brief(got) != "unreachable: no such host" || got.LastSeenMS != last || string(got.Raw) != "[2]" {
-			t.Errorf("after it went: %s, last seen %d, %s", brief(got), got.LastSeenMS, got.Raw)
+		if got := seen[0]; brief(got) != "unreachable: no such host" || !got.LastSeen.Equal(last) || string(got.Raw) != "[2]" {
+			t.Errorf("after it went: %s, last seen %v, %s", brief(got), got.LastSeen, got.Raw)
 		}
 	})
 }

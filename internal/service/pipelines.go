@@ -51,7 +51,7 @@ type pipelineState struct {
 	err     error                  // how it failed
 	failed  time.Time              // when it did for the first time since the last good answer
 	answer  *domain.PipelineAnswer // the last good answer, nil before the first
-	seenMS  int64                  // when that came
+	seen    time.Time              // when that came
 
 	observed *domain.PipelineAnswer // the last one that stays took account of
 	dated    datedPipeline
@@ -161,13 +161,13 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 // show is what is known of the project now, to somebody who wants answers that are current. Callers hold mu.
 func (state *pipelineState) show(oldest, unchanged time.Time) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
-		Project:    state.project.Name,
-		URL:        state.project.URL,
-		Reachable:  state.err == nil && state.answer != nil,
-		LastSeenMS: state.seenMS,
+		Project:   state.project.Name,
+		URL:       state.project.URL,
+		Reachable: state.err == nil && state.answer != nil,
+		LastSeen:  state.seen,
 	}
 	if state.answer != nil {
-		shown.Stages, shown.Raw, shown.FetchedAtMS = state.dated.stages, state.dated.raw, state.seenMS
+		shown.Stages, shown.Raw, shown.FetchedAt = state.dated.stages, state.dated.raw, state.seen
 		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
 	}
 	switch {

@@ -12,6 +12,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/store"
 	"switchyard/internal/waittest"
+	"switchyard/internal/wire"
 )
 
 // boardServer is a project server with one pipeline, which may change.
@@ -21,10 +22,11 @@ type boardServer struct {
 
 func (b *boardServer) show(t testing.TB, url, stages string) {
 	t.Helper()
-	answer := &domain.PipelineAnswer{Raw: json.RawMessage(stages)}
-	if err := json.Unmarshal(answer.Raw, &answer.Stages); err != nil {
+	var list []wire.Stage
+	if err := json.Unmarshal([]byte(stages), &list); err != nil {
 		t.Fatal(err)
 	}
+	answer := &domain.PipelineAnswer{Raw: json.RawMessage(stages), Stages: wire.Stages(list)}
 	b.set(url, func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { return answer, nil })
 }
 

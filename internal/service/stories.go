@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -93,12 +92,9 @@ func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, er
 // lastKnown returns what the last pipeline, or else the stream, knows of a story.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
-		story := domain.Story{Name: item.StoryName, Stage: stage, Since: time.UnixMilli(item.SinceMS)}
-		if item.Blocked != nil {
-			story.Blocked, story.BlockedSince = *item.Blocked, item.BlockedSince()
-		}
-		if item.MergeFailure != nil {
-			story.MergeFailure = *item.MergeFailure
+		story := domain.Story{Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure}
+		if item.Blocked != "" {
+			story.BlockedSince = item.TroubleSince()
 		}
 		return story, nil
 	}

@@ -63,7 +63,7 @@ func storyChange(before *domain.Item, stage string, change []byte) string {
 	_ = json.Unmarshal(change, &asked) // the project server has taken it
 	var blocked, failure string
 	if before != nil {
-		blocked, failure = value(before.Blocked), value(before.MergeFailure)
+		blocked, failure = before.Blocked, before.MergeFailure
 	}
 	var parts []string
 	for _, field := range []struct{ name, before string }{{"stage", stage}, {"blocked", blocked}, {"merge_failure", failure}} {

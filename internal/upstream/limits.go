@@ -3,9 +3,9 @@ package upstream
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 const (
@@ -16,25 +16,25 @@ const (
 	maxRaw = 4 << 20
 )
 
-// limit cuts a pipeline to what one project may cost the others. One that was cut is not passed on as it came, but with
-// what is known of its stages, and says so in its note.
-func limit(p *domain.PipelineAnswer) {
-	stages, items := len(p.Stages), 0
-	for _, stage := range p.Stages {
+// limit cuts stages, of that JSON, to what one project may cost the others. Those that were cut are not passed on as they came,
+// but with what is known of them; the note says so.
+func limit(list []wire.Stage, raw json.RawMessage) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
+	stages, items := len(list), 0
+	for _, stage := range list {
 		items += len(stage.Items)
 	}
 	switch {
 	case stages > maxStages:
-		p.Note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
-		p.Stages = slices.Clone(p.Stages[:maxStages])
+		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
+		list = list[:maxStages]
 	case items > maxItems:
-		p.Note = fmt.Sprintf("only the first %d of %d stories are shown", maxItems, items)
+		note = fmt.Sprintf("only the first %d of %d stories are shown", maxItems, items)
 	}
-	changed, left := p.Note != "" || len(p.Raw) > maxRaw, maxItems
-	for i := range p.Stages {
-		stage := &p.Stages[i]
+	changed, left := note != "" || len(raw) > maxRaw, maxItems
+	for i := range list {
+		stage := &list[i]
 		if len(stage.Items) > left {
-			stage.Items = slices.Clone(stage.Items[:left]) // which lets go of the others
+			stage.Items = stage.Items[:left]
 		}
 		left -= len(stage.Items)
 		changed = cut(&stage.Name) || changed
@@ -46,8 +46,9 @@ func limit(p *domain.PipelineAnswer) {
 		}
 	}
 	if changed {
-		p.Raw, _ = json.Marshal(p.Stages) // strings and numbers always encode
+		raw, _ = json.Marshal(list) // strings and numbers always encode
 	}
+	return list, raw, note
 }
 
 // cut shortens a text and reports whether it had to.

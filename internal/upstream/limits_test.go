@@ -74,7 +74,7 @@ func TestLongNamesAndReasonsAreCut(t *testing.T) {
 	}
 	stage := answer.Stages[0]
 	item := stage.Items[0]
-	for _, got := range []string{stage.Name, item.StoryID, item.StoryName, *item.Blocked, *item.MergeFailure} {
+	for _, got := range []string{stage.Name, item.StoryID, item.StoryName, item.Blocked, item.MergeFailure} {
 		if got != cut {
 			t.Errorf("%d characters are kept", utf8.RuneCountInString(got))
 		}

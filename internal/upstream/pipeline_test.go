@@ -132,7 +132,7 @@ func TestPipelineIsReadAsItCame(t *testing.T) {
 	if string(answer.Raw) != stages {
 		t.Errorf("raw: %s", answer.Raw)
 	}
-	if len(answer.Stages) != 1 || answer.Stages[0].Items[0].StoryName != "Pay <now>" || *answer.Stages[0].Items[0].Blocked != "key" {
+	if len(answer.Stages) != 1 || answer.Stages[0].Items[0].StoryName != "Pay <now>" || answer.Stages[0].Items[0].Blocked != "key" {
 		t.Errorf("stages: %+v", answer.Stages)
 	}
 }

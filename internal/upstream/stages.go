@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 const (
@@ -41,16 +42,15 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if err := json.Unmarshal(a.body, &outer); err != nil {
 		return nil, notAPipeline(err)
 	}
-	var stages []domain.Stage
+	var stages []wire.Stage
 	if err := json.Unmarshal(outer.Stages, &stages); err != nil {
 		return nil, notAPipeline(err)
 	}
 	if !complete(stages) {
 		return nil, notAPipeline(errNoPipeline)
 	}
-	result := &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: stages, Raw: outer.Stages}
-	limit(result)
-	return result, nil
+	stages, raw, note := limit(stages, outer.Stages)
+	return &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: wire.Stages(stages), Raw: raw, Note: note}, nil
 }
 
 func notAPipeline(cause error) error {
@@ -84,7 +84,7 @@ func nestsOver(text []byte, limit int) bool {
 }
 
 // complete reports whether what people need of stages is there.
-func complete(stages []domain.Stage) bool {
+func complete(stages []wire.Stage) bool {
 	for _, stage := range stages {
 		if stage.Name == "" || stage.Items == nil {
 			return false

@@ -1,11 +1,13 @@
-package service
+package wire_test
 
 import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // FuzzWithTimes holds that what a project server sends stays as it is, but for the times of items.
@@ -20,19 +22,21 @@ func FuzzWithTimes(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var stages []domain.Stage
+		var sent []wire.Stage
 		var before []map[string]any
-		if json.Unmarshal([]byte(text), &stages) != nil || json.Unmarshal([]byte(text), &before) != nil {
+		if json.Unmarshal([]byte(text), &sent) != nil || json.Unmarshal([]byte(text), &before) != nil {
 			return
 		}
-		for i := range stages {
-			for j := range stages[i].Items {
-				item := &stages[i].Items[j]
-				item.SinceMS, item.BlockedSinceMS = int64(100*i+j), int64(1000*i+j+1)
+		stages := make([]domain.Stage, len(sent))
+		for i := range sent {
+			for j, item := range sent[i].Items {
+				stages[i].Items = append(stages[i].Items, domain.Item{
+					Blocked: wire.Text(item.Blocked), Since: time.UnixMilli(int64(100*i + j)), BlockedSince: time.UnixMilli(int64(1000*i + j + 1)),
+				})
 			}
 		}
 		var after []map[string]any
-		got := withTimes(json.RawMessage(text), stages)
+		got := wire.WithTimes(json.RawMessage(text), stages)
 		if err := json.Unmarshal(got, &after); err != nil {
 			t.Fatalf("%s becomes %s: %v", text, got, err)
 		}
@@ -47,7 +51,7 @@ func FuzzWithTimes(f *testing.F) {
 					continue
 				}
 				item["since_ms"], item["blocked_since_ms"] = float64(100*i+j), nil
-				if stages[i].Items[j].Blocked != nil {
+				if stages[i].Items[j].Blocked != "" {
 					item["blocked_since_ms"] = float64(1000*i + j + 1)
 				}
 			}
