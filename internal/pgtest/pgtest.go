@@ -150,9 +150,6 @@ func (s *Server) Database(context.Context) (url string, err error) {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, name), nil
 }
 
-// Address is where the server listens for TCP.
-func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
-
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) psql(database, statement string) error {
