@@ -116,6 +116,7 @@ func TestSearch(t *testing.T) {
 	s.add("payments", "http://127.0.0.1:1")
 	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"9_gone","story_name":"Prüfung","reason":"r","timestamp_ms":1000}`))
 	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"7_pay","story_name":"Überweisung prüfen","reason":"r","timestamp_ms":1001}`))
+	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"77_other","story_name":"Its name before","reason":"r","timestamp_ms":1002}`))
 	s.record("removed", eventOf(t, `{"type":"merge_failure","story_id":"7_pay","story_name":"Pay","reason":"r","timestamp_ms":1001}`))
 	pay, other := `{"project":"alpha","story_id":"7_pay","story_name":"Überweisung prüfen","stage":"2_current"}`, `{"project":"alpha","story_id":"77_other","story_name":"Pay 7 times","stage":"1_backlog"}`
 	gone := `{"project":"alpha","story_id":"9_gone","story_name":"Prüfung","stage":null}`
@@ -126,6 +127,7 @@ func TestSearch(t *testing.T) {
 		"q=pruf":                  `{"stories":[` + pay + `,` + gone + `],"projects":[],"agents":[]}`,
 		"q=pr%C3%BCfen+%C3%BCber": `{"stories":[` + pay + `],"projects":[],"agents":[]}`,
 		"q=pay":                   `{"stories":[` + other + `,` + pay + `],"projects":[{"name":"payments"}],"agents":[]}`,
+		"q=before":                `{"stories":[],"projects":[],"agents":[]}`, // it stands on the board, with another name
 		"q=nothing":               `{"stories":[],"projects":[],"agents":[]}`,
 		"q=%25":                   `{"stories":[],"projects":[],"agents":[]}`,
 	} {

@@ -9,19 +9,17 @@ import (
 // notOnBoard is added to the rank of stories that are on no board: others come first.
 const notOnBoard = 10
 
-// ranking keeps the best matches of what is searched.
+// ranking keeps the best matches of what is searched, at most limit.
 type ranking[T any] struct {
 	words []string
 	whole string // the words with spaces between
 	limit int
-	found []ranked[T]
-	added int
+	found []ranked[T] // the best first
 }
 
 type ranked[T any] struct {
 	rank  int // less is better
 	key   string
-	order int // in which it came
 	value T
 }
 
@@ -29,44 +27,75 @@ func newRanking[T any](words []string, limit int) *ranking[T] {
 	return &ranking[T]{words: words, whole: strings.Join(words, " "), limit: limit}
 }
 
-// add ranks a value by its folded name and second name, and reports whether it matches at all.
-func (r *ranking[T]) add(first, second string, value T, worse int) bool {
+// rank returns how well a folded name and second name match, less being better, and whether they do at all.
+func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 	for _, word := range r.words {
 		if !strings.Contains(first, word) && !strings.Contains(second, word) {
-			return false
+			return 0, false
 		}
 	}
-	rank := worse
 	switch {
-	case first == r.whole || second == r.whole || strings.HasPrefix(first, r.whole+"_"): // "7" is 7_story_export
+	case first == r.whole || second == r.whole || hasWord(first, r.whole): // "7" is 7_story_export
+		return 0, true
 	case strings.HasPrefix(first, r.whole) || strings.HasPrefix(second, r.whole):
-		rank++
-	case strings.Contains(first, " "+r.whole) || strings.Contains(second, " "+r.whole) || strings.Contains(first, "_"+r.whole):
-		rank += 2
+		return 1, true
+	case follows(first, r.whole, ' ') || follows(second, r.whole, ' ') || follows(first, r.whole, '_'):
+		return 2, true
 	case strings.Contains(first, r.whole) || strings.Contains(second, r.whole):
-		rank += 3
-	default:
-		rank += 4
+		return 3, true
 	}
-	r.added++
-	r.found = append(r.found, ranked[T]{rank, cmp.Or(second, first), r.added, value})
-	if len(r.found) >= 8*r.limit { // the others have no chance any more
-		r.sort()
-	}
-	return true
+	return 4, true
 }
 
-// sort leaves the best matches, among equals the shorter ones first.
-func (r *ranking[T]) sort() {
-	slices.SortFunc(r.found, func(a, b ranked[T]) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.key), len(b.key)), cmp.Compare(a.key, b.key), cmp.Compare(a.order, b.order))
-	})
-	r.found = r.found[:min(r.limit, len(r.found))]
+// hasWord reports whether id begins with a word and "_".
+func hasWord(id, word string) bool {
+	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
+}
+
+// follows reports whether text holds a word after this character.
+func follows(text, word string, after byte) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		if at += i; at > 0 && text[at-1] == after {
+			return true
+		}
+		at++
+	}
+}
+
+// takes reports whether a match of this rank would be among the best.
+func (r *ranking[T]) takes(rank int, key string) bool {
+	return !r.full() || len(r.found) > 0 && compareRanked(rank, key, r.found[len(r.found)-1]) < 0
+}
+
+// full reports whether there are as many as wanted.
+func (r *ranking[T]) full() bool { return len(r.found) >= r.limit }
+
+// add takes a match if it is among the best: among those of a rank the shorter key is better, then the lesser one, then
+// what came first.
+func (r *ranking[T]) add(rank int, key string, value T) {
+	if !r.takes(rank, key) {
+		return
+	}
+	at := len(r.found)
+	for at > 0 && compareRanked(rank, key, r.found[at-1]) < 0 {
+		at--
+	}
+	if r.full() {
+		r.found = r.found[:len(r.found)-1]
+	}
+	r.found = slices.Insert(r.found, at, ranked[T]{rank, key, value})
+}
+
+func compareRanked[T any](rank int, key string, other ranked[T]) int {
+	return cmp.Or(cmp.Compare(rank, other.rank), cmp.Compare(len(key), len(other.key)), cmp.Compare(key, other.key))
 }
 
 // best returns the best matches, at most limit.
 func (r *ranking[T]) best() []T {
-	r.sort()
 	values := make([]T, len(r.found))
 	for i, m := range r.found {
 		values[i] = m.value

@@ -1,9 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
@@ -33,25 +33,7 @@ type Search struct {
 	pipelines *Pipelines
 	agents    *Agents
 	store     storyStore
-
-	mu     sync.Mutex
-	boards map[string]board // by project
-}
-
-// board is what a pipeline has of a project, prepared for searching.
-type board struct {
-	of      *domain.Stage // the first of the answer that it was made from, which never changes
-	stories []searchable
-}
-
-// searchable is a story with what of it is searched.
-type searchable struct {
-	domain.StoryRef
-	id, name string // folded
-}
-
-func newSearchable(s domain.StoryRef) searchable {
-	return searchable{s, fold.Text(clip(s.ID)), fold.Text(clip(s.Name))}
+	boards    searchedBoards
 }
 
 func clip(text string) string {
@@ -69,31 +51,48 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 		return Found{}, domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", MaxSearch)
 	}
 	words = words[:min(len(words), maxSearchWords)]
-	known, err := s.store.FindStories(ctx, words, maxGone)
-	if err != nil {
-		return Found{}, err
-	}
-	gone := make(map[storyID]domain.StoryRef, len(known))
-	for _, ref := range known {
-		gone[storyID{ref.Project, ref.ID}] = ref
-	}
 	registry, pipelines := s.pipelines.Recent(ctx, quietAge)
 	stories := newRanking[domain.StoryRef](words, limit)
-	s.searchBoards(pipelines, stories, gone)
-	for _, ref := range gone {
-		if _, found := registry.Find(ref.Project); found {
-			story := newSearchable(ref)
-			stories.add(story.id, story.name, ref, notOnBoard)
+	s.boards.find(pipelines, stories)
+	if !stories.full() { // what is on no board comes after all that is on one
+		if err := s.findGone(ctx, registry, pipelines, stories); err != nil {
+			return Found{}, err
 		}
 	}
 	projects, agents := newRanking[string](words, limit), newRanking[domain.Agent](words, limit)
 	for _, p := range registry.Projects {
-		projects.add(fold.Text(p.Name), "", p.Name, 0)
+		if rank, matches := projects.rank(fold.Text(p.Name), ""); matches {
+			projects.add(rank, p.Name, p.Name)
+		}
 	}
 	for _, a := range s.agents.All() {
-		agents.add(fold.Text(a.Label), fold.Text(a.ID), a.Agent, 0)
+		if rank, matches := agents.rank(fold.Text(a.Label), fold.Text(a.ID)); matches {
+			agents.add(rank, a.Label, a.Agent)
+		}
 	}
 	return Found{stories.best(), projects.best(), agents.best()}, nil
+}
+
+// findGone adds the stories of registered projects that only the stream knows.
+func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) error {
+	known, err := s.store.FindStories(ctx, stories.words, maxGone)
+	if domain.CodeOf(err) == domain.Unavailable && len(stories.found) > 0 {
+		return nil // it takes too long; what is on boards is better than nothing
+	}
+	if err != nil {
+		return err
+	}
+	for _, ref := range known {
+		i, found := registry.Index(ref.Project)
+		if !found || s.boards.has(pipelines[i], ref.ID) {
+			continue
+		}
+		id, name := fold.Text(clip(ref.ID)), fold.Text(clip(ref.Name))
+		if rank, matches := stories.rank(id, name); matches {
+			stories.add(rank+notOnBoard, cmp.Or(name, id), ref)
+		}
+	}
+	return nil
 }
 
 // Stories returns the stories that Find finds.
@@ -103,37 +102,3 @@ func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.
 }
 
 type storyID struct{ project, id string }
-
-// searchBoards ranks what is on boards, and takes it out of gone.
-func (s *Search) searchBoards(pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef], gone map[storyID]domain.StoryRef) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.boards
-	s.boards = make(map[string]board, len(pipelines))
-	for _, p := range pipelines {
-		if len(p.Stages) == 0 {
-			continue
-		}
-		b := old[p.Project]
-		if b.of != &p.Stages[0] {
-			b = newBoard(p)
-		}
-		s.boards[p.Project] = b
-		for i := range b.stories {
-			story := &b.stories[i]
-			if stories.add(story.id, story.name, story.StoryRef, 0) {
-				delete(gone, storyID{story.Project, story.ID})
-			}
-		}
-	}
-}
-
-func newBoard(p domain.ProjectPipeline) board {
-	b := board{of: &p.Stages[0]}
-	for _, stage := range p.Stages {
-		for _, item := range stage.Items {
-			b.stories = append(b.stories, newSearchable(domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}))
-		}
-	}
-	return b
-}

@@ -58,7 +58,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for _, text := range []string{"a", "uberarbeite 19", "no such text"} {
+	for _, text := range []string{"a", "uberarbeite 19", "no such text", "zq"} {
 		if _, err := s.Search.Find(b.Context(), text, 20); err != nil {
 			b.Fatal(err)
 		}

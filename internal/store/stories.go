@@ -41,8 +41,11 @@ func (db *DB) StoryName(ctx context.Context, project, id string) (name string, e
 	return name, translate(err)
 }
 
-// FindStories returns stories of the stream whose id or name holds all these folded words, the newest first, at most limit.
-// It returns Unavailable when that takes too long.
+// maxShortSearch is how many of the newest texts are looked at for words that are too short for the index.
+const maxShortSearch = 2000
+
+// FindStories returns stories of the stream whose id or name holds all these folded words, the newest first, at most limit;
+// where no word has three characters, only some of the newest. It returns Unavailable when that takes too long.
 func (db *DB) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := findStories(words)
@@ -78,7 +81,7 @@ func findStories(words []string) (statement string, args []any) {
 			terms = append(terms, trigrams(0, word))
 		}
 	}
-	texts, args, order := "event_texts", nil, "event_texts.id"
+	texts, args, order := fmt.Sprintf("(SELECT id, project_id, story_id, story_name FROM event_texts ORDER BY id DESC LIMIT %d) AS event_texts", maxShortSearch), nil, "event_texts.id"
 	if len(terms) > 0 {
 		texts = "(SELECT rowid FROM event_words WHERE event_words MATCH $1 ORDER BY rowid DESC) AS matching JOIN event_texts ON event_texts.id = matching.rowid"
 		args, order = []any{strings.Join(terms, " AND ")}, "matching.rowid"
