@@ -67,14 +67,15 @@ func TestACodingAgentWorksOverStdio(t *testing.T) {
 		if got := callTool(t, session, "get_story", story+`}`); got["writable"] != true || got["blocked"] != nil {
 			t.Fatalf("%s: story: %v", version, got)
 		}
+		before, _ := json.Marshal(callTool(t, session, "wait_for_events", `{}`)["next"])
 		if got := callTool(t, session, "update_story", story+`,"blocked":"which currency? <EUR> & \"USD\""}`); got["blocked"] != `which currency? <EUR> & "USD"` {
 			t.Fatalf("%s: blocked: %v", version, got)
 		}
-		blocked := callTool(t, session, "wait_for_events", story+`,"after":0,"wait":"30s"}`)
+		blocked := callTool(t, session, "wait_for_events", story+`,"after":`+string(before)+`,"wait":"30s"}`)
 		if len(blocked["events"].([]any)) == 0 || blocked["story"].(map[string]any)["blocked"] == nil {
 			t.Fatalf("%s: events: %v", version, blocked)
 		}
-		after, _ := json.Marshal(callTool(t, session, "wait_for_events", `{}`)["next"])
+		after, _ := json.Marshal(blocked["next"])
 		waited := make(chan map[string]any, 1)
 		go func() {
 			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "wait_for_events", Arguments: json.RawMessage(story + `,"after":` + string(after) + `,"wait":"50s"}`)})

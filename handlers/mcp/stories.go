@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
-
-// freshPipeline is for stories that somebody may have just moved.
-const freshPipeline = 100 * time.Millisecond
 
 type itemJSON struct {
 	Project      string  `json:"project"`
@@ -76,7 +72,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			return storiesJSON{}, err
 		}
 	}
-	_, pipelines := s.service.Pipelines.All(ctx, freshPipeline)
+	_, pipelines := s.service.Pipelines.All(ctx, 0) // the caller may have just moved a story
 	snapshot, err := s.service.Overview.Snapshot(ctx)
 	if err != nil {
 		return storiesJSON{}, err
