@@ -24,6 +24,7 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	metrics.States(text, "switchyard_bot_state", "1 for the state that the bot is in.", g.Service.Bot.Status().State,
 		domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed)
 	text.Gauge("switchyard_store_up", "Whether the database answers.", metrics.Bool(g.Service.Ready(r.Context()) == nil))
+	g.writeStore(text, r)
 	metrics.WriteProcess(text)
 
 	header := w.Header()
@@ -37,6 +38,20 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	}
 	web.WriteBytes(w, http.StatusOK, body)
 	return nil
+}
+
+// writeStore writes how large the database is and how far the stream goes back.
+func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
+	stored, err := g.Service.Retention.Stored(r.Context())
+	if err != nil {
+		return // switchyard_store_up says so
+	}
+	text.Gauge("switchyard_store_size_bytes", "What the database takes on the disk.", float64(stored.Size))
+	text.Gauge("switchyard_store_free_bytes", "What of that is free to be used again.", float64(stored.Free))
+	if !stored.Oldest.IsZero() {
+		text.Gauge("switchyard_stream_oldest_event_timestamp_seconds", "When the oldest event of the merged stream was received.",
+			float64(stored.Oldest.UnixMilli())/1000)
+	}
 }
 
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and

@@ -68,7 +68,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	projects := upstream.NewClient(c.UpstreamTimeout)
 	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage})
 	options := service.Options{
-		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, JoinTokenTTL: c.JoinTokenTTL,
+		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
@@ -105,6 +105,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		loop{"access", g.service.Access.Run},
 		loop{"audit", g.service.Audit.Run},
 		loop{"stays", g.service.Stays.Run},
+		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)
 	g.handler = handlers.Gateway{

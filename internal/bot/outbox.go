@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"switchyard/internal/domain"
 )
@@ -47,6 +48,20 @@ func (n *notifier) load(ctx context.Context) error {
 	}
 	n.unsure = n.outbox.Batch != nil
 	return n.save(ctx)
+}
+
+// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
+func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
+	if s.Status().State == domain.BotOff {
+		return math.MaxInt64, nil
+	}
+	stored, err := s.options.State.State(ctx, outboxKey)
+	if err != nil || stored == "" {
+		return math.MaxInt64, err
+	}
+	var o outbox
+	err = json.Unmarshal([]byte(stored), &o)
+	return o.Cursor, err
 }
 
 // save stores the outbox, even while the bot is stopping: what was posted must not be forgotten.

@@ -106,6 +106,17 @@ func isDuration(to *time.Duration) func([]string) error {
 	}
 }
 
+// isDurationOrZero takes 0, with or without a unit, besides what isDuration takes.
+func isDurationOrZero(to *time.Duration) func([]string) error {
+	return func(values []string) error {
+		if d, err := time.ParseDuration(values[0]); err == nil && d == 0 {
+			*to = 0
+			return nil
+		}
+		return isDuration(to)(values)
+	}
+}
+
 func isOneOf(to *string, words ...string) func([]string) error {
 	return func(values []string) error {
 		if !slices.Contains(words, values[0]) {

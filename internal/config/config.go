@@ -22,6 +22,7 @@ type Config struct {
 	LogLevel    string // debug, info, warn or error
 
 	PollInterval    time.Duration
+	KeepEvents      time.Duration // 0: for ever
 	UpstreamTimeout time.Duration
 	AgentTimeout    time.Duration
 	JoinTokenTTL    time.Duration

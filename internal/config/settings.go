@@ -63,6 +63,10 @@ func (c *Config) settings() []setting {
 			usage: "let join tokens expire after `D`", set: isDuration(&c.JoinTokenTTL),
 		},
 		{
+			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", fallback: "4320h",
+			usage: "remove events after `D`, but the last 500 of each project; 0 keeps all", set: isDurationOrZero(&c.KeepEvents),
+		},
+		{
 			flag: "admin-token-file", env: "SWITCHYARD_ADMIN_TOKEN_FILE", key: "gateway.admin_token_file",
 			usage: "ask callers for the token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, wins", set: isPath(&c.adminTokenFile),
 		},

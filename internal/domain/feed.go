@@ -77,3 +77,11 @@ func CheckFilter(name, text string) error {
 	}
 	return nil
 }
+
+// Expired selects the events of a project that are no longer kept.
+type Expired struct {
+	Project     string
+	Before, Now time.Time // received before that; a time after Now is one of a clock that was wrong
+	Keep        int       // but the newest so many
+	Needed      int64     // and but those from this id on
+}

@@ -3,6 +3,7 @@ package gatewaytest
 
 import (
 	"context"
+	"math"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -85,6 +86,7 @@ type noBot struct{}
 
 func (noBot) Restart(context.Context) error  { return nil }
 func (noBot) SendTest(context.Context) error { return nil }
+func (noBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
 func (noBot) Status() domain.BotStatus {
 	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}
 }

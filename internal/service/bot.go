@@ -22,6 +22,8 @@ type BotRunner interface {
 	// When ctx ends first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
+	// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
+	Posted(ctx context.Context) (id int64, err error)
 	// SendTest sends a test message to every room.
 	SendTest(ctx context.Context) error
 }

@@ -21,6 +21,7 @@ type Store interface {
 	stayStore
 	acknowledgementStore
 	auditStore
+	retentionStore
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
@@ -33,6 +34,8 @@ type Options struct {
 	Log   *slog.Logger
 	// AgentTimeout is how long an agent may be silent before it leaves the list.
 	AgentTimeout time.Duration
+	// KeepEvents is after how long events are removed, 0 for never.
+	KeepEvents time.Duration
 	// JoinTokenTTL is how long a join token can be redeemed.
 	JoinTokenTTL time.Duration
 	// Projects calls project servers.
@@ -68,6 +71,7 @@ type Service struct {
 	SignIn    *SignIn
 	Access    *Access
 	Audit     *Audit
+	Retention *Retention
 
 	store Store
 }
@@ -118,6 +122,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
+	s.Retention = &Retention{store: o.Store, stays: o.Store, log: o.Log, keep: o.KeepEvents, bot: o.Bot}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -37,12 +37,17 @@ type eventWriter struct {
 	addStory            *sql.Stmt
 	setStory            *sql.Stmt
 	moveCursor          *sql.Stmt
+	unusedText          *sql.Stmt
+	removeText          *sql.Stmt
+	removeWords         *sql.Stmt
 
 	// What transactions found or added.
 	mu       sync.Mutex
 	projects map[string]int64
 	kinds    map[eventKind]int64
 	stories  map[storyKey]int64 // the text that is known to have its newest name
+	// What a transaction has still to index. Other statements between would make FTS5 write a segment for each text.
+	unindexed []indexedText
 }
 
 func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error) {
@@ -61,6 +66,12 @@ func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error)
 		&w.addStory: "INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id) DO NOTHING",
 		&w.setStory: `INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id)
 			DO UPDATE SET text_id = excluded.text_id WHERE text_id <> excluded.text_id`,
+		&w.unusedText: `SELECT project_id, story_id, story_name, more FROM event_texts WHERE id = $1
+			AND NOT EXISTS (SELECT 1 FROM events WHERE text_id = event_texts.id)
+			AND NOT EXISTS (SELECT 1 FROM stories WHERE stories.project_id = event_texts.project_id
+				AND stories.story_id = event_texts.story_id AND stories.text_id = event_texts.id)`,
+		&w.removeText:  "DELETE FROM event_texts WHERE id = $1",
+		&w.removeWords: "INSERT INTO event_words (event_words, rowid, words) VALUES ('delete', $1, $2)",
 		&w.moveCursor: `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`,
 	} {
@@ -89,7 +100,14 @@ func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
 	w := db.events
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := db.tx(ctx, func(tx *sql.Tx) error { return fn(writing{w, tx, context.WithoutCancel(ctx)}) })
+	w.unindexed = nil
+	err := db.tx(ctx, func(tx *sql.Tx) error {
+		w := writing{w, tx, context.WithoutCancel(ctx)}
+		if err := fn(w); err != nil {
+			return err
+		}
+		return w.index()
+	})
 	if err != nil || len(w.projects)+len(w.kinds)+len(w.stories) > maxRemembered {
 		w.forget() // after an error what was remembered may not be stored
 	}
@@ -161,8 +179,23 @@ func (w writing) textID(project int64, t eventText) (int64, error) {
 	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.digest()); err != nil {
 		return 0, err
 	}
-	_, err = w.exec(w.addWords, id, indexed(project, t))
-	return id, err
+	w.unindexed = append(w.unindexed, indexedText{id, indexed(project, t)})
+	return id, nil
+}
+
+// indexedText is what of a text is indexed.
+type indexedText struct {
+	id    int64
+	words string
+}
+
+func (w writing) index() error {
+	for _, t := range w.unindexed {
+		if _, err := w.exec(w.addWords, t.id, t.words); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // known notes that the record is stored, and reports whether it was already.
