@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +28,8 @@ type fakeBot struct {
 	test     error
 	restarts atomic.Int32
 }
+
+func (b *fakeBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
 
 func (b *fakeBot) Restart(ctx context.Context) error {
 	b.restarts.Add(1)

@@ -50,6 +50,7 @@ func TestDefaults(t *testing.T) {
 		LogFormat:       "text",
 		LogLevel:        "info",
 		PollInterval:    2 * time.Second,
+		KeepEvents:      180 * 24 * time.Hour,
 		UpstreamTimeout: 2 * time.Second,
 		AgentTimeout:    45 * time.Second,
 		JoinTokenTTL:    time.Hour,
@@ -133,6 +134,26 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	}
 	if got, err := load(t, file, []string{"SWITCHYARD_ALLOW_HOSTS= a.example, ,b.example "}, nil); err != nil || !slices.Equal(got.AllowHosts, []string{"a.example", "b.example"}) {
 		t.Errorf("a list in a variable: %v, %v", got.AllowHosts, err)
+	}
+}
+
+func TestEventsCanBeKeptForEver(t *testing.T) {
+	for _, zero := range []string{"0", "0s"} {
+		for where, load := range map[string]func() (*config.Config, error){
+			"flag":     func() (*config.Config, error) { return load(t, "", nil, []string{"--keep-events=" + zero}) },
+			"variable": func() (*config.Config, error) { return load(t, "", []string{"SWITCHYARD_KEEP_EVENTS=" + zero}, nil) },
+			"file":     func() (*config.Config, error) { return load(t, "gateway.keep_events = '"+zero+"'", nil, nil) },
+		} {
+			if got, err := load(); err != nil || got.KeepEvents != 0 {
+				t.Errorf("%s in a %s: %+v, %v", zero, where, got, err)
+			}
+		}
+	}
+	if got, err := load(t, "gateway.keep_events = 0", nil, nil); err != nil || got.KeepEvents != 0 {
+		t.Errorf("the number 0 in a file: %+v, %v", got, err)
+	}
+	if _, err := load(t, "", nil, []string{"--keep-events=-1h"}); err == nil || !strings.Contains(err.Error(), "--keep-events") {
+		t.Errorf("a negative duration: %v", err)
 	}
 }
 

@@ -92,6 +92,7 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 		if value.Kind != unstable.Bool {
 			return at.fail(errors.New("must be true or false"))
 		}
+	case s != nil && s.kind == zeroKind && value.Kind == unstable.Integer && string(value.Data) == "0":
 	case value.Kind != unstable.String:
 		return at.fail(errors.New("must be a string"))
 	}

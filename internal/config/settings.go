@@ -20,6 +20,7 @@ type kind int
 
 const (
 	textKind  kind = iota
+	zeroKind       // a text, or the number 0
 	boolKind       // true or false; its flag needs no value
 	commaList      // an array in the file, in its variable with commas between
 	spaceList      // an array in the file, in its variable with spaces between
@@ -63,7 +64,7 @@ func (c *Config) settings() []setting {
 			usage: "let join tokens expire after `D`", set: isDuration(&c.JoinTokenTTL),
 		},
 		{
-			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", fallback: "4320h",
+			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", kind: zeroKind, fallback: "4320h",
 			usage: "remove events after `D`, but the last 500 of each project; 0 keeps all", set: isDurationOrZero(&c.KeepEvents),
 		},
 		{

@@ -3,8 +3,8 @@ package gatewaytest
 
 import (
 	"context"
-	"math"
 	"log/slog"
+	"math"
 	"net"
 	"net/http/httptest"
 	"testing"
@@ -84,8 +84,8 @@ func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 // noBot is a bot that nobody has set up.
 type noBot struct{}
 
-func (noBot) Restart(context.Context) error  { return nil }
-func (noBot) SendTest(context.Context) error { return nil }
+func (noBot) Restart(context.Context) error         { return nil }
+func (noBot) SendTest(context.Context) error        { return nil }
 func (noBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
 func (noBot) Status() domain.BotStatus {
 	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}

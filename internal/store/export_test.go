@@ -1,6 +1,11 @@
 package store
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+)
 
 // FillDisk makes the database as if the disk had no space left, or had it again.
 func (db *DB) FillDisk(full bool) error {
@@ -9,5 +14,40 @@ func (db *DB) FillDisk(full bool) error {
 		statement = "PRAGMA max_page_count = 1" // it becomes the present size
 	}
 	_, err := db.write.ExecContext(context.Background(), statement)
+	return err
+}
+
+// OldDatabase makes the database in directory dir as a version made it that knew so many migrations.
+func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
+	db, err := open(filepath.Join(dir, FileName), "_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return nil, err
+	}
+	for _, script := range scripts[:version] {
+		text, err := migrations.ReadFile("migrations/" + script.Name())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := db.ExecContext(ctx, string(text)); err != nil {
+			return nil, err
+		}
+	}
+	_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	return db, err
+}
+
+// Texts returns how many texts of events are stored.
+func (db *DB) Texts(ctx context.Context) (n int, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM event_texts").Scan(&n)
+	return n, err
+}
+
+// CheckWords returns an error unless the index of words is sound.
+func (db *DB) CheckWords(ctx context.Context) error {
+	_, err := db.write.ExecContext(ctx, "INSERT INTO event_words (event_words) VALUES ('integrity-check')")
 	return err
 }
