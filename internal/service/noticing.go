@@ -19,9 +19,6 @@ const (
 	noticeFactor = 10
 	// noticeWorkers is how many projects are fetched in the background at a time.
 	noticeWorkers = 8
-	// unchangedAge is how old a pipeline may be of which the server says that it is still the same. It bounds for how long a
-	// server that hangs looks well.
-	unchangedAge = 10 * time.Second
 )
 
 // notices are what the feed of a project says of its pipeline. Pipelines.mu guards them.
@@ -76,13 +73,11 @@ func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) b
 
 // isNamed reports whether what is known is the version that the feed named last.
 func (state *pipelineState) isNamed() bool {
-	return state.err == nil && state.answer != nil && state.notices.version != "" &&
-		strings.TrimPrefix(state.answer.ETag, "W/") == `"`+state.notices.version+`"`
-}
-
-// isCurrent reports whether what is known was asked since then, or is said not to have changed and was asked since unchanged.
-func (state *pipelineState) isCurrent(since, unchanged time.Time) bool {
-	return !state.askedAt.Before(since) || state.isNamed() && !state.askedAt.Before(unchanged)
+	if state.err != nil || state.answer == nil || state.notices.version == "" {
+		return false
+	}
+	tag := strings.TrimPrefix(state.answer.ETag, "W/")
+	return len(tag) == len(state.notices.version)+2 && tag[0] == '"' && tag[1:len(tag)-1] == state.notices.version && tag[len(tag)-1] == '"'
 }
 
 // fetchLater queues the project if it is to be fetched, as soon as it may be. Callers hold mu.

@@ -148,7 +148,7 @@ func TestPagesDoNotAskForAPipelineThatIsStillTheSame(t *testing.T) {
 			return stale
 		}
 		up.takeAsked()
-		if stale, n := look(time.Minute), up.takeAsked(); n > 6 || n < 5 || stale {
+		if stale, n := look(time.Minute), up.takeAsked(); n > 4 || n < 2 || stale {
 			t.Errorf("%d fetches in a minute, stale: %t", n, stale)
 		}
 		if s.Pipelines.All(context.Background(), 100*time.Millisecond); up.takeAsked() != 1 {

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type pipelineState struct {
 	observed *domain.PipelineAnswer // the last one that stays took account of
 	dated    datedPipeline
 	notices  notices
+	spread   float64 // 0 to 1: projects are not asked again all at once
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
@@ -70,46 +72,52 @@ func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log 
 // waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
 // waited for, though it is asked.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, maxAge, maxAge)
+	return s.all(ctx, newestAge(maxAge))
 }
 
-// Recent returns what All does, but asks a project again only after unchangedAge as long as its feed says that its pipeline is
-// still the same: pages that refresh cost no fetches where nothing happens.
+// Recent returns what All does, but believes a project's feed that its pipeline is still the same, and asks for it again only
+// now and then: pages that refresh cost no fetches where nothing happens. What is only a little older than it should be does
+// not count as stale.
 func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, maxAge, unchangedAge)
+	age := newestAge(maxAge)
+	age.grace = staleGrace
+	age.unchanged = max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach)
+	return s.all(ctx, age)
 }
 
-func (s *Pipelines) all(ctx context.Context, maxAge, maxUnchanged time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	arrived := time.Now()
-	oldest, unchanged := arrived.Add(-maxAge), arrived.Add(-maxUnchanged)
-	registry, states := s.askProjects(oldest, unchanged)
+func (s *Pipelines) all(ctx context.Context, age pipelineAge) (*domain.Registry, []domain.ProjectPipeline) {
+	registry, states, awaited := s.askProjects(age)
 	ctx, cancel := context.WithTimeout(ctx, pipelineBudget)
 	defer cancel()
 	patience := time.NewTimer(pipelineBudget)
 	defer patience.Stop()
-	for _, state := range states {
-		s.await(ctx, state, oldest, patience)
+	for _, state := range awaited {
+		s.await(ctx, state, age.oldest, patience)
 	}
 	result := make([]domain.ProjectPipeline, len(states))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, state := range states {
-		result[i] = state.show(oldest, unchanged)
+		result[i] = state.show(age)
 	}
 	return registry, result
 }
 
-// askProjects begins to fetch what is not current.
-func (s *Pipelines) askProjects(oldest, unchanged time.Time) (*domain.Registry, []*pipelineState) {
+// askProjects begins to fetch what is not current. Awaited are those projects of which nothing current is known.
+func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, states, awaited []*pipelineState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow(s.projects.Registry())
 	for _, state := range s.states {
-		if !state.isCurrent(oldest, unchanged) {
-			s.ask(state, oldest)
+		if state.isCurrent(age) {
+			continue
+		}
+		s.ask(state, age.oldest)
+		if age.unchanged == 0 || !state.isNamed() {
+			awaited = append(awaited, state)
 		}
 	}
-	return s.registry, s.states
+	return s.registry, s.states, awaited
 }
 
 // follow forgets what is known of projects that are gone or have another address or token now.
@@ -119,7 +127,7 @@ func (s *Pipelines) follow(registry *domain.Registry) {
 	}
 	states := make([]*pipelineState, len(registry.Projects))
 	for i, project := range registry.Projects {
-		states[i] = &pipelineState{project: project}
+		states[i] = &pipelineState{project: project, spread: rand.Float64()}
 		if s.registry == nil {
 			continue
 		}
@@ -159,7 +167,7 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 }
 
 // show is what is known of the project now, to somebody who wants answers that are current. Callers hold mu.
-func (state *pipelineState) show(oldest, unchanged time.Time) domain.ProjectPipeline {
+func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:   state.project.Name,
 		URL:       state.project.URL,
@@ -172,7 +180,7 @@ func (state *pipelineState) show(oldest, unchanged time.Time) domain.ProjectPipe
 	}
 	switch {
 	case shown.Reachable:
-		shown.Stale = !state.isCurrent(oldest, unchanged)
+		shown.Stale = !state.isCurrent(age.withGrace())
 	case state.err != nil:
 		shown.Error, shown.FailedSince = domain.MessageOf(state.err), state.failed
 	default:

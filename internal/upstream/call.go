@@ -48,7 +48,11 @@ func (c *Client) send(ctx context.Context, cancel func(), p domain.Project, call
 	if err != nil {
 		return err
 	}
-	response, err := c.http.RoundTrip(request)
+	transport := c.others
+	if call.path == feedPath {
+		transport = c.feeds
+	}
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return err
 	}

@@ -24,32 +24,45 @@ type Client struct {
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)
 
-	http    *http.Transport // not a Client: that would follow redirects and copies headers for it
+	feeds, others *http.Transport // not Clients: these would follow redirects, and copy headers for that
+
 	timeout time.Duration
 	slots   slots
 }
 
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
-	dialer := &net.Dialer{Control: allowAddress}
 	return &Client{
-		http: &http.Transport{
-			Proxy:                  nil, // not the environment's either: project servers are near
-			DialContext:            dialer.DialContext,
-			MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
-			MaxIdleConnsPerHost:    2, // the feed's and the pipeline's
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: maxHeader,
-			ReadBufferSize:         connectionBuffer,
-			WriteBufferSize:        connectionBuffer,
-		},
+		feeds:   newTransport(90 * time.Second),
+		others:  newTransport(idleOthers),
 		timeout: timeout,
 		slots:   newSlots(),
 	}
 }
 
+// idleOthers is how long a connection stays open that is not a feed's: most projects are asked for nothing else for a long
+// time, and a connection takes a descriptor, two goroutines and 8 KiB.
+const idleOthers = 5 * time.Second
+
+func newTransport(idle time.Duration) *http.Transport {
+	dialer := &net.Dialer{Control: allowAddress}
+	return &http.Transport{
+		Proxy:                  nil, // not the environment's either: project servers are near
+		DialContext:            dialer.DialContext,
+		MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        idle,
+		MaxResponseHeaderBytes: maxHeader,
+		ReadBufferSize:         connectionBuffer,
+		WriteBufferSize:        connectionBuffer,
+	}
+}
+
 // Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.feeds.CloseIdleConnections()
+	c.others.CloseIdleConnections()
+}
 
 func (c *Client) observe(project, kind string, err error) {
 	if c.Observe != nil {

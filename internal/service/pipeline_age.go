@@ -1,0 +1,42 @@
+package service
+
+import "time"
+
+const (
+	// unchangedAge is how old a pipeline may be of which the server says that it is still the same; with many projects it is
+	// unchangedAgeEach for each of them. A server that hangs is found as soon by its feed, which waits for 25 s.
+	unchangedAge, unchangedAgeEach = 30 * time.Second, 10 * time.Millisecond
+	// staleGrace is how much older than it should be a pipeline may be on a page without being called stale: with thousands of
+	// projects some are always asked a little late, and each change of that would send pages again.
+	staleGrace = 5 * time.Second
+)
+
+// pipelineAge is how old what somebody wants to see may be.
+type pipelineAge struct {
+	now       time.Time
+	oldest    time.Time     // when a project was asked
+	unchanged time.Duration // how long ago instead, if its feed says that it has not changed since
+	grace     time.Duration // how much more than that is not stale
+}
+
+func newestAge(maxAge time.Duration) pipelineAge {
+	now := time.Now()
+	return pipelineAge{now: now, oldest: now.Add(-maxAge)}
+}
+
+func (a pipelineAge) withGrace() pipelineAge {
+	a.oldest = a.oldest.Add(-a.grace)
+	if a.unchanged > 0 {
+		a.unchanged += a.grace
+	}
+	return a
+}
+
+// isCurrent reports whether what is known is not too old.
+func (state *pipelineState) isCurrent(a pipelineAge) bool {
+	if !state.askedAt.Before(a.oldest) {
+		return true
+	}
+	sooner := time.Duration(state.spread * float64(a.unchanged) / 2)
+	return a.unchanged > 0 && a.now.Sub(state.askedAt) <= a.unchanged-sooner && state.isNamed()
+}
