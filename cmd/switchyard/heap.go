@@ -15,8 +15,12 @@ const (
 	projectHeapFloor = 16 << 20
 )
 
+// largeHeap is the size in use, in bytes, from which a heap is collected when it has grown by half: a gateway with thousands
+// of projects would else take a third more memory than it needs.
+const largeHeap = 64 << 20
+
 // keepHeapFloor sets floor for the garbage collector from now on. Larger heaps are collected as usual, when they have
-// doubled. Whoever sets GOGC has decided otherwise.
+// doubled, and large ones earlier. Whoever sets GOGC has decided otherwise.
 func keepHeapFloor(floor int) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -26,6 +30,9 @@ func keepHeapFloor(floor int) {
 	percent := floor * 100 / (4 << 20) // no heap is collected below 4 MiB times this percentage
 	if used := int(live[0].Value.Uint64()); used > 0 {
 		percent = min(percent, max(100, floor*100/used-100))
+		if used > largeHeap {
+			percent = 50
+		}
 	}
 	debug.SetGCPercent(percent)
 	type mark struct{ _ *mark } // garbage at once, so that the next collection finds it

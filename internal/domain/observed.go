@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Observe takes in what a pipeline showed that was asked for at the time asked. Complete says that a story that is not in it
 // is not on the board. It returns false when it passed something over that newer events contradict: then it is to be
@@ -105,19 +108,33 @@ func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 	return changed
 }
 
-// Times returns the stages with the times that are known of their items.
+// Times returns the stages with the times that are known of their items. What has no other times is shared with the stages.
 func (h *StageHistory) Times(stages []Stage) []Stage {
 	dated := make([]Stage, len(stages))
 	for i, stage := range stages {
-		dated[i] = Stage{Name: stage.Name, Items: append(make([]Item, 0, len(stage.Items)), stage.Items...)}
-		for j := range dated[i].Items {
-			item := &dated[i].Items[j]
-			stay := h.open[item.StoryID]
-			if stay == nil || stay.Stage != stage.Name {
+		dated[i] = stage
+		copied := false
+		for j := range stage.Items {
+			item, changed := h.times(stage.Name, stage.Items[j])
+			if !changed {
 				continue
 			}
-			item.Since, item.BlockedSince, item.MergeFailedSince = stay.From, stay.BlockedSince, stay.MergeFailedSince
+			if !copied {
+				dated[i].Items, copied = slices.Clone(stage.Items), true
+			}
+			dated[i].Items[j] = item
 		}
 	}
 	return dated
+}
+
+// times returns an item of a stage with the times that are known of it.
+func (h *StageHistory) times(stage string, item Item) (dated Item, changed bool) {
+	stay := h.open[item.StoryID]
+	if stay == nil || stay.Stage != stage {
+		return item, false
+	}
+	dated = item
+	dated.Since, dated.BlockedSince, dated.MergeFailedSince = stay.From, stay.BlockedSince, stay.MergeFailedSince
+	return dated, dated != item
 }

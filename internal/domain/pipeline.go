@@ -47,6 +47,13 @@ type PipelineAnswer struct {
 	Note       string          // what was cut from Stages, in words; "" for nothing
 }
 
+// WithoutRaw returns a copy without its text.
+func (a *PipelineAnswer) WithoutRaw() *PipelineAnswer {
+	kept := *a
+	kept.Raw = nil
+	return &kept
+}
+
 // ProjectPipeline is the state of one project's pipeline as the gateway knows it.
 type ProjectPipeline struct {
 	Project string

@@ -15,6 +15,9 @@ const (
 	quietAge = 2 * time.Second
 	// snapshotAge is for how long readers share a snapshot, and how old a pipeline may be in one after an event.
 	snapshotAge = 500 * time.Millisecond
+	// snapshotShare bounds what snapshots cost where thousands of projects make them slow: each is shared for so many times
+	// what it took, but no longer than maxSnapshotAge.
+	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
 // Overview joins what is known of all projects, for readers who look at it often.
@@ -31,8 +34,9 @@ type Overview struct {
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
 	takenAt   time.Time
-	lastEvent int64 // when it was taken
-	changed   int64 // of alerts, likewise
+	age       time.Duration // for how long it is shared
+	lastEvent int64         // when it was taken
+	changed   int64         // of alerts, likewise
 }
 
 // Snapshot is how all projects are. It is shared: nobody may change it.
@@ -45,6 +49,8 @@ type Snapshot struct {
 	// FinishedBefore is how many were finished in as many days before those of Finished.
 	FinishedBefore int
 	Finished       []domain.DayCount // stories of all projects; none while they are not counted
+
+	took time.Duration // to join, without what was waited for
 }
 
 // ProjectSnapshot is how one project is.
@@ -57,12 +63,12 @@ type ProjectSnapshot struct {
 	Agents   []domain.Agent // alive ones that are assigned to it
 }
 
-// Snapshot returns the newest snapshot, at most snapshotAge old and of the present registry. Readers that come at once
+// Snapshot returns the newest snapshot, at most snapshotAge old, or maxSnapshotAge with thousands of projects, and of the present registry. Readers that come at once
 // wait for the same one.
 func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < snapshotAge && o.changed == o.alerts.changed.Load() {
+	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age && o.changed == o.alerts.changed.Load() {
 		return o.last, nil
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
@@ -76,6 +82,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	o.last, o.takenAt, o.lastEvent, o.changed = next, takenAt, lastEvent, changed
+	o.age = min(max(snapshotAge, snapshotShare*next.took), maxSnapshotAge)
 	o.attention.Store(int64(next.Alerts.Open))
 	return next, nil
 }
@@ -84,6 +91,7 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 	s := &Snapshot{}
 	var err error
 	s.Registry, s.Pipelines = o.pipelines.Recent(ctx, maxAge)
+	began := time.Now()
 	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
@@ -95,6 +103,7 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 		s.Finished = domain.AddDays(s.Finished, chart.Days)
 		s.FinishedBefore += chart.Before
 	}
+	s.took = time.Since(began)
 	return s, nil
 }
 

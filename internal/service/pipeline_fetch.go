@@ -42,8 +42,12 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	s.mu.Unlock()
 	answer, err := s.callPipeline(state.project, known)
 	if err == nil {
+		raw := dated.raw
+		if answer != known { // of the text, only what has the times is kept
+			raw, answer = answer.Raw, answer.WithoutRaw()
+		}
 		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
-		dated = s.stays.date(state.project.Name, answer, dated)
+		dated = s.stays.date(state.project.Name, answer, raw, dated)
 	}
 
 	s.mu.Lock()

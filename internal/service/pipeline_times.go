@@ -16,8 +16,9 @@ type datedPipeline struct {
 	raw     json.RawMessage
 }
 
-// date returns an answer with the times that are known now; last, if these are the same.
-func (s *Stays) date(project string, answer *domain.PipelineAnswer, last datedPipeline) datedPipeline {
+// date returns an answer, with its text raw, with the times that are known now; last, if these are the same. Raw may have
+// been dated before.
+func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.RawMessage, last datedPipeline) datedPipeline {
 	_, _ = s.catchUp(context.Background()) // what is not accounted for yet shows the next time
 	s.mu.Lock()
 	version := s.version(project)

@@ -13,9 +13,9 @@ const (
 	maxAnswer = 8 << 20
 	// maxHeader is the largest header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// connectionBuffer is the size of a connection's read and write buffers, in bytes. Most connections are idle long-polls:
-	// with the default of 4 KiB each, the buffers of 1,000 projects are half of the heap.
-	connectionBuffer = 1 << 10
+	// feedBuffer and otherBuffer are the sizes of a connection's read and write buffers, in bytes. Most connections are idle
+	// long-polls: with the default of 4 KiB each, the buffers of 1,000 projects are half of the heap.
+	feedBuffer, otherBuffer = 512, 1 << 10
 )
 
 // Client calls project servers. It is safe for concurrent use.
@@ -33,8 +33,8 @@ type Client struct {
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:   newTransport(90 * time.Second),
-		others:  newTransport(idleOthers),
+		feeds:   newTransport(90*time.Second, feedBuffer),
+		others:  newTransport(idleOthers, otherBuffer),
 		timeout: timeout,
 		slots:   newSlots(),
 	}
@@ -44,7 +44,7 @@ func NewClient(timeout time.Duration) *Client {
 // time, and a connection takes a descriptor, two goroutines and 8 KiB.
 const idleOthers = 5 * time.Second
 
-func newTransport(idle time.Duration) *http.Transport {
+func newTransport(idle time.Duration, buffer int) *http.Transport {
 	dialer := &net.Dialer{Control: allowAddress}
 	return &http.Transport{
 		Proxy:                  nil, // not the environment's either: project servers are near
@@ -53,8 +53,8 @@ func newTransport(idle time.Duration) *http.Transport {
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        idle,
 		MaxResponseHeaderBytes: maxHeader,
-		ReadBufferSize:         connectionBuffer,
-		WriteBufferSize:        connectionBuffer,
+		ReadBufferSize:         buffer,
+		WriteBufferSize:        buffer,
 	}
 }
 
