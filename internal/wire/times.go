@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -9,8 +8,14 @@ import (
 )
 
 // WithTimes returns stages as their project server sent them, with the times of their items as they are in dated. All else
-// stays as it came, byte for byte.
-func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
+// stays as it came, byte for byte. Stages of which that would make something else than JSON stay as they are: other projects
+// are in the same document.
+func WithTimes(raw json.RawMessage, dated []domain.Stage) (result json.RawMessage) {
+	defer func() {
+		if recover() != nil || !json.Valid(result) {
+			result = raw
+		}
+	}()
 	var items int
 	for _, stage := range dated {
 		items += len(stage.Items)
@@ -40,24 +45,35 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) json.RawMessage {
 			})
 		}, func() {})
 	})
-	return append(w.out, w.in[w.at:]...)
+	return append(w.out, w.in[w.copied:]...)
 }
 
-// timesWriter copies JSON that has been decoded once, so that it is known to be valid.
+// timesWriter goes through JSON that has been decoded once, so that it is known to be valid.
 type timesWriter struct {
-	in  []byte
-	at  int
-	out []byte
+	in     []byte
+	at     int
+	out    []byte
+	copied int // how much of in is accounted for in out
 }
 
-// copyTo copies what is before end.
-func (w *timesWriter) copyTo(end int) {
-	w.out = append(w.out, w.in[w.at:end]...)
-	w.at = end
+// copy copies what is before at.
+func (w *timesWriter) copy() {
+	w.out = append(w.out, w.in[w.copied:w.at]...)
+	w.copied = w.at
 }
 
-// value copies a value.
-func (w *timesWriter) value() { w.copyTo(w.end()) }
+// drop leaves out the value that begins here, instead of which something is to be appended.
+func (w *timesWriter) drop() {
+	w.copy()
+	w.value()
+	w.copied = w.at
+}
+
+// next passes a character, if there is one.
+func (w *timesWriter) next() { w.at = min(w.at+1, len(w.in)) }
+
+// value passes a value.
+func (w *timesWriter) value() { w.at = w.end() }
 
 // end returns the end of the value that begins here, at most that of the text.
 func (w *timesWriter) end() int {
@@ -91,7 +107,7 @@ func (w *timesWriter) end() int {
 	return len(w.in)
 }
 
-// list copies a list, whose elements are copied by element.
+// list passes a list, whose elements are passed by element.
 func (w *timesWriter) list(element func()) {
 	if !w.open('[') {
 		return
@@ -99,13 +115,13 @@ func (w *timesWriter) list(element func()) {
 	for w.skipSpace(); w.at < len(w.in) && w.in[w.at] != ']'; w.skipSpace() {
 		element()
 		if w.skipSpace(); w.at < len(w.in) && w.in[w.at] == ',' {
-			w.copyTo(w.at + 1)
+			w.next()
 		}
 	}
-	w.copyTo(min(w.at+1, len(w.in)))
+	w.next()
 }
 
-// object copies an object, whose values are copied by value. What more appends, each with a comma before it, comes last.
+// object passes an object, whose values are passed by value. What more appends, each with a comma before it, comes last.
 func (w *timesWriter) object(value func(key []byte), more func()) {
 	if !w.open('{') {
 		return
@@ -114,15 +130,15 @@ func (w *timesWriter) object(value func(key []byte), more func()) {
 		key := w.in[w.at:w.end()]
 		w.value()
 		w.skipSpace()
-		w.copyTo(min(w.at+1, len(w.in))) // the colon
+		w.next() // the colon
 		w.skipSpace()
 		value(key)
 		if w.skipSpace(); w.at < len(w.in) && w.in[w.at] == ',' {
-			w.copyTo(w.at + 1)
+			w.next()
 		}
 	}
 	more()
-	w.copyTo(min(w.at+1, len(w.in)))
+	w.next()
 }
 
 // item copies an item with the times that are known now.
@@ -133,16 +149,17 @@ func (w *timesWriter) item(now *domain.Item) {
 		switch string(key) {
 		case `"since_ms"`:
 			since = true
-			w.at = w.end()
+			w.drop()
 			w.out = strconv.AppendInt(w.out, now.Since.UnixMilli(), 10)
 		case `"blocked_since_ms"`:
 			blockedSince = true
-			w.at = w.end()
+			w.drop()
 			w.appendBlockedSince(now)
 		default:
 			w.value()
 		}
 	}, func() {
+		w.copy()
 		if !since {
 			if any { // else it is the first
 				w.out = append(w.out, ',')
@@ -164,20 +181,20 @@ func (w *timesWriter) appendBlockedSince(now *domain.Item) {
 	w.out = strconv.AppendInt(w.out, now.TroubleSince().UnixMilli(), 10)
 }
 
-// open copies the beginning of a list or an object. What is neither is copied as a whole.
+// open passes the beginning of a list or an object. What is neither is passed as a whole.
 func (w *timesWriter) open(bracket byte) bool {
 	w.skipSpace()
 	if w.at == len(w.in) || w.in[w.at] != bracket {
 		w.value()
 		return false
 	}
-	w.copyTo(w.at + 1)
+	w.next()
 	return true
 }
 
-// skipSpace leaves white space out.
+// skipSpace passes white space.
 func (w *timesWriter) skipSpace() {
-	for w.at < len(w.in) && bytes.IndexByte([]byte(" \t\r\n"), w.in[w.at]) >= 0 {
+	for w.at < len(w.in) && (w.in[w.at] == ' ' || w.in[w.at] == '\n' || w.in[w.at] == '\t' || w.in[w.at] == '\r') {
 		w.at++
 	}
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -9,6 +10,18 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/wire"
 )
+
+// TestWhatCannotBeEditedStaysAsItCame: the stages of one project are in a document with those of others.
+func TestWhatCannotBeEditedStaysAsItCame(t *testing.T) {
+	stages := []domain.Stage{{Name: "2_current", Items: []domain.Item{{StoryID: "1"}}}}
+	for _, text := range []string{
+		`[{"items":[{"since_ms":1]}]`, `[{"items":[{"since_ms":1}`, `[{"items":[{"story_id":"1`, `[{"items" [{}]}]`, `[{"items":[{"since_ms":1}]}]]`, ``,
+	} {
+		if got := wire.WithTimes(json.RawMessage(text), stages); string(got) != text {
+			t.Errorf("%s becomes %s", text, got)
+		}
+	}
+}
 
 // FuzzWithTimes holds that what a project server sends stays as it is, but for the times of items.
 func FuzzWithTimes(f *testing.F) {
@@ -60,4 +73,20 @@ func FuzzWithTimes(f *testing.F) {
 			t.Errorf("%s becomes %s", text, got)
 		}
 	})
+}
+
+func BenchmarkWithTimes(b *testing.B) {
+	items := make([]wire.Item, 400)
+	for i := range items {
+		items[i] = wire.Item{StoryID: fmt.Sprintf("%d_story_login", i), StoryName: fmt.Sprintf("Log in with a passkey %d", i), SinceMS: 1_795_331_164_717}
+	}
+	list := []wire.Stage{{Name: "2_current", Items: items}}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		b.Fatal(err)
+	}
+	stages := wire.Stages(list)
+	for b.Loop() {
+		wire.WithTimes(raw, stages)
+	}
 }
