@@ -208,6 +208,9 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	}
 	a.change("POST /api/gateway/attention/reopen", "/api/gateway/attention/reopen", `{"key":"unreachable/beta"}`, "alert.reopened", "unreachable/beta", "by zoe")
 
+	a.change("POST /attention/acknowledge", "/attention/acknowledge", form("key", "unreachable/beta", "for", ""), "alert.acknowledged", "unreachable/beta", "refused")
+	a.change("POST /attention/reopen", "/attention/reopen", form("key", "unreachable/beta"), "alert.reopened", "unreachable/beta", "by zoe")
+
 	id, secret := a.join("builder")
 	a.change("POST /gateway/agents/{id}/assign", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`, "agent.assigned", "builder", "id: "+id, "none → alpha")
 	a.change("POST /agents/{id}/assign", "/agents/"+id+"/assign", form("project", ""), "agent.assigned", "builder", "alpha → none")

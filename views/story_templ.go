@@ -360,7 +360,7 @@ func storyHead(p StoryProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if canWrite(s) {
+		if canWrite(s) && may(ctx, domain.RoleOperator) {
 			templ_7745c5c3_Err = moveStory(s, p.Stages).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -742,7 +742,7 @@ func unblock(s domain.Story) templ.Component {
 			templ_7745c5c3_Var34 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if canWrite(s) {
+		if canWrite(s) && may(ctx, domain.RoleOperator) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<div class=\"flex flex-wrap gap-2\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -829,7 +829,7 @@ func storyAction(s domain.Story, do, was string, fields templ.Component) templ.C
 			templ_7745c5c3_Var37 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if canWrite(s) {
+		if canWrite(s) && may(ctx, domain.RoleOperator) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -1,5 +1,5 @@
 // Package views is the console's HTML. A page and the part of it that refreshes itself are two components, and the page
-// contains the part; both are functions of their props alone. Nothing is looked up while rendering, and nothing is
+// contains the part; both are functions of their props and of the reader's role alone. Nothing is looked up while rendering, and nothing is
 // inline: no script, no style, no handler.
 package views
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
@@ -26,20 +27,21 @@ type part struct {
 	html    document
 }
 
-// parts keeps the last rendering of each part, so that all its readers share it.
+// parts keeps the last rendering of each part, so that all its readers of one role share it.
 type parts struct {
 	mu     sync.Mutex
-	kept   map[string]*keptPart // by address; of one minute
+	kept   map[string]*keptPart // by the reader's role and the address; of one minute
 	minute time.Time
 	bytes  int
 }
 
 type keptPart struct {
-	props  any
-	active string
-	once   sync.Once
-	part   *part
-	err    error
+	address string
+	props   any
+	active  string
+	once    sync.Once
+	part    *part
+	err     error
 }
 
 // maxKeptBytes bounds the HTML that is kept, and so the number of filters whose parts are.
@@ -48,17 +50,17 @@ const maxKeptBytes = 16 << 20
 // get returns the part as it is now. It is rendered again unless it is made of the same values as the last time; active is
 // the active project, which the answer names besides.
 func (s *parts) get(ctx context.Context, p views.Part, active string) (*part, error) {
-	kept := s.find(p, active)
+	kept := s.find(p, domain.ActorOf(ctx).Role, active)
 	kept.once.Do(func() {
 		kept.part, kept.err = renderPart(context.WithoutCancel(ctx), p, active)
-		s.count(p, kept)
+		s.count(kept)
 	})
 	return kept.part, kept.err
 }
 
 // find returns what is kept of a part, or a new entry for what it has become.
-func (s *parts) find(p views.Part, active string) *keptPart {
-	address := p.ID + " " + p.URL
+func (s *parts) find(p views.Part, reader domain.Role, active string) *keptPart {
+	address := string(reader) + " " + p.ID + " " + p.URL
 	s.mu.Lock()
 	kept := s.kept[address]
 	s.mu.Unlock()
@@ -70,21 +72,20 @@ func (s *parts) find(p views.Part, active string) *keptPart {
 	if minute := now(); s.kept == nil || s.minute != minute || s.bytes > maxKeptBytes {
 		s.kept, s.minute, s.bytes = map[string]*keptPart{}, minute, 0
 	}
-	kept = &keptPart{props: p.Props, active: active}
+	kept = &keptPart{address: address, props: p.Props, active: active}
 	s.kept[address] = kept
 	return kept
 }
 
 // count takes account of a new rendering. One that failed is tried again by the next reader.
-func (s *parts) count(p views.Part, kept *keptPart) {
+func (s *parts) count(kept *keptPart) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	address := p.ID + " " + p.URL
 	switch {
 	case kept.err == nil:
 		s.bytes += len(kept.part.html.plain)
-	case s.kept[address] == kept:
-		delete(s.kept, address)
+	case s.kept[kept.address] == kept:
+		delete(s.kept, kept.address)
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		form = *forms.settings
 	}
 	var adding *views.StoryForm
-	if !wantsPart(r) && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
+	if !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
 		adding = &forms.story
 	}
 	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})

@@ -16,7 +16,7 @@ type view struct {
 	frame views.Frame // Title, Page and Scripts; the rest is filled in by render
 	page  templ.Component
 	// part is the part of the page that refreshes itself; page is then made by pageAround. Everyone who asks for the same
-	// address sees the same part.
+	// address with the same role sees the same part.
 	part       views.Part
 	pageAround func(part templ.Component) templ.Component
 	// piece is what htmx gets instead of the page, if the page has no part.
