@@ -25,11 +25,13 @@ const maxBatch = 1000
 
 // Events is the merged stream: what is waiting to be stored, the newest part of what was, and the store with all of it.
 type Events struct {
-	store    eventStore
-	last     lastTimes
-	ahead    ahead
-	tail     atomic.Pointer[tail]
-	searched newestPages
+	store eventStore
+	last  lastTimes
+	ahead ahead
+	tail  atomic.Pointer[tail]
+	// publishing is held while the tail is replaced.
+	publishing sync.Mutex
+	searched   newestPages
 	// observe is nil where nobody counts.
 	observe func(added []domain.Event)
 

@@ -47,3 +47,10 @@ func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPag
 	}
 	n.pages[q] = page
 }
+
+// forget makes the pages be searched again.
+func (n *newestPages) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pages = nil
+}

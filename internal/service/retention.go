@@ -38,11 +38,12 @@ const (
 // Retention removes events when they are old, and moves what an earlier version stored to where it belongs now. It works in
 // steps that are so small that nobody waits for them.
 type Retention struct {
-	store retentionStore
-	stays stayStore
-	bot   BotRunner
-	log   *slog.Logger
-	keep  time.Duration // 0: for ever
+	store  retentionStore
+	stays  stayStore
+	events *Events
+	bot    BotRunner
+	log    *slog.Logger
+	keep   time.Duration // 0: for ever
 }
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost when it is run again.
@@ -101,6 +102,7 @@ func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) 
 			if err != nil {
 				return removed, err
 			}
+			s.events.forget(ids)
 			removed += len(ids)
 		}
 	}

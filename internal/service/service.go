@@ -122,7 +122,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, stays: o.Store, log: o.Log, keep: o.KeepEvents, bot: o.Bot}
+	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: o.Bot}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

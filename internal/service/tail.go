@@ -26,8 +26,10 @@ func newTail(last int64) *tail {
 	return &tail{first: last, last: last, outdated: make(chan struct{})}
 }
 
-// publish makes added, which follow the id last, visible to readers and wakes those that wait. Calls must not overlap.
+// publish makes added, which follow the id last, visible to readers and wakes those that wait.
 func (s *Events) publish(added []domain.Event, last int64) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	old := s.tail.Load()
 	next := *old
 	if last != old.last { // events were stored by a transaction that failed to say so: the store has them
@@ -49,6 +51,22 @@ func (s *Events) publish(added []domain.Event, last int64) {
 	close(old.outdated)
 }
 
+// forget makes events that were removed invisible to readers.
+func (s *Events) forget(ids []int64) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	next := *s.tail.Load()
+	isRemoved := func(e domain.Event) bool {
+		_, found := slices.BinarySearch(ids, e.ID)
+		return found
+	}
+	if slices.ContainsFunc(next.events, isRemoved) {
+		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is what there is at most
+		s.tail.Store(&next)
+	}
+	s.searched.forget()
+}
+
 // shorten halves what is kept, in an array of its own so that what was dropped can be freed.
 func (t *tail) shorten() {
 	from := len(t.events)
@@ -57,7 +75,9 @@ func (t *tail) shorten() {
 		from--
 		t.bytes += len(t.events[from].JSON)
 	}
-	t.first = t.last - int64(len(t.events)-from)
+	if t.first = t.last; from < len(t.events) {
+		t.first = t.events[from].ID - 1
+	}
 	t.events = slices.Clone(t.events[from:])
 }
 
