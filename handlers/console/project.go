@@ -71,7 +71,7 @@ func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bo
 		if len(stage.Items) > 0 {
 			ctx, cancel := context.WithTimeout(ctx, storyPatience)
 			defer cancel()
-			story, err := c.service.Stories.Get(ctx, p.Project, stage.Items[0].StoryID)
+			story, err := c.service.Stories.Recent(ctx, p.Project, stage.Items[0].StoryID)
 			return err == nil && story.File != nil && story.File.Writable
 		}
 	}

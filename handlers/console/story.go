@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -36,12 +37,17 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 // storyProps joins what is known of the story that the request is about. It returns NotFound for one that nobody knows.
 func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
-	if p.Story, err = c.service.Stories.Get(r.Context(), name, id); err != nil {
+	get := c.service.Stories.Get
+	if wantsPart(r) {
+		get = c.service.Stories.Recent
+	}
+	if p.Story, err = get(r.Context(), name, id); err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
 			err = domain.Errorf(domain.NotFound, "The project %q has never had a story %q.", name, id)
 		}
 		return p, err
 	}
+	p.Story.Stays = slices.Clone(p.Story.Stays) // other readers have the same
 	for i := range p.Story.Stays {
 		// It grows all the time: within a minute, what has not changed is rendered alike.
 		p.Story.Stays[i].Blocked = p.Story.Stays[i].Blocked.Truncate(time.Minute)

@@ -33,6 +33,7 @@ type Stories struct {
 	stays     *Stays
 	store     storyStore
 	servers   StoryServers
+	recent    recentStories
 }
 
 // Get returns a story. Where its project server does not say, it is what the stream and the project's last pipeline know.
