@@ -24,8 +24,8 @@ import (
 const (
 	// maxDepth is how deep quotes and lists may be nested.
 	maxDepth = 100
-	// maxDelimiters is how many characters of emphasis and links may stand between two blank lines. Without it, 256 KiB of
-	// "_a*" took four minutes (TestHostileTextIsRenderedSoon).
+	// maxDelimiters is how many characters of emphasis and links a paragraph, heading or cell of a table may have. Without it,
+	// 256 KiB of "_a*" took four minutes (TestHostileTextIsRenderedSoon).
 	maxDelimiters = 1000
 )
 
@@ -54,31 +54,49 @@ func HTML(source string) string {
 	return b.String()
 }
 
-// tooComplex reports whether the text may nest quotes and lists too deep, or has too many delimiters in one paragraph. It may
-// say so of some code blocks as well.
+// blocks finds paragraphs, code and so on, but nothing within a line: that takes linear time.
+var blocks = sync.OnceValue(func() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithParagraphTransformers(
+		append(parser.DefaultParagraphTransformers(), util.Prioritized(extension.NewTableParagraphTransformer(), 200))...))
+})
+
+// tooComplex reports whether the text may nest quotes and lists too deep, or has too many delimiters in one paragraph. Those
+// in code do not count.
 func tooComplex(source string) bool {
 	delimiters := 0
 	for line := range strings.Lines(source) {
 		rest := strings.TrimLeft(line, " \t>-+*0123456789.)")
 		start := line[:len(line)-len(rest)]
-		markers := count(start, ">-+*.)")
-		indents := (count(start, " ") + 4*count(start, "\t")) / 2
-		if markers+indents > maxDepth && !isRule(line) {
+		if markers(start)+(count(start, " ")+4*count(start, "\t"))/2 > maxDepth {
 			return true
 		}
-		if strings.TrimSpace(line) == "" {
-			delimiters = 0
-		}
-		if delimiters += count(line, "*_~[]"); delimiters > maxDelimiters {
-			return true
-		}
+		delimiters += count(line, delimiterSet)
 	}
-	return false
+	return delimiters > maxDelimiters && delimitersWithinABlock([]byte(source)) > maxDelimiters
 }
 
-// isRule reports whether the line is a rule or an underline of any length.
-func isRule(line string) bool {
-	return strings.Trim(line, "-* \t\r\n") == "" && !strings.Contains(line, " ")
+const delimiterSet = "*_~[]"
+
+// markers is how many quotes and list items may begin at the start of a line. What a marker of a list is has space behind it.
+func markers(start string) int {
+	n := count(start, ">")
+	for i := range len(start) {
+		if strings.IndexByte("-+*.)", start[i]) >= 0 && (i+1 == len(start) || start[i+1] == ' ' || start[i+1] == '\t') {
+			n++
+		}
+	}
+	return n
+}
+
+// delimitersWithinABlock is how many delimiters the block has that has most of them.
+func delimitersWithinABlock(source []byte) (most int) {
+	_ = ast.Walk(blocks().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && n.Type() == ast.TypeBlock && !n.IsRaw() {
+			most = max(most, count(string(n.Lines().Value(source)), delimiterSet))
+		}
+		return ast.WalkContinue, nil
+	})
+	return most
 }
 
 // count returns how many bytes of text are one of set.

@@ -36,6 +36,24 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// TestLogsAreCodeLikeAnyOther: what stands in code costs the parser nothing.
+func TestLogsAreCodeLikeAnyOther(t *testing.T) {
+	log := strings.Repeat("a_b_c [x] *y* ~z~\n", 400) + strings.Repeat(".", 300) + " ok\n" + strings.Repeat("-", 300) + " done\n+++++\n"
+	indented := "    " + strings.ReplaceAll(strings.TrimSuffix(log, "\n"), "\n", "\n    ") + "\n"
+	for name, source := range map[string]string{
+		"fenced": "```\n" + log + "```\n", "never closed": "~~~\n" + log, "indented": indented,
+		"in a list":  "- item\n\n  ```\n  " + strings.ReplaceAll(log, "\n", "\n  ") + "\n  ```\n",
+		"paragraphs": strings.Repeat("a_b_c_d_e\n\n", 400),
+	} {
+		if html := markdown.HTML("# About\n\n" + source); !strings.HasPrefix(html, "<h2>About</h2>") || strings.Contains(html, "<em>") {
+			t.Errorf("%s: %.200s", name, html)
+		}
+	}
+	if html := markdown.HTML("# About\n\n" + log); !strings.HasPrefix(html, "<pre") {
+		t.Errorf("one paragraph of all that is %.200s", html)
+	}
+}
+
 // tags are the elements that a story may show.
 var tags = regexp.MustCompile(`</?(h[2-6]|p|a|ul|ol|li|pre|code|em|strong|del|blockquote|hr|br|table|thead|tbody|tr|th|td|input)[ />]`)
 
@@ -63,12 +81,21 @@ func TestHostileTextIsRenderedSoon(t *testing.T) {
 		">", "> ", "- ", "1. ", "* a\n  ", "[", "![", "[a](", "](", "*a ", "_a*", "`", "`a", "<", "<a ", "&amp;", "|", "|a|\n|-|\n", "\\", "~", "~~a", "- [ ] ",
 		"[a]: b\n", "[a] ", "http://", "www.a.b/(", "a@b.", "<!--", "# ", "\t", "  ", "\x00", "***", "a\n===\n", "[^1]", "<![CDATA[", "<?", "*_", "**a*",
 		"[a]: b\n\n", "[a](\n\n", strings.Repeat("_a*", 450) + "\n\n", strings.Repeat("[a](", 900) + "\n\n", strings.Repeat("> ", 90) + "a\n",
+		"# _a*", "> _a*", "- _a*", "|_a*", "    _a*", "```_a*", "- ```\n_a*", "```\n```\n_a*", "x\n    _a*", "<p>\n\n_a*", "[a]: b\n_a*", "_a*\n===\n", "|a|\n|-|\n|_a*",
 	} {
-		source := strings.Repeat(piece, (128<<10)/len(piece))
-		began := time.Now()
-		html := markdown.HTML(source)
-		if took := time.Since(began); took > 20*time.Second || len(html) > 32<<20 {
-			t.Errorf("%.20q: %v, %d bytes", piece, took, len(html))
+		// What begins a block does so once; the last marks of emphasis are what is repeated.
+		if head, ok := strings.CutSuffix(piece, "_a*"); ok {
+			soon(t, head+strings.Repeat("_a*", (128<<10)/3))
 		}
+		soon(t, strings.Repeat(piece, (128<<10)/len(piece)))
+	}
+}
+
+func soon(t *testing.T, source string) {
+	t.Helper()
+	began := time.Now()
+	html := markdown.HTML(source)
+	if took := time.Since(began); took > 20*time.Second || len(html) > 32<<20 {
+		t.Errorf("%.30q: %v, %d bytes", source, took, len(html))
 	}
 }
