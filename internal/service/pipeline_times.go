@@ -28,5 +28,5 @@ func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.Raw
 	}
 	stages := s.of(project).Times(answer.Stages)
 	s.mu.Unlock()
-	return datedPipeline{answer: answer, version: version, stages: stages, raw: wire.WithTimes(answer.Raw, stages)}
+	return datedPipeline{answer: answer, version: version, stages: stages, raw: wire.WithTimes(raw, stages)}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -45,7 +46,7 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) (result json.RawMessag
 			})
 		}, func() {})
 	})
-	return append(w.out, w.in[w.copied:]...)
+	return bytes.Clone(append(w.out, w.in[w.copied:]...)) // which is no larger than it must be: it is kept
 }
 
 // timesWriter goes through JSON that has been decoded once, so that it is known to be valid.
