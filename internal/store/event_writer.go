@@ -91,8 +91,9 @@ func (w *eventWriter) forget() {
 // statement would take a goroutine.
 type writing struct {
 	*eventWriter
-	tx  *sql.Tx
-	ctx context.Context
+	tx       *sql.Tx
+	ctx      context.Context
+	prepared map[*sql.Stmt]*sql.Stmt // the statements as the transaction uses them
 }
 
 // writeEvents runs fn in one transaction, as tx does.
@@ -102,7 +103,7 @@ func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
 	defer w.mu.Unlock()
 	w.unindexed = nil
 	err := db.tx(ctx, func(tx *sql.Tx) error {
-		w := writing{w, tx, context.WithoutCancel(ctx)}
+		w := writing{w, tx, context.WithoutCancel(ctx), map[*sql.Stmt]*sql.Stmt{}}
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -114,14 +115,24 @@ func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
 	return err
 }
 
+// use returns a statement for use in the transaction.
+func (w writing) use(statement *sql.Stmt) *sql.Stmt {
+	prepared := w.prepared[statement]
+	if prepared == nil {
+		prepared = w.tx.StmtContext(w.ctx, statement)
+		w.prepared[statement] = prepared
+	}
+	return prepared
+}
+
 // id returns the only column of the row that a statement finds, sql.ErrNoRows where there is none.
 func (w writing) id(statement *sql.Stmt, args ...any) (id int64, err error) {
-	err = w.tx.StmtContext(w.ctx, statement).QueryRowContext(w.ctx, args...).Scan(&id)
+	err = w.use(statement).QueryRowContext(w.ctx, args...).Scan(&id)
 	return id, err
 }
 
 func (w writing) exec(statement *sql.Stmt, args ...any) (changed bool, err error) {
-	result, err := w.tx.StmtContext(w.ctx, statement).ExecContext(w.ctx, args...)
+	result, err := w.use(statement).ExecContext(w.ctx, args...)
 	if err != nil {
 		return false, err
 	}

@@ -51,3 +51,21 @@ func (db *DB) CheckWords(ctx context.Context) error {
 	_, err := db.write.ExecContext(ctx, "INSERT INTO event_words (event_words) VALUES ('integrity-check')")
 	return err
 }
+
+// Plan returns the steps in which SQLite executes a statement.
+func (db *DB) Plan(ctx context.Context, statement string) (steps []string, err error) {
+	rows, err := db.read.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, rows.Err()
+}

@@ -91,7 +91,7 @@ func (w writing) removeTexts(ids []int64) error {
 	var unused []text
 	for _, id := range ids {
 		t := text{id: id}
-		err := w.tx.StmtContext(w.ctx, w.unusedText).QueryRowContext(w.ctx, id).Scan(&t.project, &t.StoryID, &t.StoryName, &t.More)
+		err := w.use(w.unusedText).QueryRowContext(w.ctx, id).Scan(&t.project, &t.StoryID, &t.StoryName, &t.More)
 		switch {
 		case err == nil:
 			unused = append(unused, t)
@@ -114,7 +114,7 @@ func (w writing) removeTexts(ids []int64) error {
 
 // OldestEvent returns when the oldest event was received, zero while there is none.
 func (db *DB) OldestEvent(ctx context.Context) (received time.Time, err error) {
-	statement := "SELECT received_at_ms FROM events ORDER BY id LIMIT 1"
+	statement := "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)"
 	if db.upgrading.Load() {
 		statement = `SELECT received_at_ms FROM (SELECT id, received_at_ms FROM old_events WHERE id = (SELECT MIN(id) FROM old_events)
 			UNION ALL SELECT id, received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)) AS oldest ORDER BY id LIMIT 1`

@@ -92,13 +92,16 @@ func (db *DB) prepare(ctx context.Context) (err error) {
 	return err
 }
 
+// driverName is another one only in tests.
+var driverName = "sqlite"
+
 func open(path, option string) (*sql.DB, error) {
 	if err := registerFold(); err != nil {
 		return nil, err
 	}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + option
-	return sql.Open("sqlite", dsn)
+	return sql.Open(driverName, dsn)
 }
 
 // restrict makes the database file, or repairs its mode. SQLite gives -wal and -shm the mode of the database.
