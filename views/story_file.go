@@ -1,0 +1,85 @@
+package views
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// storyPrompt is the story as a task for an agent.
+func storyPrompt(s domain.Story) string {
+	var b strings.Builder
+	b.WriteString("Work on the story " + strconv.Quote(storyName(s)) + " (" + s.ID + ") of the project " + s.Project + ".\n")
+	if s.Stage != "" {
+		b.WriteString("It is in the stage " + s.Stage + ".\n")
+	}
+	if s.Blocked != "" {
+		b.WriteString("It is blocked: " + s.Blocked + "\n")
+	}
+	if s.MergeFailure != "" {
+		b.WriteString("Its merge failed: " + s.MergeFailure + "\n")
+	}
+	if s.File == nil {
+		return b.String()
+	}
+	b.WriteString("Its file is " + s.File.Path + " in the directory of work items.\n")
+	const most = 4000 // characters; an agent can read the rest in the file
+	body := []rune(s.File.Body)
+	if len(body) > 0 {
+		b.WriteString("\n" + string(body[:min(most, len(body))]) + "\n")
+	}
+	if len(body) > most || s.File.BodyCut {
+		b.WriteString("\n(The rest is in the file.)\n")
+	}
+	return b.String()
+}
+
+// shortHash is as much of a commit's hash as people use.
+func shortHash(hash string) string {
+	const length = 8
+	return hash[:min(length, len(hash))]
+}
+
+// field is a key of a story's front matter.
+type field struct{ name, value string }
+
+// shownElsewhere are the keys of front matter that a story's page has a place of its own for.
+var shownElsewhere = []string{"name", "blocked", "blocked_reason", "merge_failure"}
+
+// frontMatter returns what else a story's front matter says, by name.
+func frontMatter(text json.RawMessage) []field {
+	const most, longest = 30, 200
+	var mapping map[string]json.RawMessage
+	if json.Unmarshal(text, &mapping) != nil {
+		return nil
+	}
+	var fields []field
+	for name, value := range mapping {
+		if words := fieldWords(value); words != "" && !slices.Contains(shownElsewhere, name) {
+			fields = append(fields, field{cut(name, 40), cut(words, longest)})
+		}
+	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return fields[:min(most, len(fields))]
+}
+
+// fieldWords is a value as people write it: a string without quotes, a list of them with commas.
+func fieldWords(value json.RawMessage) string {
+	var word string
+	if json.Unmarshal(value, &word) == nil {
+		return word // null is ""
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		words := make([]string, len(list))
+		for i := range list {
+			words[i] = string(bytes.Trim(list[i], `"`))
+		}
+		return strings.Join(words, ", ")
+	}
+	return string(value)
+}

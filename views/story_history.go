@@ -1,0 +1,138 @@
+package views
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// step is a stage on a story's way.
+type step struct {
+	stage  string
+	past   bool // the story is beyond it
+	been   bool // it was there
+	here   bool
+	since  time.Time // when it came here
+	signal Signal    // of the story, where it is
+	text   string    // how long it was there, and how long others are
+}
+
+// journey is the way of a story through the stages of its project, and those that only its history knows.
+func journey(p StoryProps) []step {
+	s := p.Story
+	stages := slices.Clone(p.Stages)
+	spent, blocked := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, stay := range s.Stays {
+		if !slices.Contains(stages, stay.Stage) {
+			stages = append(stages, stay.Stage)
+		}
+		if !stay.To.IsZero() {
+			spent[stay.Stage] += stay.To.Sub(stay.From)
+			blocked[stay.Stage] += stay.Blocked
+		}
+	}
+	if s.Stage != "" && !slices.Contains(stages, s.Stage) {
+		stages = append(stages, s.Stage)
+	}
+	at := slices.Index(stages, s.Stage) // -1 when it is on no board
+	steps := make([]step, len(stages))
+	for i, stage := range stages {
+		long, been := spent[stage]
+		st := step{stage: stage, past: i < at, been: been, here: i == at, signal: SignalNone}
+		var words []string
+		if st.here {
+			st.since = s.Since
+			st.signal, words = stateWord(s)
+			if been {
+				words = append(words, duration(long)+" before")
+			}
+		} else if been {
+			words = append(words, duration(long))
+		}
+		if blocked[stage] >= minBlocked {
+			words = append(words, "blocked for "+duration(blocked[stage]))
+		}
+		for _, u := range p.Usual {
+			if u.Stage == stage && u.Stays > 0 {
+				words = append(words, "usually "+duration(u.Median))
+			}
+		}
+		for i := range words {
+			words[i] = strings.ReplaceAll(words[i], " ", "\u00a0")
+		}
+		if st.text = strings.Join(words, " · "); st.text != "" && !st.since.IsZero() {
+			st.text = " · " + st.text
+		}
+		steps[i] = st
+	}
+	return steps
+}
+
+// minBlocked is how long a story was blocked in a stage before that is mentioned.
+const minBlocked = time.Minute
+
+func stateWord(s domain.Story) (Signal, []string) {
+	switch {
+	case s.Blocked != "":
+		return SignalStop, []string{"blocked"}
+	case s.MergeFailure != "":
+		return SignalCaution, []string{"merge failed"}
+	}
+	return SignalNone, nil
+}
+
+// entry is something that happened to a story.
+type entry struct {
+	signal      Signal
+	title, text string
+	at          time.Time
+	after       string // how long it was in the stage before
+}
+
+// timeline is what happened to a story, the newest first.
+func timeline(s domain.Story) []entry {
+	var entries []entry
+	moved := map[int64]bool{}
+	for _, e := range s.History {
+		d := e.Details()
+		n := entry{signal: SignalNone, at: eventTime(e)}
+		switch e.Type {
+		case domain.StageTransition:
+			moved[e.At.UnixMilli()] = true
+			n.title = domain.StageTitle(d.FromStage) + " → " + domain.StageTitle(d.ToStage)
+			for _, stay := range s.Stays {
+				if stay.Stage == d.FromStage && stay.To.Equal(e.At) {
+					n.after = " · after " + duration(stay.To.Sub(stay.From))
+				}
+			}
+		case domain.StoryBlocked:
+			n.signal, n.title, n.text = SignalStop, "Blocked", d.Reason
+		case domain.MergeFailure:
+			n.signal, n.title, n.text = SignalCaution, "Merge failed", d.Reason
+		default:
+			n.title = cut(string(e.Type), 100)
+		}
+		entries = append(entries, n)
+	}
+	for _, stay := range s.Stays {
+		if !moved[stay.From.UnixMilli()] && !stay.From.IsZero() {
+			entries = append(entries, entry{signal: SignalNone, title: "Came to " + domain.StageTitle(stay.Stage), at: stay.From})
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
+	slices.Reverse(entries)
+	return entries
+}
+
+// clockText is a time of day, with the day unless that is today.
+func clockText(at, now time.Time) string {
+	switch {
+	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return "today " + at.Format("15:04")
+	case at.Year() == now.Year():
+		return at.Format("2 Jan 15:04")
+	}
+	return at.Format("2 Jan 2006 15:04")
+}
