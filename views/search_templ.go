@@ -402,27 +402,27 @@ func find() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\" data-hx-trigger=\"input delay:120ms\" data-hx-target=\"#find-results\" data-hx-swap=\"innerHTML\" data-hx-sync=\"this:replace\" data-find><label for=\"find\" class=\"sr-only\">Find a story, project, agent</label> <input id=\"find\" type=\"search\" name=\"q\" class=\"input\" placeholder=\"Find a story, project, agent\" maxlength=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "\" data-hx-trigger=\"input delay:120ms\" data-hx-target=\"#find-results\" data-hx-swap=\"innerHTML\" data-hx-sync=\"this:replace\" data-find><label for=\"find\" class=\"sr-only\">Find a story, project, agent</label> <svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><path d=\"M11 11l4 4M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11z\"></path></svg> <input id=\"find\" type=\"search\" name=\"q\" class=\"input\" placeholder=\"Find a story, project, agent\" maxlength=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(domain.MaxFilter))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 116, Col: 142}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 117, Col: 142}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "\" autocomplete=\"off\" aria-keyshortcuts=\"/\" aria-controls=\"find-results\"><div id=\"find-results\" class=\"find-results\"></div></form></search> <a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "\" autocomplete=\"off\" aria-keyshortcuts=\"/\" aria-controls=\"find-results\"> <kbd aria-hidden=\"true\">/</kbd><div id=\"find-results\" class=\"find-results\"></div></form></search> <a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var21 templ.SafeURL
 		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinURLErrs(SearchURL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 120, Col: 20}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 122, Col: 20}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
