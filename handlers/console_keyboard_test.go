@@ -142,7 +142,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 	s.boards.set("gamma", board("1_backlog:", "2_current: 97_story_there", "5_done:"))
 	tab.WaitText("Newer")
 	tab.WaitText("There")
-	if at := browsertest.Eval[string](tab, `document.activeElement.textContent + ' ' + document.activeElement.closest('tr')?.id`); at != "Make active project-beta" {
+	if at := browsertest.Eval[string](tab, `document.activeElement.ariaLabel + ' ' + document.activeElement.closest('tr')?.id`); at != "Make active project-beta" {
 		t.Errorf("the focus has gone to %q", at)
 	}
 	tab.Find("button", "Make active").Click()
