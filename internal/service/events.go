@@ -139,7 +139,7 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	}
 	newest := q.Backward && q.Before == 0
 	if newest {
-		if page, ok := s.searched.find(q, tail.last); ok {
+		if page, ok := s.searched.find(q, tail); ok {
 			return page, nil
 		}
 	}

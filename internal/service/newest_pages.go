@@ -1,9 +1,12 @@
 package service
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/fold"
 )
 
 // Bounds of the pages that are kept.
@@ -13,39 +16,75 @@ const (
 )
 
 // newestPages keeps the newest pages that the store was searched for. Pages that refresh themselves ask for the same again
-// and again, and until an event is added the answer stays the same: a search through a million events takes half a second.
+// and again: only what has been added since is new to them, and that is in memory.
 type newestPages struct {
 	mu    sync.Mutex
-	last  int64 // the id of the newest event when they were found
-	pages map[domain.EventQuery]domain.EventPage
+	pages map[domain.EventQuery]newestPage
 }
 
-// find returns what is kept for q while the newest event has the id last.
-func (n *newestPages) find(q domain.EventQuery, last int64) (domain.EventPage, bool) {
+// newestPage is what a query selected when the newest event had the id last.
+type newestPage struct {
+	domain.EventPage
+	last int64
+}
+
+// find returns what q selects now, the newest events being those of the tail, if an earlier page is kept.
+func (n *newestPages) find(q domain.EventQuery, t *tail) (domain.EventPage, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.last != last {
-		return domain.EventPage{}, false
-	}
 	page, ok := n.pages[q]
-	return page, ok
+	switch {
+	case !ok || page.last < t.first:
+		return domain.EventPage{}, false
+	case page.last < t.last:
+		after := page.last
+		if len(page.Events) > 0 {
+			after = max(after, page.Events[0].ID) // the store may have known more than the tail
+		}
+		page.Events, page.last = append(newer(q, t, after), page.Events...), t.last
+		if len(page.Events) > q.Limit {
+			page.Events, page.More = slices.Clone(page.Events[:q.Limit]), true
+		}
+		if pageBytes(page.EventPage) > keptPageBytes {
+			delete(n.pages, q)
+			return domain.EventPage{}, false
+		}
+		n.pages[q] = page
+	}
+	return page.EventPage, true
 }
 
-// keep keeps the page that q selected after the event with the id last was added, unless it is huge.
-func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPage) {
-	bytes := 0
-	for _, e := range page.Events {
-		bytes += len(e.JSON)
+// newer returns the events of the tail that q selects, down to the id after, the newest first.
+func newer(q domain.EventQuery, t *tail, after int64) (found []domain.Event) {
+	text := fold.Text(q.Text)
+	for _, e := range slices.Backward(t.events) {
+		if e.ID <= after {
+			break
+		}
+		if selects(q, e) && holds(e, text) {
+			found = append(found, e)
+		}
 	}
+	return found
+}
+
+// holds reports whether the project's name or a text of the event has a folded text in it. The store finds by the same rule.
+func holds(e domain.Event, text string) bool {
+	has := func(value string) bool { return strings.Contains(fold.Text(value), text) }
+	return text == "" || has(e.Project) || slices.ContainsFunc(e.Texts(), has)
+}
+
+// keep keeps the page that q selected when the newest event had the id last, unless it is huge.
+func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if bytes > keptPageBytes || last < n.last {
+	if pageBytes(page) > keptPageBytes || last < n.pages[q].last {
 		return
 	}
-	if n.pages == nil || n.last != last || len(n.pages) >= keptPages {
-		n.last, n.pages = last, map[domain.EventQuery]domain.EventPage{}
+	if n.pages == nil || len(n.pages) >= keptPages {
+		n.pages = map[domain.EventQuery]newestPage{}
 	}
-	n.pages[q] = page
+	n.pages[q] = newestPage{page, last}
 }
 
 // forget makes the pages be searched again.
@@ -53,4 +92,11 @@ func (n *newestPages) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pages = nil
+}
+
+func pageBytes(page domain.EventPage) (size int) {
+	for _, e := range page.Events {
+		size += len(e.JSON)
+	}
+	return size
 }
