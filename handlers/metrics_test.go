@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 
 func TestMetrics(t *testing.T) {
 	counted := metrics.New()
+	counted.PerProject = true
 	client := upstream.NewClient(time.Minute)
 	client.Observe = counted.Call
 	g := gatewaytest.New(t, service.Options{Projects: client, Observe: counted.Events}, handlers.Gateway{Metrics: counted, Version: "1.2.3"})
@@ -141,6 +143,47 @@ func wantExposition(t *testing.T, text string) {
 		} else if found[1] != name {
 			t.Errorf("%s stands among the samples of %s", found[1], name)
 		}
+	}
+}
+
+func TestMetricsDoNotGrowWithTheNumberOfProjects(t *testing.T) {
+	size := func(projects int) (string, int) {
+		counted := metrics.New()
+		registry := &domain.Registry{}
+		for i := range projects {
+			name := fmt.Sprintf("project-%05d", i)
+			registry.Projects = append(registry.Projects, domain.Project{Name: name})
+			counted.Call(name, "feed", nil)
+			counted.Call(name, "pipeline", errors.New("refused"))
+		}
+		text := &metrics.Text{}
+		counted.Write(text, registry)
+		return string(text.Bytes()), len(text.Bytes())
+	}
+	text, large := size(10_000)
+	for _, want := range []string{
+		`switchyard_upstream_calls_total{kind="feed"} 10000`,
+		`switchyard_upstream_failures_total{kind="pipeline"} 10000`,
+		`switchyard_upstream_projects{kind="feed",state="up"} 10000`,
+		`switchyard_upstream_projects{kind="pipeline",state="down"} 10000`,
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if _, small := size(10); large > small+100 {
+		t.Errorf("%d bytes with 10 projects, %d with 10,000", small, large)
+	}
+	wantExposition(t, text)
+}
+
+func TestTotalsOfCallsNeverFall(t *testing.T) {
+	counted := metrics.New()
+	counted.Call("gone", "feed", nil)
+	text := &metrics.Text{}
+	counted.Write(text, &domain.Registry{})
+	if got := string(text.Bytes()); !strings.Contains(got, `switchyard_upstream_calls_total{kind="feed"} 1`) || !strings.Contains(got, `state="up"} 0`) {
+		t.Errorf("after a project was removed: %s", got)
 	}
 }
 

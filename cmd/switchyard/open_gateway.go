@@ -65,6 +65,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		}
 	}
 	counts := metrics.New()
+	counts.PerProject = c.MetricsPerProject
 	projects := upstream.NewClient(c.UpstreamTimeout)
 	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage})
 	options := service.Options{

@@ -31,6 +31,8 @@ type Config struct {
 	AllowHosts []string      // the one of PublicURL among them
 	PublicURL  string        // where people reach the gateway, "" where that is not known
 
+	MetricsPerProject bool // series of each project in /metrics
+
 	SignIn SignIn
 	Login  Login
 	Bot    Bot

@@ -106,7 +106,9 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 		[sign_in]
 		client_id = "file"
 		product = "file"
-		credentials = "/file"`
+		credentials = "/file"
+		[metrics]
+		per_project = true`
 	got, err := load(
 		t, file,
 		[]string{"SWITCHYARD_LISTEN=localhost:2", "SWITCHYARD_POLL_INTERVAL=2s", "SWITCHYARD_AGENT_TIMEOUT=", "SWITCHYARD_ALLOW_HOSTS= a.example, ,b.example ", "SWITCHYARD_OAUTH_CLIENT_ID=env", "SWITCHYARD_CREDENTIALS=/env"},
@@ -126,6 +128,7 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 		"variable without a flag": {got.SignIn.ClientID, "env"},
 		"key below it":            {got.SignIn.Product, "file"},
 		"credentials":             {got.Credentials, "/env"},
+		"metrics of each project": {got.MetricsPerProject, true},
 		"relative path":           {got.Data, filepath.Join(cwd, "relative")},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {

@@ -12,7 +12,7 @@ import (
 )
 
 // sections are the tables that a file may hold.
-var sections = []string{"gateway", "sign_in", "login", "bot"}
+var sections = []string{"gateway", "sign_in", "login", "bot", "metrics"}
 
 func (r *reader) table(key string, at given, kind unstable.Kind) error {
 	switch {

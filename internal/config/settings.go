@@ -91,6 +91,10 @@ func (c *Config) settings() []setting {
 			flag: "log-level", env: "SWITCHYARD_LOG_LEVEL", key: "gateway.log_level", fallback: "info",
 			usage: "log what is of `LEVEL` (debug, info, warn or error) or above; debug has every request", set: isOneOf(&c.LogLevel, "debug", "info", "warn", "error"),
 		},
+		{
+			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project", fallback: "false", kind: boolKind,
+			usage: "have series of each project in /metrics", set: isBool(&c.MetricsPerProject),
+		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
 		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard", set: isText(&c.SignIn.ClientID)},

@@ -20,29 +20,28 @@ type calls struct {
 	up          bool // how the last one ended
 }
 
+func (c *calls) add(err error) {
+	c.all++
+	if c.up = err == nil; !c.up {
+		c.failed++
+	}
+}
+
 // Call counts a call of a project server that has ended: what was asked, and how it went.
 func (c *Counts) Call(project, kind string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := c.calls[callKey{project, kind}]
-	if of == nil {
-		of = &calls{}
-		c.calls[callKey{project, kind}] = of
-	}
-	of.all++
-	if of.up = err == nil; !of.up {
-		of.failed++
-	}
+	of(c.calls, callKey{project, kind}).add(err)
+	of(c.totals, callKey{kind: kind}).add(err)
 }
 
-// callMetrics are what is told of the calls of each project.
-var callMetrics = []struct {
-	name, kind, help string
-	value            func(*calls) float64
-}{
-	{"switchyard_upstream_calls_total", "counter", "Calls of project servers, by project and what was asked.", func(c *calls) float64 { return float64(c.all) }},
-	{"switchyard_upstream_failures_total", "counter", "Calls of project servers that failed.", func(c *calls) float64 { return float64(c.failed) }},
-	{"switchyard_upstream_up", "gauge", "Whether the last call of a project server went well.", func(c *calls) float64 { return Bool(c.up) }},
+func of(counted map[callKey]*calls, k callKey) *calls {
+	found := counted[k]
+	if found == nil {
+		found = &calls{}
+		counted[k] = found
+	}
+	return found
 }
 
 // writeCalls writes what is known of calls, and forgets those of projects that are no longer registered. Callers hold mu.
@@ -51,11 +50,49 @@ func (c *Counts) writeCalls(t *Text, registry *domain.Registry) {
 		_, found := registry.Find(k.project)
 		return !found
 	})
-	keys := slices.SortedFunc(maps.Keys(c.calls), compareCalls)
-	for _, metric := range callMetrics {
+	counted := c.totals
+	if c.PerProject {
+		counted = c.calls
+	}
+	keys := slices.SortedFunc(maps.Keys(counted), compareCalls)
+	for _, metric := range []struct {
+		name, kind, help string
+		value            func(*calls) float64
+		each             bool // makes sense of one project only
+	}{
+		{"switchyard_upstream_calls_total", "counter", "Calls of project servers, by what was asked.", func(c *calls) float64 { return float64(c.all) }, false},
+		{"switchyard_upstream_failures_total", "counter", "Calls of project servers that failed.", func(c *calls) float64 { return float64(c.failed) }, false},
+		{"switchyard_upstream_up", "gauge", "Whether the last call of a project server went well.", func(c *calls) float64 { return Bool(c.up) }, true},
+	} {
+		if metric.each && !c.PerProject {
+			continue
+		}
 		t.Metric(metric.name, metric.kind, metric.help)
 		for _, k := range keys {
-			t.Sample(metric.name, metric.value(c.calls[k]), "project", k.project, "kind", k.kind)
+			labels := []string{"kind", k.kind}
+			if c.PerProject {
+				labels = []string{"project", k.project, "kind", k.kind}
+			}
+			t.Sample(metric.name, metric.value(counted[k]), labels...)
 		}
+	}
+	c.writeUp(t)
+}
+
+// writeUp writes how many projects answered their last call. Callers hold mu.
+func (c *Counts) writeUp(t *Text) {
+	up, down := map[string]int{}, map[string]int{}
+	for k, calls := range c.calls {
+		if calls.up {
+			up[k.kind]++
+		} else {
+			down[k.kind]++
+		}
+	}
+	name := "switchyard_upstream_projects"
+	t.Metric(name, "gauge", "Projects that were called, by what was asked and by how the last call ended.")
+	for _, k := range slices.SortedFunc(maps.Keys(c.totals), compareCalls) {
+		t.Sample(name, float64(up[k.kind]), "kind", k.kind, "state", "up")
+		t.Sample(name, float64(down[k.kind]), "kind", k.kind, "state", "down")
 	}
 }

@@ -12,12 +12,15 @@ import (
 
 // Counts are what a gateway did since its start. They are safe for concurrent use.
 type Counts struct {
+	// PerProject asks for series of each project instead of those of all together. It must be set before anything is counted.
+	PerProject bool
+
 	inFlight, streams   atomic.Int64
 	botSent, botRefused atomic.Uint64
 	mu                  sync.Mutex
 	requests            map[requestKey]uint64
 	durations           map[string]*histogram // by route
-	calls               map[callKey]*calls
+	calls, totals       map[callKey]*calls // of each project, and of all
 	events              map[string]uint64 // by type
 }
 
@@ -27,6 +30,7 @@ func New() *Counts {
 		requests:  map[requestKey]uint64{},
 		durations: map[string]*histogram{},
 		calls:     map[callKey]*calls{},
+		totals:    map[callKey]*calls{},
 		events:    map[string]uint64{},
 	}
 }
