@@ -20,8 +20,8 @@ type Counts struct {
 	mu                  sync.Mutex
 	requests            map[requestKey]uint64
 	durations           map[string]*histogram // by route
-	calls, totals       map[callKey]*calls // of each project, and of all
-	events              map[string]uint64 // by type
+	calls, totals       map[callKey]*calls    // of each project, and of all
+	events              map[string]uint64     // by type
 }
 
 // New returns Counts with nothing counted.
