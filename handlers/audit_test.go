@@ -213,13 +213,17 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 
 	id, secret := a.join("builder")
 	a.change("POST /gateway/agents/{id}/assign", "/gateway/agents/"+id+"/assign", `{"project":"alpha"}`, "agent.assigned", "builder", "id: "+id, "none → alpha")
+	before := a.last()
+	issued := a.send("POST", "/gateway/agents/"+id+"/token", "", "Authorization", "Bearer "+secret)
+	a.wantEntry("POST /gateway/agents/{id}/token", before, issued, id, "agent", "", "token.created", "builder", "role: operator; project: alpha")
+	a.tried["POST /gateway/agents/{id}/token"] = true
 	a.change("POST /agents/{id}/assign", "/agents/"+id+"/assign", form("project", ""), "agent.assigned", "builder", "alpha → none")
 	a.change("POST /agents/{id}/label", "/agents/"+id+"/label", form("label", "packer"), "agent.labelled", "packer", "builder → packer")
 	a.change("POST /agents/{id}/remove", "/agents/"+id+"/remove", form("x", ""), "agent.removed", "packer", "id: "+id)
 	id, _ = a.join("second")
 	a.change("DELETE /gateway/agents/{id}", "/gateway/agents/"+id, "", "agent.removed", "second")
 	id, secret = a.join("third")
-	before := a.last()
+	before = a.last()
 	left := a.send("DELETE", "/gateway/agents/"+id, "", "Authorization", "Bearer "+secret)
 	a.wantEntry("DELETE /gateway/agents/{id}", before, left, "third", "agent", "", "agent.removed", "third")
 

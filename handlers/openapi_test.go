@@ -82,7 +82,7 @@ var openDoors = map[string]bool{
 
 // ownSecrets are the routes that ask for secrets of their own.
 var ownSecrets = map[string]bool{
-	"POST /login": true, "GET /login/start": true, "GET /login/callback": true, "POST /gateway/agents/{id}/heartbeat": true, "DELETE /gateway/agents/{id}": true,
+	"POST /login": true, "GET /login/start": true, "GET /login/callback": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /gateway/agents/{id}/token": true, "DELETE /gateway/agents/{id}": true,
 	"POST /bot/team/events": true, "POST /bot/team/commands": true,
 }
 
@@ -177,7 +177,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 	eachRoute(t, g, func(method, pattern string) {
 		described := false
-		for _, below := range []string{"/api/", "/gateway/", "/oauth/"} {
+		for _, below := range []string{"/api/", "/gateway/", "/oauth/", "/mcp"} {
 			described = described || strings.HasPrefix(pattern, below)
 		}
 		route := method + " " + pattern
@@ -347,7 +347,10 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	of("POST", "/heartbeat", `{"state":"running"}`, bearer, 200)
 	of("POST", "/heartbeat", `{"state":"asleep"}`, bearer, 400)
 	of("POST", "/heartbeat", `{}`, nil, 401)
+	of("POST", "/token", "", bearer, 409)
 	of("POST", "/assign", `{"project":"alpha"}`, nil, 200)
+	of("POST", "/token", "", bearer, 201)
+	of("POST", "/token", "", nil, 401)
 	of("POST", "/assign", `{"project":"nowhere"}`, nil, 400)
 	of("DELETE", "", "", bearer, 204)
 	of("DELETE", "", "", nil, 404)
@@ -375,6 +378,10 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/api/gateway/audit", "?limit=0", 400)
 	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/" + session.ID, status: 204})
 	check(exchange{method: "DELETE", pattern: "/api/gateway/sessions/{id}", path: "/api/gateway/sessions/none", status: 404})
+
+	accept := []string{"Accept", "application/json, text/event-stream"}
+	check(exchange{method: "POST", pattern: "/mcp", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, headers: accept, status: 200})
+	check(exchange{method: "POST", pattern: "/mcp", body: "[", headers: append(accept, "Content-Type", "text/plain"), status: 415})
 
 	get("/oauth/authorize", "", 307)
 	get("/oauth/callback", "?code=a&state=b", 400)

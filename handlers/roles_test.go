@@ -18,7 +18,7 @@ var neededRole = map[string]domain.Role{
 	"GET /login/start": "", "HEAD /login/start": "", "GET /login/callback": "", "HEAD /login/callback": "",
 	"GET /callback": "", "HEAD /callback": "", "GET /oauth/callback": "", "HEAD /oauth/callback": "",
 	"POST /bot/team/events": "", "POST /bot/team/commands": "",
-	"POST /gateway/agents": "", "POST /gateway/agents/{id}/heartbeat": "agent",
+	"POST /gateway/agents": "", "POST /gateway/agents/{id}/heartbeat": "agent", "POST /gateway/agents/{id}/token": "agent",
 
 	"GET /metrics": "viewer", "GET /api/openapi.json": "viewer", "GET /gateway/mode": "viewer", "GET /gateway/agents": "viewer",
 	"GET /api/gateway": "viewer", "GET /api/gateway/pipeline": "viewer", "GET /api/gateway/search": "viewer",

@@ -83,6 +83,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(public, "POST /gateway/agents", a.JoinAgent)
 	t.plain(agentOrAdmin, "DELETE /gateway/agents/{id}", a.RemoveAgent)
 	t.plain(agent, "POST /gateway/agents/{id}/heartbeat", a.Heartbeat)
+	t.plain(agent, "POST /gateway/agents/{id}/token", a.IssueAgentToken)
 	t.plain(operator, "POST /gateway/agents/{id}/assign", a.AssignAgent)
 
 	t.plain(viewer, "GET /api/gateway", a.Registry)

@@ -22,7 +22,8 @@ func agentCommand() *cobra.Command {
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
 		Short: "Run a build agent: join a gateway, run a command where it is assigned",
 		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
-			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment.\n" +
+			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment, and\n" +
+			"with SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN, by which it may itself speak to the gateway.\n" +
 			"Without CMD it only joins and stays alive.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {

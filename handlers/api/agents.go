@@ -105,6 +105,19 @@ func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// IssueAgentToken gives an agent the token for its command. This answer is the only place where it shows.
+func (a *API) IssueAgentToken(w http.ResponseWriter, r *http.Request) error {
+	token, secret, err := a.service.Agents.IssueToken(r.Context(), web.PathParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	web.WriteJSON(w, http.StatusCreated, struct {
+		Token   string `json:"token"`
+		Project string `json:"project"`
+	}{secret.Reveal(), token.Project})
+	return nil
+}
+
 func heartbeatFields(b web.Body) (service.Heartbeat, error) {
 	state, err := b.OptionalText("state")
 	if err != nil {
@@ -156,7 +169,7 @@ func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "project '' does not exist")
 	}
 	agent, err := a.service.Agents.Assign(r.Context(), web.PathParam(r, "id"), *project)
-	if domain.CodeOf(err) == domain.Invalid {
+	if code := domain.CodeOf(err); code == domain.Invalid || code == domain.Forbidden {
 		return err
 	}
 	if err != nil {

@@ -39,6 +39,9 @@ type fakeGateway struct {
 	project string
 	beats   []beat
 	joins   int
+	tokens  int           // issued for the command
+	ended   bool          // the token that was issued last is good no more
+	noToken bool          // the gateway is of a version without such tokens
 	changed chan struct{} // closed at a change of the assignment
 }
 
@@ -60,9 +63,14 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	changed, project, status := g.changed, g.project, g.status
 	joining := r.URL.Path == "/gateway/agents"
-	if joining {
+	switch {
+	case r.URL.Path == "/gateway/agents/a1/token" || r.URL.Path == "/gateway/mode":
+		g.answerToken(w, r)
+		g.mu.Unlock()
+		return
+	case joining:
 		g.joins++
-	} else {
+	default:
 		g.beats = append(g.beats, beat{body.State, body.Detail, r.URL.Query().Get("wait"), time.Now(), len(data)})
 	}
 	g.mu.Unlock()
@@ -93,6 +101,21 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(agent)
+}
+
+// answerToken issues a token for the command, or says whether it is good. Callers hold mu.
+func (g *fakeGateway) answerToken(w http.ResponseWriter, r *http.Request) {
+	switch caller := r.Header.Get("Authorization"); {
+	case g.noToken:
+		http.NotFound(w, r)
+	case r.URL.Path == "/gateway/mode" && (g.ended || caller != fmt.Sprintf("Bearer swk_%d", g.tokens)), r.Method == "POST" && caller != "Bearer s1":
+		http.Error(w, "no", http.StatusUnauthorized)
+	case r.Method == "POST":
+		g.tokens++
+		g.ended = false
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"token":"swk_%d","project":%q}`, g.tokens, g.project)
+	}
 }
 
 func (g *fakeGateway) assign(project string) {
@@ -190,6 +213,42 @@ func TestACommandThatEndsIsReportedAndStartedAgain(t *testing.T) {
 	if _, err := fmt.Sscan(string(starts), &first, &second); err != nil || second-first < 0.9 {
 		t.Errorf("started at %q, %v; want a second or more in between", starts, err)
 	}
+}
+
+// TestTheCommandGetsATokenOfItsOwn: the same while it is good, another one for each assignment.
+func TestTheCommandGetsATokenOfItsOwn(t *testing.T) {
+	t.Parallel()
+	g, out := newFakeGateway(t), filepath.Join(t.TempDir(), "out")
+	lines := func() []string {
+		data, _ := os.ReadFile(out)
+		return strings.Fields(string(data))
+	}
+	run(t, g, out+".state", "sh", "-c", `echo "$SWITCHYARD_PROJECT,${SWITCHYARD_MCP_URL-none},${SWITCHYARD_API_TOKEN-none}" >> "$0"`, out)
+	g.assign("alpha")
+	waittest.Until(t, "the command has run twice", func() bool { return len(lines()) >= 2 })
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	waittest.Until(t, "it gets a new token", func() bool { return strings.HasSuffix(lines()[len(lines())-1], ",swk_2") })
+	g.assign("beta")
+	waittest.Until(t, "it runs elsewhere", func() bool { return strings.HasPrefix(lines()[len(lines())-1], "beta,") })
+	url := "," + g.URL + "/mcp,"
+	all := lines()
+	if want := "alpha" + url + "swk_1"; all[0] != want || all[1] != want {
+		t.Errorf("the first runs had %q, want %q", all[:2], want)
+	}
+	if want := "beta" + url + "swk_3"; all[len(all)-1] != want {
+		t.Errorf("the last run had %q, want %q", all[len(all)-1], want)
+	}
+}
+
+func TestAGatewayWithoutTokensForCommandsGivesNone(t *testing.T) {
+	t.Parallel()
+	g, out := newFakeGateway(t), filepath.Join(t.TempDir(), "out")
+	g.noToken = true
+	run(t, g, out+".state", "sh", "-c", `echo "$SWITCHYARD_PROJECT,${SWITCHYARD_MCP_URL-none},${SWITCHYARD_API_TOKEN-none}" >> "$0"; exec sleep 1000`, out)
+	g.assign("alpha")
+	waittest.Until(t, "the command runs", func() bool { data, _ := os.ReadFile(out); return string(data) == "alpha,none,none\n" })
 }
 
 // TestAHeartbeatFits: a gateway takes 4 KiB, however much longer output becomes as JSON.

@@ -98,6 +98,23 @@ func beatBody(state domain.AgentState, detail string) map[string]string {
 	}
 }
 
+// issuedToken is a token for the command.
+type issuedToken struct {
+	Token   string `json:"token"`
+	Project string `json:"project"`
+}
+
+// issueToken asks for a token for the command; the last one ends.
+func (c *client) issueToken(ctx context.Context, who identity) (issued issuedToken, err error) {
+	err = c.call(ctx, callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/token", who.Secret, nil, &issued)
+	return issued, err
+}
+
+// checkToken returns a refusal of 401 for a token that has ended.
+func (c *client) checkToken(ctx context.Context, token string) error {
+	return c.call(ctx, callLimit, http.MethodGet, "/gateway/mode", token, nil, nil)
+}
+
 // leave gives the identity up.
 func (c *client) leave(ctx context.Context, who identity) error {
 	return c.call(ctx, callLimit, http.MethodDelete, "/gateway/agents/"+url.PathEscape(who.ID), who.Secret, nil, nil)

@@ -33,6 +33,7 @@ type runner struct {
 	env    []string
 	output io.Writer
 	file   *stateFile
+	token  apiToken
 	log    *slog.Logger
 
 	assigned chan struct{} // holds a value when want changed
@@ -47,7 +48,7 @@ type runner struct {
 
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
-		argv: o.Command, output: o.Output, file: file, log: o.Log,
+		argv: o.Command, output: o.Output, file: file, token: apiToken{client: newClient(o.Gateway), file: file, log: o.Log}, log: o.Log,
 		env:      slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
 		assigned: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		state: domain.AgentIdle, tail: &tail{},
@@ -151,6 +152,7 @@ func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, s
 	r.mu.Unlock()
 	env := append(slices.Clone(r.env),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.who().ID)
+	env = append(env, r.token.variables(ctx, at.project)...)
 	p, err := prepare(r.argv, env, out)
 	if err != nil {
 		return domain.AgentFailed, "cannot start: " + err.Error()

@@ -28,6 +28,7 @@ type Agents struct {
 	store        agentStore
 	audit        *Audit
 	projects     *Projects
+	access       *Access
 	table        *agentTable
 	joinTokenTTL time.Duration
 }
@@ -141,6 +142,7 @@ func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, 
 	if err != nil {
 		return domain.Agent{}, err
 	}
+	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
 	s.table.assign(entry, project)
 	return s.table.view(entry, s.projects.Registry()), nil
 }
@@ -181,6 +183,7 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
 	s.table.remove(id)
 	return nil
 }

@@ -60,6 +60,9 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if t.AgentID != "" {
+		a.dropTokens(func(old domain.NamedToken) bool { return old.AgentID == t.AgentID })
+	}
 	a.addToken(t)
 	return t, domain.Secret(secret), nil
 }
@@ -140,13 +143,23 @@ func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.tokens, id)
-	delete(a.byHash, t.Hash)
-	t.end()
-	for _, s := range a.sessions {
-		if s.TokenID == id {
-			a.dropSession(s)
+	a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
+	return nil
+}
+
+// dropTokens ends tokens in memory, and the sessions that were made with them. Callers hold mu.
+func (a *Access) dropTokens(ended func(domain.NamedToken) bool) {
+	for id, t := range a.tokens {
+		if !ended(t.NamedToken) {
+			continue
+		}
+		delete(a.tokens, id)
+		delete(a.byHash, t.Hash)
+		t.end()
+		for _, s := range a.sessions {
+			if s.TokenID == id {
+				a.dropSession(s)
+			}
 		}
 	}
-	return nil
 }

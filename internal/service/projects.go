@@ -24,6 +24,7 @@ type Projects struct {
 	store  projectStore
 	audit  *Audit
 	agents *agentTable // a removed project unassigns its agents
+	access *Access     // and ends the tokens of their commands
 
 	// mu makes check, store and publish one step. A caller that must not see a project
 	// vanish meanwhile holds it for reading.

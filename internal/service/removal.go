@@ -43,6 +43,7 @@ func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
 		next.Active = ""
 	}
 	s.publish(next)
+	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.Project == name })
 	removed.Agents = s.agents.unassign(name)
 	return removed, nil
 }

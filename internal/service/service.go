@@ -83,16 +83,16 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	audit := &Audit{store: o.Store, log: o.Log}
-	projects := &Projects{store: o.Store, audit: audit, agents: table}
+	access, err := loadAccess(ctx, o.Store, audit, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access}
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
 	events := &Events{store: o.Store, observe: o.Observe}
 	if err := events.load(ctx); err != nil {
-		return nil, err
-	}
-	access, err := loadAccess(ctx, o.Store, audit, o.Log)
-	if err != nil {
 		return nil, err
 	}
 	acknowledged, err := loadAcknowledgements(ctx, o.Store)
@@ -102,7 +102,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	stays := newStays(o.Store, events, projects)
 	s := &Service{
 		Projects:  projects,
-		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, table: table, joinTokenTTL: o.JoinTokenTTL},
+		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
 		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),

@@ -70,9 +70,10 @@ func (db *DB) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	})
 }
 
-// AssignAgent stores an agent's project, "" for none. It returns NotFound when there is no such agent.
+// AssignAgent stores an agent's project, "" for none, and ends the token of its command for another one. It returns NotFound
+// when there is no such agent.
 func (db *DB) AssignAgent(ctx context.Context, id, project string) error {
-	return db.changeOne(ctx, assignAgent, id, project)
+	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
@@ -82,7 +83,31 @@ func (db *DB) LabelAgent(ctx context.Context, id, label string) error {
 	return db.changeOne(ctx, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
-// RemoveAgent ends an agent's identity. It returns NotFound when there is no such agent.
+// RemoveAgent ends an agent's identity and the token of its command. It returns NotFound when there is no such agent.
 func (db *DB) RemoveAgent(ctx context.Context, id string) error {
-	return db.changeOne(ctx, "DELETE FROM agents WHERE id = $1", id)
+	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
+}
+
+// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that meet a condition.
+func (db *DB) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
+	return db.tx(context.WithoutCancel(ctx), func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		if err := changed(result); err != nil {
+			return err
+		}
+		return endAgentTokens(ctx, tx, ended, endedArgs...)
+	})
+}
+
+// endAgentTokens removes the tokens of agents' commands that meet a condition, and the sessions that were made with them.
+func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
+	ended := " FROM named_tokens WHERE agent_id <> '' AND " + condition
+	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "DELETE"+ended, args...)
+	return err
 }

@@ -7,12 +7,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddNamedToken stores a new named token.
+// AddNamedToken stores a new named token. That of an agent's command replaces the last one of that agent.
 func (db *DB) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
-	_, err := db.exec(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms)"+
+	return db.tx(ctx, func(tx *sql.Tx) error {
+		if t.AgentID != "" {
+			if err := endAgentTokens(ctx, tx, "agent_id = $1", t.AgentID); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms)"+
 		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 		t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, toMilli(t.CreatedAt), toMilli(t.ExpiresAt), toMilli(t.LastUsed))
-	return err
+		return err
+	})
 }
 
 // NamedTokens returns all named tokens, in no particular order.

@@ -94,6 +94,9 @@ func (db *DB) RemoveProject(ctx context.Context, name string) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1", name); err != nil {
 			return err
 		}
+		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {
+			return err
+		}
 		_, err = tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
 		return err
 	})

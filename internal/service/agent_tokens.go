@@ -1,0 +1,37 @@
+package service
+
+import (
+	"context"
+
+	"switchyard/internal/domain"
+)
+
+// IssueToken gives an agent's command a token of role operator, whose changes stay within the project that the agent is
+// assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is assigned to
+// none, and Unauthorized when it is removed. The caller has checked the agent's secret.
+func (s *Agents) IssueToken(ctx context.Context, id string) (domain.NamedToken, domain.Secret, error) {
+	s.projects.mu.RLock() // project and assignment stay until the token is stored
+	defer s.projects.mu.RUnlock()
+	s.table.change.Lock()
+	defer s.table.change.Unlock()
+	entry := s.table.find(id)
+	if entry == nil {
+		return domain.NamedToken{}, "", wrongSecret()
+	}
+	agent := s.table.view(entry, s.projects.Registry())
+	if agent.Project == "" {
+		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
+	}
+	name := agent.Label
+	if domain.CheckTokenName(name) != nil { // a label may have what a name may not
+		name = id
+	}
+	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})
+}
+
+// endAgentTokens ends tokens of agents' commands in memory; the store did so with the change that ended them.
+func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropTokens(func(t domain.NamedToken) bool { return t.AgentID != "" && ended(t) })
+}
