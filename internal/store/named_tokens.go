@@ -16,8 +16,8 @@ func (db *DB) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 			}
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms)"+
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, toMilli(t.CreatedAt), toMilli(t.ExpiresAt), toMilli(t.LastUsed))
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, toMilli(t.CreatedAt), toMilli(t.ExpiresAt), toMilli(t.LastUsed))
 		return err
 	})
 }
