@@ -58,6 +58,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 		return err
 	}
 	switch end := len(p.Events) - 1; {
+	case p.Failure != "":
 	case p.From > 0:
 		before := func(e domain.Event) bool { return e.ID < p.From }
 		if i := slices.IndexFunc(p.Events, before); i >= 0 {
@@ -93,13 +94,16 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 	})
 }
 
-// findEvents puts at most limit events into p and reports whether there are more.
+// findEvents puts at most limit events into p, or why there are none, and reports whether there are more.
 func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (more bool, err error) {
 	page, err := c.service.Events.Page(r.Context(), domain.EventQuery{
 		Backward: true, Before: p.Before, Limit: limit,
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})
 	p.Events = page.Events
+	if domain.CodeOf(err) == domain.Unavailable {
+		p.Failure, err = domain.MessageOf(err), nil
+	}
 	return page.More, err
 }
 

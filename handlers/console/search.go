@@ -27,6 +27,9 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 			limit = findResults
 		}
 		found, err := c.service.Search.Find(r.Context(), p.Text, limit)
+		if domain.CodeOf(err) == domain.Unavailable {
+			p.Failure, err = domain.MessageOf(err), nil
+		}
 		if err != nil {
 			return err
 		}

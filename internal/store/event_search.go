@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// searchLimit is how long a search may take.
-	searchLimit = 5 * time.Second
+	// defaultSearchLimit is how long a search may take.
+	defaultSearchLimit = 5 * time.Second
 	// maxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
 	// found by reading events.
 	maxMatches = 5000
@@ -27,7 +27,7 @@ var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; se
 
 // search runs fn as snapshot does, on a connection for searches and within their limit.
 func (db *DB) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-	limited, cancel := context.WithTimeout(ctx, searchLimit)
+	limited, cancel := context.WithTimeout(ctx, db.searchLimit)
 	defer cancel()
 	err := snapshot(limited, db.searches, fn)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"testing"
+	"time"
 )
 
 // FillDisk makes the database as if the disk had no space left, or had it again.
@@ -69,3 +71,19 @@ func (db *DB) Plan(ctx context.Context, statement string) (steps []string, err e
 	}
 	return steps, rows.Err()
 }
+
+// BusySearches takes all connections for searches until the test ends, and shortens the time that a search may take.
+func (db *DB) BusySearches(t testing.TB, limit time.Duration) {
+	t.Helper()
+	db.searchLimit = limit
+	for range searchers {
+		tx, err := db.searches.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tx.Rollback() })
+	}
+}
+
+// MaxMatches is how many texts are looked up in the index of words.
+const MaxMatches = maxMatches

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -31,7 +32,9 @@ type DB struct {
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
-	events   *eventWriter
+	// searchLimit is how long one may take.
+	searchLimit time.Duration
+	events      *eventWriter
 	// upgrading is whether old_events or old_stories may hold something.
 	upgrading atomic.Bool
 
@@ -58,7 +61,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := check(ctx, path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	db := &DB{}
+	db := &DB{searchLimit: defaultSearchLimit}
 	var err error
 	if db.write, err = open(path, "_txlock=immediate"); err != nil {
 		return nil, err
