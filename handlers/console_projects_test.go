@@ -152,3 +152,25 @@ func TestOversizedAndForeignForms(t *testing.T) {
 		t.Errorf("%d projects", n)
 	}
 }
+
+func TestAddingAProjectSaysWhatAnswersThere(t *testing.T) {
+	s := newConsoleSite(t)
+	s.submit("/check-address", "url", "").wantStatus(t, http.StatusOK).wantNoText(t, "answers")
+	s.submit("/check-address", "url", "nonsense").wantText(t, "Must begin with http:// or https://.")
+	s.submit("/check-address", "url", "localhost:3001").wantText(t, "signal-caution", "No project server answers at http://localhost:3001. Connection refused.")
+
+	s.boards.set("", board("1_backlog: 1_story_a, 2_story_b", "2_current:"))
+	s.submit("/check-address", "url", "localhost:3001").wantText(t, "signal-clear", "A project server answers, with 2 stages and 2 stories.")
+	page := s.follow(s.submit("/projects", "name", "alpha", "url", "localhost:3001"))
+	page.wantText(t, "alpha is added. It is the active project. A project server answers, with 2 stages and 2 stories.", "http://localhost:3001")
+	if active := s.Projects.Registry().Active; active != "alpha" {
+		t.Errorf("active: %q", active)
+	}
+
+	s.boards.remove("")
+	page = s.follow(s.submit("/projects", "name", "beta", "url", "localhost:3002"))
+	page.wantText(t, "signal-caution", "beta is added. No project server answers at http://localhost:3002. Connection refused.", `action="/projects/beta/remove"`, "Remove it again")
+	if active := s.Projects.Registry().Active; active != "alpha" {
+		t.Errorf("active: %q", active)
+	}
+}

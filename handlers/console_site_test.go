@@ -138,6 +138,12 @@ func (b *boards) set(project string, stages []domain.Stage) {
 	b.pipelines[project] = stages
 }
 
+func (b *boards) remove(project string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pipelines, project)
+}
+
 // board lists stages with their stories: "2_current: 14_story_login, 12_story_pay!waiting for a key". "!" blocks a
 // story, "?" fails its merge.
 func board(lines ...string) []domain.Stage {

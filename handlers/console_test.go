@@ -204,7 +204,7 @@ func TestFilesAreCachedForAYearUnderTheirHash(t *testing.T) {
 	s := newConsoleSite(t)
 	page := s.get("/")
 	files := regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(page.body, -1)
-	if len(files) < 6 {
+	if len(files) < 5 {
 		t.Fatalf("the page names %d files", len(files))
 	}
 	for _, file := range files {

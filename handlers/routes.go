@@ -139,6 +139,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.page(operator, "POST /projects/{name}/stories", c.CreateStory)
 	t.page(viewer, "GET /projects/{name}/stories/{story_id}", c.Story)
 	t.page(operator, "POST /projects/{name}/stories/{story_id}", c.ChangeStory)
+	t.page(admin, "POST /check-address", c.CheckAddress)
 	t.page(admin, "POST /restore-project", c.RestoreProject)
 	t.page(operator, "POST /switch", c.SwitchProject)
 	t.page(viewer, "GET /agents", c.Agents)

@@ -157,7 +157,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = removeProject(p.Project.Name, "project-name").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = removeProject(p.Project.Name, "project-name", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -54,6 +54,9 @@ func AgentURL(id string) string { return AgentsURL + "#" + elementID("agent", id
 // RemoveProjectURL is where the form that removes a project is sent.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
 
+// CheckAddressURL is where a form asks what answers at an address.
+const CheckAddressURL = "/check-address"
+
 // RestoreProjectURL is where the form that undoes a removal is sent.
 const RestoreProjectURL = "/restore-project"
 

@@ -51,16 +51,18 @@ type Frame struct {
 
 // Notice is the result of an action, shown once.
 type Notice struct {
-	Text   string // "" for none
-	Failed bool
-	Undo   Undo
+	Text    string // "" for none
+	Failed  bool
+	Caution bool // done, but not all is well
+	Undo    Undo
 }
 
 // Undo is a form that undoes an action.
 type Undo struct {
 	URL   string // "" for none
-	Name  string // of its one field
+	Name  string // of its one field, "" for none
 	Value string
+	Label string // of its button, "" for Undo
 }
 
 // LiveEvery is how often a part asks for news of itself.

@@ -89,7 +89,7 @@ func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 		token = new(domain.Secret)
 	}
 	name := web.PathParam(r, "name")
-	_, err = c.service.Projects.Update(r.Context(), name, fields.Get("url"), token)
+	_, err = c.service.Projects.Update(r.Context(), name, withScheme(fields.Get("url")), token)
 	if fault := fieldError(err); fault.Message != "" {
 		return c.showProject(w, r, projectForms{settings: &views.ProjectForm{URL: fields.Get("url"), Error: fault}, status: web.StatusOf(err)})
 	}

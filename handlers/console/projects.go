@@ -1,8 +1,11 @@
 package console
 
 import (
+	"context"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -28,7 +31,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	}
 	p := views.ProjectsProps{Active: s.Registry.Active, Now: now()}
 	for i, pipeline := range s.Pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], LastEvent: times[i]})
+		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[i].Days, LastEvent: times[i]})
 	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
@@ -38,21 +41,67 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	})
 }
 
-// AddProject takes the form of the page Projects.
+// AddProject takes the form of the page Projects, and says what answers at the address. The first project becomes the active
+// one: somebody who has only one means that.
 func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
 	}
 	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
-	p, err := c.service.Projects.Add(r.Context(), form.Name, form.URL, secretField(fields, "token"))
+	address, token := withScheme(form.URL), secretField(fields, "token")
+	p, err := c.service.Projects.Add(r.Context(), form.Name, address, token)
 	if form.Error = fieldError(err); form.Error.Message != "" {
 		return c.showProjects(w, r, form, err)
 	}
 	if err != nil {
 		return err
 	}
-	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{Text: p.Name + " is added."})
+	notice := views.Notice{Text: p.Name + " is added."}
+	if registry := c.service.Projects.Registry(); len(registry.Projects) == 1 && registry.Active == "" {
+		if err := c.service.Projects.Switch(r.Context(), p.Name); err != nil {
+			return err
+		}
+		notice.Text += " It is the active project."
+	}
+	check := c.checkAddress(r.Context(), address, token)
+	notice.Text += " " + check.Words()
+	if notice.Caution = !check.Answers(); notice.Caution {
+		notice.Undo = views.Undo{URL: views.RemoveProjectURL(p.Name), Label: "Remove it again"}
+	}
+	return c.notices.redirect(w, r, views.ProjectsURL, notice)
+}
+
+// CheckAddress says what answers at the address in the form of the page Projects, before it is sent.
+func (c *Console) CheckAddress(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	var check views.AddressCheck
+	if strings.TrimSpace(fields.Get("url")) != "" {
+		check = c.checkAddress(r.Context(), withScheme(fields.Get("url")), secretField(fields, "token"))
+	}
+	return c.writePiece(w, r, views.AddressAnswer(check))
+}
+
+func (c *Console) checkAddress(ctx context.Context, address string, token *domain.Secret) views.AddressCheck {
+	answer, err := c.service.Pipelines.CheckAddress(ctx, address, token)
+	if fault := fieldError(err); fault.Message != "" {
+		return views.AddressCheck{URL: address, Problem: fault.Message, Refused: true}
+	}
+	return views.AddressCheck{URL: address, Answer: answer, Problem: domain.MessageOf(err)}
+}
+
+// withoutScheme is a host that has a port or a dot, or this machine's name, and what may follow it.
+var withoutScheme = regexp.MustCompile(`^(?:localhost|\[[0-9A-Fa-f:.]+\]|[^/:\s]+\.[^/:\s]+|[^/:\s]+:[0-9]+)(?::[0-9]+)?(?:/\S*)?$`)
+
+// withScheme supplies http:// where people leave it out: "localhost:3001".
+func withScheme(address string) string {
+	if address = strings.TrimSpace(address); withoutScheme.MatchString(address) {
+		return "http://" + address
+	}
+	return address
 }
 
 // RemoveProject removes a project and offers to undo that.

@@ -65,7 +65,7 @@ func (c *Client) Close() {
 }
 
 func (c *Client) observe(project, kind string, err error) {
-	if c.Observe != nil {
+	if c.Observe != nil && project != "" { // an address that is only checked belongs to no project
 		c.Observe(project, kind, err)
 	}
 }

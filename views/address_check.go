@@ -1,0 +1,35 @@
+package views
+
+import (
+	"fmt"
+
+	"switchyard/internal/domain"
+)
+
+// AddressCheck is what was found at an address.
+type AddressCheck struct {
+	URL     string                 // "" when nothing was asked
+	Answer  *domain.PipelineAnswer // nil where no project server answers
+	Problem string                 // why not
+	Refused bool                   // it was not asked: Problem is a sentence that says what is wrong with the address
+}
+
+// Answers reports whether a project server answers.
+func (c AddressCheck) Answers() bool { return c.Answer != nil }
+
+// Words say what answers.
+func (c AddressCheck) Words() string {
+	switch {
+	case c.Refused:
+		return c.Problem
+	case c.Answer == nil:
+		return fmt.Sprintf("No project server answers at %s. %s", c.URL, Sentence(c.Problem))
+	case c.Answer.EventsOnly:
+		return "A server with events only answers: there will be no board."
+	}
+	stories := 0
+	for _, stage := range c.Answer.Stages {
+		stories += len(stage.Items)
+	}
+	return fmt.Sprintf("A project server answers, with %s and %s.", count(len(c.Answer.Stages), "stage", "stages"), count(stories, "story", "stories"))
+}
