@@ -2,7 +2,7 @@
 # targets install or name.
 
 TOOL := go tool -modfile=internal/tools/tools.mod
-GENERATED := git ls-files 'views/*_templ.go' static/app.css | xargs sha256sum
+GENERATED := git ls-files 'views/*_templ.go' 'static/*.css' | xargs sha256sum
 export BROWSERSLIST_IGNORE_OLD_DATA := 1 # the browsers we need are named, not looked up
 
 .PHONY: help build run dev generate test test-fast fuzz stress bench screenshots check clean
@@ -19,7 +19,7 @@ run: build ## everything on this machine, with a sample board
 
 dev: node_modules ## a gateway with a sample board at localhost:7331, built and reloaded on each change
 	trap 'kill 0' EXIT; \
-	npx tailwindcss --config tailwind.config.js --input static/src/app.css --output static/app.css --minify --no-autoprefixer --watch=always & \
+	for sheet in app pages; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer --watch=always & done; \
 	$(TOOL) templ generate -watch -watch-pattern='(.+\.go$$)|(.+\.templ$$)|(.+static/[^/]+\.(css|js)$$)' \
 		-proxy=http://localhost:3000 -open-browser=false -cmd='go run ./cmd/switchyard up --data bin/dev'
 
@@ -27,7 +27,7 @@ generate: node_modules ## the templ and Tailwind outputs, which are committed
 	$(TOOL) templ fmt -log-level=error views
 	$(TOOL) templ fmt -log-level=error views
 	$(TOOL) templ generate -lazy=false -log-level=error
-	npx tailwindcss --config tailwind.config.js --input static/src/app.css --output static/app.css --minify --no-autoprefixer
+	for sheet in app pages; do npx tailwindcss --config tailwind.config.js --input static/src/$$sheet.css --output static/$$sheet.css --minify --no-autoprefixer || exit 1; done
 
 node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
