@@ -68,6 +68,7 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 			c, err = a.authenticate(w, r)
 		}
 		info.Identify(c.auth, c.Actor, c.Ended)
+		info.SessionID = c.SessionID
 		if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
 			web.KnownCaller(r.Context())
 		}

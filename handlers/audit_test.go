@@ -259,6 +259,17 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	cookie, _, _ := strings.Cut(login.header.Get("Set-Cookie"), ";")
 	before = a.last()
 	a.wantEntry("POST /logout", before, a.send("POST", "/logout", "", "Cookie", cookie), "ci", "token", "operator", "session.ended", "ci")
+	made := a.change("POST /access", "/access", form("name", "cd", "role", "viewer", "expires_in", "24h"), "token.created", "cd", "role: viewer", "expires: ")
+	if !strings.Contains(made.body, "swk_") || made.header.Get("Cache-Control") != "no-store" {
+		t.Error("the page does not show the token, or is kept")
+	}
+	login = a.send("POST", "/login", form("token", ci), "Content-Type", asForm)
+	a.change("POST /access/sessions/{id}/end", "/access/sessions/"+a.Access.Sessions()[0].ID+"/end", "x=", "session.ended", "ci")
+	for _, token := range a.Access.Tokens() {
+		if token.Name == "cd" {
+			a.change("POST /access/tokens/{id}/revoke", "/access/tokens/"+token.ID+"/revoke", "x=", "token.revoked", "cd")
+		}
+	}
 	a.change("DELETE /api/gateway/tokens/{id}", "/api/gateway/tokens/"+field(t, given.body, "id"), "", "token.revoked", "ci", "role: operator")
 	a.tried["POST /login"], a.tried["POST /logout"] = true, true
 

@@ -106,6 +106,13 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		look(path)
 	}
+	tab.Goto(s.url + "/access")
+	tab.Find("textbox", "Name").Type("dashboard")
+	tab.Find("button", "Create token").Click()
+	tab.WaitText("Copy it now")
+	inspect()
+	look("/access")
+	look("/audit")
 	tab.Goto(s.url + "/agents")
 	tab.Find("button", "Add agent").Click()
 	tab.WaitText("Waiting for the agent…")

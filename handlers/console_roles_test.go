@@ -46,7 +46,7 @@ func TestTheConsoleOffersWhatItsReaderMayDo(t *testing.T) {
 		role, known = neededRole[method+" "+routes.Find(chi.NewRouteContext(), method, path)]
 		return role, known
 	}
-	pages := []string{"/", "/projects", "/projects/alpha", "/projects/gone", "/projects/alpha/stories/7_pay", "/agents", "/events", "/search?q=pay", "/none"}
+	pages := []string{"/", "/projects", "/projects/alpha", "/projects/gone", "/projects/alpha/stories/7_pay", "/agents", "/events", "/search?q=pay", "/access", "/audit", "/none"}
 	offered := map[domain.Role]map[string]bool{}
 	for _, role := range []domain.Role{domain.RoleViewer, domain.RoleOperator, domain.RoleAdmin} {
 		_, token := namedToken(t, a.Service, "reader", role)
@@ -80,7 +80,7 @@ func TestTheConsoleOffersWhatItsReaderMayDo(t *testing.T) {
 	for offer, least := range map[string]domain.Role{
 		"POST /switch": "operator", "POST /attention/acknowledge": "operator", "POST /agents": "operator", "POST /projects/alpha/stories/7_pay": "operator",
 		"POST /projects/alpha/stories": "operator", "POST /projects": "admin", "POST /projects/alpha": "admin", "POST /projects/alpha/remove": "admin",
-		"GET /bot-config": "admin", "GET /oauth/authorize": "admin", "GET /sign-in": "admin", "POST /theme": "viewer", "POST /logout": "viewer", "GET /agents": "viewer",
+		"GET /access": "admin", "GET /audit": "admin", "POST /access": "admin", "GET /bot-config": "admin", "GET /oauth/authorize": "admin", "GET /sign-in": "admin", "POST /theme": "viewer", "POST /logout": "viewer", "GET /agents": "viewer",
 	} {
 		for role, all := range offered {
 			if all[offer] != role.Allows(least) {

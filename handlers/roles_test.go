@@ -44,7 +44,8 @@ var neededRole = map[string]domain.Role{
 	"GET /api/gateway/sessions": "admin", "DELETE /api/gateway/sessions/{id}": "admin",
 	"GET /api/gateway/audit": "admin", "GET /oauth/authorize": "admin", "HEAD /oauth/authorize": "admin", "POST /oauth/sign-out": "admin",
 	"POST /projects": "admin", "POST /projects/{name}": "admin", "POST /projects/{name}/remove": "admin",
-	"POST /check-address": "admin", "POST /restore-project": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
+	"GET /access": "admin", "POST /access": "admin", "POST /access/tokens/{id}/revoke": "admin",
+	"POST /access/sessions/{id}/end": "admin", "GET /audit": "admin", "POST /check-address": "admin", "POST /restore-project": "admin", "POST /agents/{id}/remove": "admin", "GET /bot-config": "admin",
 	"GET /sign-in/setup": "admin", "GET /sign-in": "admin", "POST /sign-in": "admin", "POST /sign-out": "admin",
 }
 

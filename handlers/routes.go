@@ -152,6 +152,11 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.page(viewer, "GET /events", c.Events)
 	t.page(viewer, "GET "+views.SearchURL, c.Search)
 	t.page(admin, "GET "+views.BotConfigURL, c.Bot)
+	t.page(admin, "GET "+views.AccessURL, c.Access)
+	t.page(admin, "POST "+views.AccessURL, c.CreateNamedToken)
+	t.page(admin, "POST /access/tokens/{id}/revoke", c.RevokeNamedToken)
+	t.page(admin, "POST /access/sessions/{id}/end", c.EndSession)
+	t.page(admin, "GET "+views.AuditURL, c.Audit)
 	t.page(viewer, "POST /theme", c.SetTheme)
 	t.page(public, "GET /static/*", console.Asset)
 

@@ -12,6 +12,8 @@ const (
 	AgentsURL    = "/agents"
 	EventsURL    = "/events"
 	BotConfigURL = "/bot-config"
+	AccessURL    = "/access"
+	AuditURL     = "/audit"
 	LoginURL     = "/login"
 	LogoutURL    = "/logout"
 

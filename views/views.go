@@ -20,6 +20,8 @@ const (
 	PageAgents   Page = "Agents"
 	PageEvents   Page = "Events"
 	PageBot      Page = "Bot"
+	PageAccess   Page = "Access" // in the menu
+	PageAudit    Page = "Audit"  // in the menu
 )
 
 // Theme is the reader's choice of colours.

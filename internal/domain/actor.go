@@ -14,17 +14,18 @@ const (
 	RoleAdmin    Role = "admin"
 )
 
-var roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
+// Roles are all of them, the lowest first.
+var Roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
 
 // Allows reports whether whoever has this role may do what needs the other.
 func (r Role) Allows(needed Role) bool {
-	have := slices.Index(roles, r)
-	return have >= 0 && have >= slices.Index(roles, needed)
+	have := slices.Index(Roles, r)
+	return have >= 0 && have >= slices.Index(Roles, needed)
 }
 
 // CheckRole returns an Invalid error unless r is one of the three roles.
 func CheckRole(r Role) error {
-	if !slices.Contains(roles, r) {
+	if !slices.Contains(Roles, r) {
 		return Errorf(Invalid, "role: must be viewer, operator or admin")
 	}
 	return nil

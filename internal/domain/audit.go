@@ -90,7 +90,7 @@ type AuditQuery struct {
 	// What the entries must be like; "" is anything.
 	Who    string
 	Action Action
-	Text   string // part of subject or detail
+	Text   string // part of who, subject or detail
 }
 
 type auditKey struct{}

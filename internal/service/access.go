@@ -50,7 +50,8 @@ type Access struct {
 // Identity is what a session or a token stands for.
 type Identity struct {
 	domain.Actor
-	TokenID string // "" where no named token is behind it
+	SessionID string // "" for a token
+	TokenID   string // "" where no named token is behind it
 	// Ended ends when that does, and what still goes on in its name must end then; nil is never.
 	Ended context.Context
 }
@@ -122,7 +123,7 @@ func (a *Access) Session(id string) (Identity, bool) {
 		return Identity{}, false
 	}
 	s.LastSeen, s.unsaved = now, true
-	identity := Identity{Actor: domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role}, TokenID: s.TokenID, Ended: s.ended}
+	identity := Identity{Actor: domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role}, SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended}
 	if s.TokenID != "" {
 		identity.Project = a.tokens[s.TokenID].Project
 	}

@@ -60,7 +60,7 @@ func (db *DB) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEnt
 		where("action = $%d", q.Action)
 	}
 	if q.Text != "" {
-		where(`lower(subject || ' ' || detail) LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
+		where(`lower(who || ' ' || subject || ' ' || detail) LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
 	}
 	args = append(args, q.Limit)
 	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+

@@ -19,6 +19,8 @@ type RequestInfo struct {
 	domain.Actor
 	// Ended ends when the session or the named token does that the request came with; nil is never.
 	Ended context.Context
+	// SessionID is that of the session that the request came with, "" for none.
+	SessionID string
 }
 
 // AuthMethod is how a caller has shown that it may do what it asks for.

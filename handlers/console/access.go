@@ -1,0 +1,76 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+// Access is the page of who and what has access.
+func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
+	return c.showAccess(w, r, views.TokenForm{}, views.GivenToken{}, nil)
+}
+
+// showAccess shows the page: with a form that was refused, or with a token that was just given out, which is shown only here.
+func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken, refused error) error {
+	info := web.InfoOf(r.Context())
+	p := views.AccessProps{
+		Open: info.Auth == web.AuthNotRequired, Own: info.SessionID, Sessions: c.service.Access.Sessions(), Tokens: c.service.Access.Tokens(),
+		Agents: len(c.service.Agents.All()), Form: form, Given: given, Now: now(),
+	}
+	return c.render(w, r, view{
+		frame: views.Frame{Title: "Access", Page: views.PageAccess}, page: views.Access(p),
+		status: web.StatusOf(refused), once: given.Token != "",
+	})
+}
+
+// CreateNamedToken takes the form that gives out a token. The answer shows it, once; it is not behind an address of its own.
+func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
+	fields, err := decodeForm(w, r)
+	if err != nil {
+		return err
+	}
+	form := views.TokenForm{Name: fields.Get("name"), Role: domain.Role(fields.Get("role")), Expires: fields.Get("expires_in")}
+	n := service.NewToken{Name: form.Name, Role: form.Role}
+	if form.Expires != "" {
+		life, err := time.ParseDuration(form.Expires)
+		if err != nil {
+			return domain.Errorf(domain.Invalid, "The form does not say when the token expires.")
+		}
+		n.ExpiresIn = &life
+	}
+	token, secret, err := c.service.Access.CreateToken(r.Context(), n)
+	if form.Error = fieldError(err); form.Error.Message != "" {
+		return c.showAccess(w, r, form, views.GivenToken{}, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.showAccess(w, r, views.TokenForm{}, views.GivenToken{Name: token.Name, Token: secret}, nil)
+}
+
+// RevokeNamedToken makes a token worthless.
+func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
+	err := c.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id"))
+	return c.accessSays(w, r, "The token is revoked.", "This token was revoked already.", err)
+}
+
+// EndSession ends a session, perhaps the reader's own.
+func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
+	err := c.service.Access.EndSession(r.Context(), web.PathParam(r, "id"))
+	return c.accessSays(w, r, "The session has ended.", "This session had ended already.", err)
+}
+
+func (c *Console) accessSays(w http.ResponseWriter, r *http.Request, done, gone string, err error) error {
+	if domain.CodeOf(err) == domain.NotFound {
+		done, err = gone, nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.notices.redirect(w, r, views.AccessURL, views.Notice{Text: done})
+}

@@ -1,0 +1,38 @@
+package console
+
+import (
+	"math"
+	"net/http"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/web"
+	"switchyard/views"
+)
+
+// auditPage is how many entries a page of the audit shows.
+const auditPage = 50
+
+// Audit is the page of who changed what.
+func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
+	query, err := web.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	p := views.AuditProps{
+		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")}, Now: now(),
+	}
+	q := domain.AuditQuery{Limit: auditPage + 1, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
+	if query.Get("before") != "" {
+		if q.Before, err = query.Number("before", 0, 0, math.MaxInt64); err != nil {
+			return err
+		}
+	}
+	if p.Entries, err = c.service.Audit.Entries(r.Context(), q); err != nil {
+		return err
+	}
+	if len(p.Entries) > auditPage {
+		p.Entries = p.Entries[:auditPage]
+		p.Older = p.Entries[auditPage-1].ID
+	}
+	return c.render(w, r, view{frame: views.Frame{Title: "Audit", Page: views.PageAudit}, page: views.Audit(p)})
+}

@@ -1,0 +1,149 @@
+package handlers_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
+)
+
+var namedTokenPattern = regexp.MustCompile(`swk_[a-z2-7]{32}`)
+
+// loggedIn is a whole site whose reader has logged in with a token.
+func loggedIn(t *testing.T, token string) *consoleSite {
+	t.Helper()
+	s := newWholeSite(t)
+	if token == "" {
+		token = adminToken
+	}
+	if a := s.submit("/login", "token", token); a.StatusCode != http.StatusSeeOther {
+		t.Fatalf("login: %d", a.StatusCode)
+	}
+	return s
+}
+
+// TestAccessPageWithoutScripts: every action is a plain form.
+func TestAccessPageWithoutScripts(t *testing.T) {
+	s := loggedIn(t, "")
+	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No token has been given out", "admin token", ">you<", "2 agents have a secret")
+
+	for _, c := range []struct{ name, role, expires, says string }{
+		{" ", "viewer", "", "Must not be empty"},
+		{"a", "root", "", "Must be viewer, operator or admin"},
+		{"a", "viewer", "1ms", "Must be a duration"},
+	} {
+		refused := s.submit("/access", "name", c.name, "role", c.role, "expires_in", c.expires)
+		if refused.StatusCode != 400 {
+			t.Errorf("%+v: %d", c, refused.StatusCode)
+		}
+		s.wantText("refused", refused.body, c.says, `aria-invalid="true"`, `value="`+c.name+`"`, "!swk_")
+	}
+	made := s.submit("/access", "name", "<dash>", "role", "operator", "expires_in", "720h")
+	token := namedTokenPattern.FindString(made.body)
+	if made.StatusCode != 200 || made.Header.Get("Cache-Control") != "no-store" || token == "" {
+		t.Fatalf("made: %d %v %s", made.StatusCode, made.Header, made.body)
+	}
+	s.wantText("made", made.body, "shown only once", "&lt;dash&gt;", "!<dash>")
+	s.wantText("later", s.get("/access").body, "!swk_", "&lt;dash&gt;", "operator", "in <time")
+
+	other := &consoleSite{TB: t, Service: s.Service, server: s.server, url: s.url, client: newReader(t)}
+	other.submit("/login", "token", token)
+	s.wantText("a session of it", s.get("/access").body, "Logged in by", ">token<")
+	session := s.Access.Sessions()[0]
+	s.wantText("ended", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "The session has ended.")
+	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
+		t.Errorf("the ended session: %d", got)
+	}
+	s.wantText("ended twice", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "had ended already")
+	other.submit("/login", "token", token)
+	id := s.Access.Tokens()[0].ID
+	s.wantText("revoked", s.follow(s.submit("/access/tokens/"+id+"/revoke")).body, "The token is revoked.", "No token has been given out")
+	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
+		t.Errorf("a session of the revoked token: %d", got)
+	}
+	s.wantText("the audit", s.get("/audit").body, "Token created", "Token revoked", "Session ended", "&lt;dash&gt;", "role: operator")
+}
+
+func TestAccessPageWhereNothingIsSetUp(t *testing.T) {
+	s := newConsoleSite(t)
+	s.wantText("open", s.get("/access").body, "everyone who reaches this gateway is an administrator")
+}
+
+func TestAuditPageIsFilteredAndPaged(t *testing.T) {
+	s := loggedIn(t, "")
+	for range 60 {
+		if err := s.Projects.Switch(t.Context(), "beta"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.submit("/switch", "project", "alpha")
+	first := s.get("/audit")
+	s.wantText("first", first.body, "Project switched", "beta → alpha", "admin token", ">Older<", "!builder-1")
+	older := regexp.MustCompile(`href="(/audit\?before=\d+)"`).FindStringSubmatch(first.body)
+	if older == nil {
+		t.Fatal("no older entries")
+	}
+	s.wantText("older", s.get(older[1]).body, "Agent joined", "builder-1", "!>Older<")
+	s.wantText("by who", s.get("/audit?who=admin").body, "beta → alpha", "Session began", "!>Older<", "!beta → beta")
+	s.wantText("by change", s.get("/audit?action=agent.joined").body, "builder-1", "builder-2", "!beta →")
+	s.wantText("by text", s.get("/audit?q=BUILDER-2").body, "builder-2", "!builder-1")
+	s.wantText("by nothing that is there", s.get("/audit?q=100%25").body, "No matching entries")
+	if got := s.get("/audit?before=x").StatusCode; got != 400 {
+		t.Errorf("a bad position: %d", got)
+	}
+}
+
+func TestBrowserAccessAndAudit(t *testing.T) {
+	s := newWholeSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/login")
+	tab.Find("textbox", "Admin token").Type(adminToken)
+	tab.Find("button", "Log in").Click()
+	tab.Find("heading", "Overview")
+	tab.Find("button", "Menu").Click()
+	tab.Find("link", "Access").Click()
+	tab.Find("textbox", "Name").Type("ci")
+	tab.Find("button", "Create token").Click()
+	tab.WaitText("Copy it now")
+	token := browsertest.Eval[string](tab, `document.getElementById('token-text').textContent`)
+	if !namedTokenPattern.MatchString(token) {
+		t.Errorf("the token is %q", token)
+	}
+	tab.Find("button", "Copy").Click()
+	tab.WaitText("Copied")
+	tab.Find("button", "Revoke").Click()
+	tab.Find("dialog", "Revoke ci?")
+	browsertest.Eval[bool](tab, `document.querySelector('[popover]:popover-open .btn-danger').click(), true`)
+	tab.WaitText("The token is revoked.")
+	tab.Find("button", "Menu").Click()
+	tab.Find("link", "Audit").Click()
+	tab.WaitText("Token revoked")
+	tab.Find("searchbox", "Text").Type("builder-1")
+	tab.Wait(`document.querySelectorAll('tbody tr').length === 1`)
+	tab.WaitText("Agent joined")
+
+	// A viewer is offered nothing of the kind.
+	_, viewer := namedToken(t, s.Service, "guest", domain.RoleViewer)
+	tab.Find("button", "Menu").Click()
+	tab.Find("button", "Log out").Click()
+	tab.Find("textbox", "Admin token").Type(viewer)
+	tab.Find("button", "Log in").Click()
+	tab.Find("heading", "Overview")
+	tab.Goto(s.url + "/agents")
+	tab.Find("heading", "Agents")
+	for _, name := range []string{"Add agent", "Assign", "Remove", "Rename", "Switch", "Make active", "Sign in"} {
+		if len(tab.All("button", name)) > 0 {
+			t.Errorf("a viewer is offered %s", name)
+		}
+	}
+	tab.Goto(s.url + "/audit")
+	tab.WaitText("This needs the role admin; yours is viewer.")
+	if text := browsertest.Eval[string](tab, "document.body.innerText"); strings.Contains(text, "builder") {
+		t.Error("a viewer sees the audit")
+	}
+	tab.Accessible()
+	tab.Complaints() // of the status 403
+}

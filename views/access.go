@@ -1,0 +1,41 @@
+package views
+
+import (
+	"net/url"
+	"strings"
+
+	"switchyard/internal/domain"
+)
+
+// Addresses of the forms on the page Access.
+func RevokeNamedTokenURL(id string) string {
+	return AccessURL + "/tokens/" + url.PathEscape(id) + "/revoke"
+}
+
+func EndSessionURL(id string) string { return AccessURL + "/sessions/" + url.PathEscape(id) + "/end" }
+
+// tokenLives are how long a token can be good for: durations, and their words.
+var tokenLives = []struct{ value, words string }{
+	{"", "never"}, {"24h", "in a day"}, {"720h", "in 30 days"}, {"2160h", "in 90 days"}, {"8760h", "in a year"},
+}
+
+// viaWords is a way in, in words.
+func viaWords(v domain.Via) string {
+	words := map[domain.Via]string{
+		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token", domain.ViaLogin: "login",
+		domain.ViaProxy: "proxy", domain.ViaAgent: "agent", domain.ViaBot: "bot", domain.ViaCallback: "callback", domain.ViaGateway: "gateway",
+	}
+	if known := words[v]; known != "" {
+		return known
+	}
+	return string(v)
+}
+
+// actionWords is an action in words: "Join token created".
+func actionWords(a domain.Action) string {
+	text := strings.NewReplacer(".", " ", "_", " ").Replace(string(a))
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
