@@ -59,7 +59,9 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 		changed, last := a.service.Events.Changed(), a.service.Events.LastID()
 		page, err := a.service.Events.Page(ctx, q)
 		if err != nil {
-			a.LogCause(r, err) // the status is sent; the reader comes back
+			if ctx.Err() == nil {
+				a.LogCause(r, err) // the status is sent; the reader comes back
+			}
 			return nil
 		}
 		if !sendEvents(page.Events, send) {

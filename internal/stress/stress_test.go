@@ -24,6 +24,9 @@ const (
 	// late is within how long everything must have arrived after the last fault: a call that hangs is given up after 27 s, the
 	// longest pause after a failure is 30 s.
 	late = 75 * time.Second
+	// keepEvents is how long the gateway keeps more than keptOfEach events of a project: longer than a reader can be late.
+	keepEvents = "40s"
+	keptOfEach = 500
 	// floodings is how often more moves are made at once than a feed holds, and flood how many.
 	floodings, flood = 3, 900
 )
@@ -55,7 +58,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	program, dir := build(t), t.TempDir()
 	s := &site{t: t, began: time.Now()}
-	s.gateway = newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(dir, "data"))
+	s.gateway = newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(dir, "data"), "--keep-events", keepEvents)
 	for _, kind := range []struct {
 		name  string
 		count int
@@ -343,13 +346,30 @@ func (s *site) checkUsage(baseline usage) {
 
 // check holds what a reader saw against what was done.
 func (s *site) check() {
-	stored := wholeStream(s.t, s.gateway.url)
-	if !slices.EqualFunc(stored, s.stream, func(a, b event) bool { a.seen, b.seen = time.Time{}, time.Time{}; return a == b }) {
-		s.t.Errorf("the stream has %d events, a reader saw %d or other ones", len(stored), len(s.stream))
+	stored := map[string][]event{}
+	for _, e := range wholeStream(s.t, s.gateway.url) {
+		stored[e.Project] = append(stored[e.Project], e)
 	}
-	seen := s.seen()
+	seen, removed := s.seen(), 0
 	for _, p := range s.projects {
 		p.check(seen[p.name])
+		p.checkStored(stored[p.name], seen[p.name])
+		removed += len(seen[p.name]) - len(stored[p.name])
+	}
+	if s.log("%d old events were removed", removed); removed == 0 {
+		s.t.Error("no old event was removed")
+	}
+}
+
+// checkStored holds what is left in the store against what a reader saw: the oldest may be missing, but none of the last.
+func (p *project) checkStored(stored, seen []event) {
+	if len(stored) < min(keptOfEach, len(seen)) || len(stored) > len(seen) {
+		p.t.Errorf("%s: %d events are stored, a reader saw %d", p.name, len(stored), len(seen))
+		return
+	}
+	same := func(a, b event) bool { a.seen, b.seen = time.Time{}, time.Time{}; return a == b }
+	if !slices.EqualFunc(stored, seen[len(seen)-len(stored):], same) {
+		p.t.Errorf("%s: other events are stored than the last ones that a reader saw", p.name)
 	}
 }
 
