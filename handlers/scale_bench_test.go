@@ -41,14 +41,14 @@ func BenchmarkScale(b *testing.B) {
 }
 
 // newScaleSite is a gateway with n projects, one story in work in each.
-func newScaleSite(b *testing.B, n int) *consoleSite {
+func newScaleSite(b testing.TB, n int) *consoleSite {
 	stages := board("1_backlog: 1_story_a", "2_current: 14_story_login", "3_qa:", "4_merge:", "5_done: 3_story_c", "6_archived:")
 	s := newConsoleSiteWith(b, sameBoard{&domain.PipelineAnswer{Stages: stages, Raw: encodeStages(stages)}})
 	projects := make([]domain.Project, n)
 	for i := range projects {
 		projects[i] = domain.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:3001"}
 	}
-	if err := s.Projects.Seed(b.Context(), projects); err != nil {
+	if err := s.Projects.Seed(context.Background(), projects); err != nil {
 		b.Fatal(err)
 	}
 	return s

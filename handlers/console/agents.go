@@ -91,7 +91,7 @@ func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := web.PathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
-	agent, err := c.service.Agents.Assign(r.Context(), id, fields.Get("project"))
+	agent, err := c.service.Agents.Assign(r.Context(), id, strings.TrimSpace(fields.Get("project")))
 	was, is := before.Project, agent.Project
 	said := views.Notice{Text: agent.Label + " is unassigned."}
 	if is != "" {

@@ -25,18 +25,31 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err != nil {
 		return err
 	}
-	times, err := c.service.Events.LastTimes(r.Context(), s.Registry.Projects)
+	query := r.URL.Query()
+	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
+		return err
+	}
+	page, _ := strconv.Atoi(query.Get("page")) // what is no number is the first one
+	list, shown := views.NewProjectList(s.Pipelines, query.Get("q"), page)
+	listed := make([]domain.Project, len(shown))
+	for i, at := range shown {
+		listed[i] = s.Registry.Projects[at]
+	}
+	times, err := c.service.Events.LastTimes(r.Context(), listed)
 	if err != nil {
 		return err
 	}
-	p := views.ProjectsProps{Active: s.Registry.Active, Now: now()}
-	for i, pipeline := range s.Pipelines {
-		p.Rows = append(p.Rows, views.ProjectRow{ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[i].Days, LastEvent: times[i]})
+	p := views.ProjectsProps{Active: s.Registry.Active, List: list, Now: now()}
+	for i, at := range shown {
+		pipeline := s.Pipelines[at]
+		p.Rows = append(p.Rows, views.ProjectRow{
+			ProjectPipeline: pipeline, Stuck: s.Alerts.Stuck[pipeline.Project], Days: s.Charts[at].Days, LastEvent: times[i],
+		})
 	}
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Projects", Page: views.PageProjects},
 		part:       views.ProjectsPart(p),
-		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, part) },
+		pageAround: func(part templ.Component) templ.Component { return views.Projects(form, list, part) },
 		status:     web.StatusOf(refused),
 	})
 }

@@ -1,0 +1,67 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"switchyard/internal/domain"
+	"switchyard/views"
+)
+
+// maxElements is how many elements a page may have, with any number of projects.
+const maxElements = 3000
+
+var openingTag = regexp.MustCompile(`<[a-z]`)
+
+func TestNoPageGrowsWithTheNumberOfProjects(t *testing.T) {
+	s := newScaleSite(t, 2000)
+	for i := range 20 {
+		agent := s.join(fmt.Sprint("builder ", i))
+		s.submit(views.AssignAgentURL(agent.ID), "project", fmt.Sprintf("project-%05d", i))
+	}
+	for _, path := range []string{"/", "/?show=troubled", "/projects", "/projects?page=7", "/projects/project-00001", "/agents", "/events", "/search?q=project"} {
+		page := s.get(path).wantStatus(t, http.StatusOK)
+		if n := len(openingTag.FindAllString(page.body, -1)); n > maxElements {
+			t.Errorf("%s has %d elements", path, n)
+		}
+	}
+}
+
+func TestProjectsAreListedAPageAtATime(t *testing.T) {
+	s := newScaleSite(t, 120)
+	first := s.get("/projects")
+	first.wantText(t, `name="q" value=""`, "project-00000", "project-00049", "1 to 50 of 120", `href="/projects?page=2"`)
+	first.wantNoText(t, ">project-00050<", ">Previous<")
+	s.get("/projects?page=3").wantText(t, "project-00100", `href="/projects?page=2"`, "101 to 120 of 120").wantNoText(t, ">Next<")
+	s.get("/projects?page=99").wantText(t, "101 to 120 of 120")
+	s.get("/projects?page=x").wantText(t, "1 to 50 of 120")
+	found := s.get("/projects?q=0011")
+	found.wantText(t, `value="0011"`, "project-00110", "project-00119").wantNoText(t, `/projects/project-00000"`, "Pages of projects")
+	s.get("/projects?q=nothing").wantText(t, "No matching projects.", "Show all")
+	s.get("/projects?q="+strings.Repeat("a", domain.MaxFilter+1)).wantStatus(t, http.StatusBadRequest)
+	part := s.ask("/projects?q=0011&page=1", "HX-Request", "true")
+	if text := part.Body.String(); !strings.Contains(text, "project-00110") || strings.Contains(text, "add-project") || !strings.Contains(text, "q=0011") {
+		t.Errorf("the part of a filtered list: %s", text)
+	}
+}
+
+func TestFewProjectsNeedNoFilterAndNoPages(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", nil)
+	s.get("/projects").wantText(t, "alpha").wantNoText(t, "project-filter", "Pages of projects")
+}
+
+func TestAnAgentIsAssignedByNameWhereThereAreManyProjects(t *testing.T) {
+	s := newScaleSite(t, 120)
+	agent := s.join("builder")
+	s.get("/agents").wantText(t, `<datalist id="project-names">`, "Project of builder", `list="project-names"`)
+	s.follow(s.submit(views.AssignAgentURL(agent.ID), "project", " project-00117 ")).wantText(t, "builder is assigned to project-00117.")
+	s.get("/agents").wantText(t, `value="project-00117"`)
+	s.submit(views.AssignAgentURL(agent.ID), "project", "nowhere").wantText(t, "nowhere")
+	s.follow(s.submit(views.AssignAgentURL(agent.ID), "project", "")).wantText(t, "builder is unassigned.")
+	s.get("/events?project="+url.QueryEscape("project-00117")).wantText(t, `<label for="project">Project</label>`, `value="project-00117"`)
+}
