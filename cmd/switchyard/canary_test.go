@@ -84,7 +84,21 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 	say(401, "POST", "/bot/team/events", "", asJSON, `{"token":"`+signing+`"}`)
 
-	secrets := map[string]bool{admin: true, wrongAdmin: true, password: true, signing: true, "canary-in-url": true}
+	var named struct{ ID, Token string }
+	_, made, _ := send("POST", "/api/gateway/tokens", admin, asJSON, `{"name":"ci","role":"operator"}`)
+	_ = json.Unmarshal([]byte(made), &named)
+	if named.Token == "" {
+		t.Fatalf("no token was given out: %s", made)
+	}
+	const wrongNamed = "swk_canarywrong"
+	say(401, "GET", "/api/gateway", wrongNamed, asJSON, "")
+	say(401, "POST", "/login", "", asForm, "token="+wrongNamed)
+	say(200, "GET", "/api/gateway", named.Token, asJSON, "")
+	say(303, "POST", "/login", "", asForm, "token="+named.Token)
+	say(403, "GET", "/api/gateway/bot-config", named.Token, asJSON, "")
+	say(403, "GET", "/bot-config", named.Token, "", "")
+
+	secrets := map[string]bool{named.Token: true, wrongNamed: true, admin: true, wrongAdmin: true, password: true, signing: true, "canary-in-url": true}
 	_, text, _ := send("POST", "/gateway/tokens", admin, "", "")
 	var given struct{ Token, Secret string }
 	_ = json.Unmarshal([]byte(text), &given)
@@ -107,6 +121,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	for _, path := range []string{
 		"/", "/projects", "/projects/p", "/agents", "/events", "/login", "/metrics", "/api/gateway", "/api/gateway/pipeline",
 		"/api/gateway/events", "/api/gateway/attention", "/api/gateway/bot", "/gateway/agents", "/api/openapi.json", "/healthz", "/readyz",
+		"/access", "/audit", "/api/gateway/audit?limit=200", "/api/gateway/tokens", "/api/gateway/sessions",
 	} {
 		want := 200
 		if path == "/login" {
