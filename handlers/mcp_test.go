@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -411,5 +412,23 @@ func TestMCPWaitsEndWithTheServer(t *testing.T) {
 		if err != nil || result.IsError || time.Since(began) > 20*time.Second {
 			t.Errorf("%s: %v %v after %v", version, result, err, time.Since(began))
 		}
+	}
+}
+
+func TestTheAgentsPageSaysHowCodingAgentsConnect(t *testing.T) {
+	g := newGuarded(t, adminToken, "key")
+	page := html.UnescapeString(bodyOf(g.send(here, "GET", "/agents", "", "Cookie", g.session(t))))
+	for _, part := range []string{
+		`claude mcp add --transport http switchyard http://localhost/mcp --header "Authorization: Bearer $SWITCHYARD_API_TOKEN"`,
+		`bearer_token_env_var = "SWITCHYARD_API_TOKEN"`, `"Authorization": "Bearer ${env:SWITCHYARD_API_TOKEN}"`, `"args": [`, `data-copy="mcp-claude"`,
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %s", part)
+		}
+	}
+	open := newGuarded(t, "", "key")
+	page = html.UnescapeString(bodyOf(open.send(here, "GET", "/agents", "", "X-Forwarded-Proto", "https")))
+	if !strings.Contains(page, "claude mcp add --transport http switchyard https://localhost/mcp<") || strings.Contains(page, "API_TOKEN") {
+		t.Errorf("of a gateway that asks for no token: %s", page)
 	}
 }

@@ -27,7 +27,7 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, sai
 		return err
 	}
 	if v.pageAround == nil {
-		v.pageAround = func(table templ.Component) templ.Component { return views.Agents(views.NewToken{}, nil, table) }
+		v.pageAround = agentsAround(r, views.NewToken{}, nil)
 	}
 	v.frame = views.Frame{Title: "Agents", Page: views.PageAgents}
 	v.part = views.AgentsPart(p)
@@ -72,9 +72,15 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	if err != nil {
 		return err
 	}
-	return c.showAgents(w, r, view{once: true, pageAround: func(table templ.Component) templ.Component {
-		return views.Agents(given, state.component(), table)
-	}}, views.Notice{})
+	return c.showAgents(w, r, view{once: true, pageAround: agentsAround(r, given, state.component())}, views.Notice{})
+}
+
+// agentsAround is the page around its table, with a token that was given out and what became of it, if one was.
+func agentsAround(r *http.Request, given views.NewToken, state templ.Component) func(templ.Component) templ.Component {
+	p := views.AgentsPageProps{Token: given, State: state, MCP: views.MCPProps{
+		Gateway: addressOf(r).String(), Token: web.InfoOf(r.Context()).Auth != web.AuthNotRequired,
+	}}
+	return func(table templ.Component) templ.Component { return views.Agents(p, table) }
 }
 
 // RevokeToken makes a join token worthless.
