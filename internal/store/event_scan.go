@@ -6,33 +6,37 @@ import (
 	"slices"
 )
 
-// scan adds what the query selects by reading one event after the other. That is for texts that are common.
-func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader) error {
+// scan adds what the query selects by reading one event after the other, at most so many times some. That is for texts that are
+// common. It returns false when it would have had to read more.
+func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times int) (done bool, err error) {
 	matching, err := f.matchingSets(ctx, tx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	q, runs := p.query, f.runs(f.kinds)
-	for !p.page.More {
+	for ; !p.page.More; times-- {
+		if times == 0 {
+			return false, nil
+		}
 		ids, err := mergeRuns(ctx, tx, runs, q, scanned)
 		if err != nil || len(ids) == 0 {
-			return err
+			return err == nil, err
 		}
 		found, err := matching.among(ctx, tx, ids)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if q.Backward {
 			slices.Reverse(found)
 		}
 		if err := p.readIDs(ctx, tx, found[:min(len(found), p.missing())]); err != nil {
-			return err
+			return false, err
 		}
 		if q.Before = ids[len(ids)-1]; !q.Backward {
 			q.After = q.Before
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // matchingSets are what holds a folded text.

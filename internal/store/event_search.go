@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,11 @@ const (
 	// maxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
 	// found by reading events.
 	maxMatches = 5000
-	// scanned is how many events are read at once then.
-	scanned = 2000
+	// scanned is how many events are read at once then, and shortScan how often, before a text of one or two characters is looked
+	// up.
+	scanned, shortScan = 2000, 3
+	// maxTrigrams is how many trigrams may begin with it.
+	maxTrigrams = 200
 )
 
 var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
@@ -45,12 +49,20 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	if f.text == "" {
 		return p.readRuns(ctx, tx, f.runs(f.kinds))
 	}
+	if f.short() { // what is so short is common, most of the time
+		before := *p
+		if done, err := f.scan(ctx, tx, p, shortScan); done || err != nil {
+			return err
+		}
+		*p = before
+	}
 	runs, complete, err := f.matches(ctx, tx, p)
 	if err != nil {
 		return err
 	}
 	if !complete {
-		return f.scan(ctx, tx, p)
+		_, err := f.scan(ctx, tx, p, math.MaxInt)
+		return err
 	}
 	return p.readRuns(ctx, tx, runs)
 }
@@ -151,10 +163,13 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 func pattern(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
 
 // matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are too
-// many, or when the index of words does not help.
+// many.
 func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx) (texts []int64, complete bool, err error) {
-	if utf8.RuneCountInString(f.text) < 3 {
-		return nil, false, nil
+	words := trigrams(f.project, f.text)
+	if f.short() {
+		if words, err = f.beginnings(ctx, tx); err != nil || words == "" {
+			return nil, err == nil, err
+		}
 	}
 	seen := 0
 	err = eachText(ctx, tx, func(id int64, text eventText) bool {
@@ -164,8 +179,34 @@ func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx) (texts []int
 		seen++
 		return seen < 2*maxMatches && len(texts) < maxMatches
 	}, `SELECT event_texts.id, story_id, story_name, more FROM event_words JOIN event_texts ON event_texts.id = event_words.rowid
-		WHERE event_words MATCH $1`, trigrams(f.project, f.text))
+		WHERE event_words MATCH $1`, words)
 	return texts, seen < 2*maxMatches && len(texts) < maxMatches, err
+}
+
+// short reports whether the text is too short to have a trigram.
+func (f eventFilter) short() bool { return utf8.RuneCountInString(f.text) < 3 }
+
+// beginnings is a full-text query for what holds a trigram that begins with the text, in the wanted project; "" when there is
+// none.
+func (f eventFilter) beginnings(ctx context.Context, tx *sql.Tx) (string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", f.text, f.text+"\U0010ffff", maxTrigrams)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var terms []string
+	for rows.Next() {
+		var term string
+		if err := rows.Scan(&term); err != nil {
+			return "", err
+		}
+		terms = append(terms, quote(term))
+	}
+	words := strings.Join(terms, " OR ")
+	if f.project != 0 && words != "" {
+		words = "(" + words + ") AND " + quote(projectMark(f.project))
+	}
+	return words, rows.Err()
 }
 
 // trigrams is a full-text query for what holds all trigrams of a folded text, in a project unless it is 0.

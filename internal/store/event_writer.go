@@ -286,7 +286,7 @@ func projectMark(id int64) string {
 	return string([]rune{0xe000 + rune(id/projectRunes/projectRunes%projectRunes), 0xe000 + rune(id/projectRunes%projectRunes), 0xe000 + rune(id%projectRunes)})
 }
 
-// indexed is what of a text is indexed.
+// indexed is what of a text is indexed. At its end each of its characters begins a trigram, too.
 func indexed(project int64, t eventText) string {
-	return projectMark(project) + "\n" + fold.Text(strings.Join(t.values(), "\n"))
+	return projectMark(project) + "\n" + fold.Text(strings.Join(t.values(), "\n")) + "\n\n"
 }

@@ -40,13 +40,15 @@ func TestASearchThatTakesTooLongSaysSoAndHoldsUpNothing(t *testing.T) {
 // that the index does not help.
 func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	db := openStore(t)
-	const stories = store.MaxMatches + 200
+	const stories = store.MaxMatches + 2000
 	reads := make([]domain.FeedRead, 0, stories)
 	for n := range stories {
 		reads = append(reads, feedRead([]string{"alpha", "beta"}[n%2], eventRecord(t, fmt.Sprintf(
 			`{"type":"%s","story_id":"%d_common","story_name":"Common %d","reason":"because of %d","timestamp_ms":%d}`,
 			[]string{"story_blocked", "merge_failure"}[n/2%2], n, n, n%7, n))))
 	}
+	// At the beginning of a long stream, so that reading the newest events does not find it.
+	reads = slices.Insert(reads, 50, feedRead("beta", eventRecord(t, `{"type":"story_blocked","story_id":"x","story_name":"x","reason":"jazz!","timestamp_ms":1}`)))
 	appendEvents(t, db, reads...)
 	for _, q := range []domain.EventQuery{
 		{Text: "common"},
@@ -61,6 +63,11 @@ func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 		{Text: "bet", Type: domain.MergeFailure},
 		{Text: "a"},
 		{Text: "common 99999"},
+		{Text: "zz"},
+		{Text: "ß"},
+		{Text: "!"},
+		{Text: "z!", Project: "alpha"},
+		{Text: "z!", Project: "beta", Type: domain.StoryBlocked},
 	} {
 		for _, from := range []int64{0, 100, stories - 100} {
 			for _, backward := range []bool{false, true} {
