@@ -72,7 +72,7 @@ func TestAKilledBackupLeavesNothingOfItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec("CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 600) SELECT randomblob(100000) AS data FROM n"); err != nil {
+	if _, err := db.Exec("CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 600) SELECT zeroblob(100000) AS data FROM n"); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()
