@@ -123,7 +123,7 @@ func projects(p ProjectsProps) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if p.List.All == 0 {
+		if len(p.Rows) == 0 && p.List.Filter == "" {
 			templ_7745c5c3_Err = firstProject().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

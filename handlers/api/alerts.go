@@ -49,7 +49,7 @@ func encodeAlert(a domain.Alert) alertJSON {
 
 // ListAlerts lists what needs somebody.
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
-	_, pipelines := a.service.Pipelines.All(r.Context(), freshPipeline)
+	_, pipelines := a.service.Pipelines.Recent(r.Context(), freshPipeline)
 	alerts, err := a.service.Alerts.List(r.Context(), pipelines)
 	if err != nil {
 		return err

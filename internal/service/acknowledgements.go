@@ -35,7 +35,7 @@ func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*ack
 // Acknowledge notes that somebody takes care of an alert: for a time, or with 0 for as long as its trouble lasts and says
 // the same. It returns NotFound when there is no alert of that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
-	_, pipelines := s.pipelines.All(ctx, quietAge)
+	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
 		if alert.Key() != key {
 			continue
@@ -66,7 +66,7 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	a, known := s.acknowledged.byKey[key]
 	s.acknowledged.mu.Unlock()
 	if !known {
-		_, pipelines := s.pipelines.All(ctx, quietAge)
+		_, pipelines := s.pipelines.Recent(ctx, quietAge)
 		for _, alert := range s.find(pipelines) {
 			if alert.Key() == key {
 				return nil
