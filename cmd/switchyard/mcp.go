@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +15,13 @@ func mcpCommand() *cobra.Command {
 		Use:   "mcp [--gateway URL]",
 		Short: "Connect a program that speaks MCP over stdin and stdout with a gateway",
 		Long: "Connect a program that speaks MCP over stdin and stdout with a gateway's /mcp. Where the gateway asks for a token,\n" +
-			"it is taken from SWITCHYARD_API_TOKEN.",
+			"it is taken from SWITCHYARD_API_TOKEN. The command of an agent has that set, and in SWITCHYARD_MCP_URL its gateway.",
 		Example: "  SWITCHYARD_API_TOKEN=… switchyard mcp --gateway http://yard:3000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if url := os.Getenv("SWITCHYARD_MCP_URL"); url != "" && !cmd.Flags().Changed("gateway") {
+				gateway = strings.TrimSuffix(url, "/mcp")
+			}
 			address, err := gatewayAddress(gateway)
 			if err != nil {
 				return err
@@ -30,6 +34,6 @@ func mcpCommand() *cobra.Command {
 			return unlessCancelled(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the gateway's address, a `URL`")
+	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the gateway's address, a `URL`; else that of SWITCHYARD_MCP_URL")
 	return cmd
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/waittest"
 )
 
 // connectStdio connects the SDK's own client through "switchyard mcp".
@@ -100,6 +105,76 @@ func TestACodingAgentWorksOverStdio(t *testing.T) {
 		}
 		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
 	}
+}
+
+// TestTheCommandOfAnAgentWorksOverMCP: with what the agent gives it it reports that it is blocked and moves on, in its own project
+// only, over HTTP and stdio, until the assignment ends.
+func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
+	t.Parallel()
+	const admin = "a-token-of-the-administrator"
+	s := &site{t: t, dir: t.TempDir()}
+	for _, name := range []string{"alpha", "beta"} {
+		work := filepath.Join(s.dir, name, "work")
+		stages(t, work, "7_pay")
+		if err := os.Mkdir(filepath.Join(work, "3_qa"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up := switchyard(t, s.dir, "up", "DIR/alpha/work", "DIR/beta/work", "--listen=localhost:0", "--data=DIR/data", "--agent=local",
+		"--", "sh", "-c", `echo "$SWITCHYARD_MCP_URL $SWITCHYARD_API_TOKEN" > "$0.new"; mv "$0.new" "$0"; exec sleep 1000`, "DIR/given")
+	s.process = start(t, withEnv(up, "SWITCHYARD_ADMIN_TOKEN="+admin))
+	s.process.bearer = admin
+	agent := s.wait("joined", func(a domain.Agent) bool { return a.Label == "local" })
+	s.assign(agent.ID, "alpha")
+	var url, token string
+	waittest.Until(t, "the command runs", func() bool {
+		data, _ := os.ReadFile(filepath.Join(s.dir, "given"))
+		n, _ := fmt.Sscan(string(data), &url, &token)
+		return n == 2
+	})
+	if strings.Contains(s.stderr.String(), token) {
+		t.Error("the log holds the token")
+	}
+	overHTTP, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: withToken(token)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := withEnv(switchyard(t, s.dir, "mcp"), "SWITCHYARD_MCP_URL="+url, "SWITCHYARD_API_TOKEN="+token)
+	for way, session := range map[string]*sdk.ClientSession{"http": overHTTP, "stdio": connectStdio(t, pipe, "")} {
+		const story = `{"project":"alpha","story_id":"7_pay"`
+		callTool(t, session, "update_story", story+`,"blocked":"which currency?"}`)
+		callTool(t, session, "update_story", story+`,"blocked":null,"stage":"3_qa"}`)
+		if got := callTool(t, session, "get_story", `{"project":"beta","story_id":"7_pay"}`); got["stage"] != "2_current" {
+			t.Errorf("%s: the other project's story: %v", way, got)
+		}
+		for tool, arguments := range map[string]string{
+			"update_story": `{"project":"beta","story_id":"7_pay","stage":"3_qa"}`, "switch_project": `{"project":"beta"}`,
+		} {
+			result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+			if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*sdk.TextContent).Text, "project 'alpha' only") {
+				t.Errorf("%s: %s: %+v, %v", way, tool, result, err)
+			}
+		}
+		callTool(t, session, "update_story", story+`,"stage":"2_current"}`)
+	}
+	s.assign(agent.ID, "beta")
+	if _, err := overHTTP.CallTool(t.Context(), &sdk.CallToolParams{Name: "overview"}); err == nil {
+		t.Error("the token outlives the assignment")
+	}
+	if _, audit := s.do(t, "GET", "/api/gateway/audit", ""); strings.Contains(audit, token) || !strings.Contains(audit, `"who":"local","via":"token","role":"operator","action":"story.changed"`) {
+		t.Errorf("the audit: %s", audit)
+	}
+}
+
+// withToken sends each request with a token.
+type withToken string
+
+func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(token))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func withEnv(cmd *exec.Cmd, variables ...string) *exec.Cmd {

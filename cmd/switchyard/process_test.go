@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	*exec.Cmd
 	url    string // where it said that it serves
+	bearer string // the token of requests, "" for none
 	said   string // on stdout until then
 	stderr syncBuffer
 	ended  chan struct{} // closed when it has ended
@@ -152,6 +153,9 @@ func (p *process) ask(method, path, body string) (status int, text string, err e
 		return 0, "", err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if p.bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+p.bearer)
+	}
 	response, err := connections.RoundTrip(request)
 	if err != nil {
 		return 0, "", err
