@@ -45,7 +45,7 @@ func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
 		t.Errorf("the page has scrolled to %v", y)
 	}
 	if !browsertest.Eval[bool](tab, "window.mark === true") {
-		t.Error("the page was loaded anew")
+		t.Error("the page was loaded again")
 	}
 }
 

@@ -16,7 +16,7 @@ const operable = `[...document.querySelectorAll('a[href], button, input:not([typ
 	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
 
 // TestTabReachesEverything walks through each page by Tab: everything that does something is reached, in the order in
-// which it stands there, and shows that it has the focus.
+// which it is on the page, and shows that it has the focus.
 func TestTabReachesEverything(t *testing.T) {
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)

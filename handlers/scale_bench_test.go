@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkScale measures what grows with the number of projects, each time after a change of the registry: the registry as
-// JSON, every pipeline fetched anew, and the overview's part, which shows what all that comes to. Project servers answer at
+// JSON, every pipeline fetched again, and the overview's part, which shows what all that comes to. Project servers answer at
 // once and without a network. Equal ns/project at every number is linear cost.
 func BenchmarkScale(b *testing.B) {
 	operations := map[string]func(s *consoleSite){

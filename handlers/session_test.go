@@ -139,7 +139,7 @@ func TestBrowsersWithoutASessionAreLedToTheLogin(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	part := g.send(here, "GET", "/agents", "", "HX-Request", "true")
 	if part.StatusCode != 401 || part.Header.Get("HX-Refresh") != "true" {
-		t.Errorf("a part: %d, HX-Refresh %q; the page around it must load anew", part.StatusCode, part.Header.Get("HX-Refresh"))
+		t.Errorf("a part: %d, HX-Refresh %q; the page around it must be loaded again", part.StatusCode, part.Header.Get("HX-Refresh"))
 	}
 	form := g.send(here, "POST", "/theme", "theme=dark", "Accept", "text/html,*/*", "Content-Type", "application/x-www-form-urlencoded")
 	if text := bodyOf(form); form.StatusCode != 401 || !strings.Contains(text, "Admin token") {

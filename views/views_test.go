@@ -17,7 +17,7 @@ import (
 	"switchyard/views"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // now is the moment at which everything in these tests is looked at.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -213,7 +213,7 @@ func newProcess(t *testing.T, o bot.Options) *process {
 	return p
 }
 
-// start starts the process anew.
+// start starts the process again.
 func (p *process) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

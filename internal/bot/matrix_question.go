@@ -113,7 +113,7 @@ func withoutQuote(body string) string {
 	return strings.TrimSpace(body)
 }
 
-// withoutName returns what follows one of the bot's names at the start of a text; false if none stands there.
+// withoutName returns what follows one of the bot's names at the start of a text; false if there is none.
 func withoutName(text, user string, names []string) (string, bool) {
 	local, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
 	candidates := append([]string{user, local}, names...)

@@ -13,7 +13,7 @@ type pipelineFetch struct {
 	done    chan struct{}
 }
 
-// ask sees to it that the project is asked at or after oldest. One fetch is under way at a time: a good server's
+// ask makes sure that the project is asked at or after oldest. One fetch is under way at a time: a good server's
 // second one follows the first. Callers hold mu.
 func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 	if state.wanted.Before(oldest) {

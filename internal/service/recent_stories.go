@@ -67,7 +67,7 @@ func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	return found
 }
 
-// forget sees to it that the next reader of a story gets it as it is now.
+// forget makes sure that the next reader of a story gets it as it is now.
 func (r *recentStories) forget(id storyID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

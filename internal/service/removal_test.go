@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// TestRestoringAProject: what comes back with a project whose removal is taken back, now and after a restart.
+// TestRestoringAProject: what comes back with a project whose removal is undone, now and after a restart.
 func TestRestoringAProject(t *testing.T) {
 	ctx := context.Background()
 	g := openGateway(t, t.TempDir())

@@ -34,7 +34,7 @@ func (db *DB) Acknowledge(ctx context.Context, a domain.Acknowledgement) error {
 	return err
 }
 
-// EndAcknowledgements removes these acknowledgements. Those that are gone are passed over; one that was made anew since
+// EndAcknowledgements removes these acknowledgements. Those that are gone are passed over; one that was made again since
 // stays.
 func (db *DB) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
 	return db.tx(context.WithoutCancel(ctx), func(tx *sql.Tx) error {

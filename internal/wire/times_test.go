@@ -56,7 +56,7 @@ func FuzzWithTimes(f *testing.F) {
 		for i, stage := range before {
 			items, _ := stage["items"].([]any)
 			if len(items) != len(stages[i].Items) {
-				return // the key has another case, or stands there twice
+				return // the key has another case, or is there twice
 			}
 			for j := range items {
 				item, isObject := items[j].(map[string]any)
