@@ -38,7 +38,7 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	switch err := c.sessions.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
 	case "":
 	case domain.Unauthorized:
-		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is not the admin token."})
+		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is not the admin token, nor another one that is valid."})
 	case domain.RateLimited:
 		return c.askForToken(w, r, http.StatusTooManyRequests, views.LoginProps{
 			Next: next, Problem: "Too many wrong tokens came from this address. Try again in a minute.",
