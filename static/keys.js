@@ -1,5 +1,5 @@
-// Keyboard shortcuts: "/" goes to the header's field, "f" to the filter, "g" and a letter to a page, "?" shows the list. None
-// acts while something is typed. They can be turned off in that list, since voice input types letters as well.
+// Keyboard shortcuts: "/" goes to the header's field, "f" to the filter, "g" and a letter to a page, "j" and "k"
+// walk through lists, "?" shows the list. None acts while something is typed. They can be turned off in that list, since voice input types letters as well.
 (() => {
   const off = () => localStorage.getItem('keys') === 'off'
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
@@ -43,6 +43,10 @@
     } else if (event.key === '?') {
       event.preventDefault()
       document.getElementById('keys').togglePopover()
+    } else if (event.key === 'j' || event.key === 'k') {
+      const stops = [...document.querySelectorAll('main :is(.title, .name > .link, .wagon, .events li > .link, .found a, .table th a, .card a)')].filter((link) => link.checkVisibility())
+      const at = stops.indexOf(document.activeElement)
+      stops[event.key === 'j' ? at + 1 : Math.max(0, at - 1)]?.focus()
     } else if (event.key === 'g') {
       going = event.timeStamp
       return
@@ -50,5 +54,31 @@
       document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`)?.click()
     }
     going = 0
+  })
+
+  // A wagon under the pointer or in focus is told in full. That stands above its list, so that it covers none of it; Escape
+  // closes it.
+  const tip = document.createElement('div')
+  tip.id = 'tip'
+  tip.popover = 'manual'
+  tip.role = 'tooltip'
+  const hide = () => tip.isConnected && tip.hidePopover()
+  const tell = ({ target }) => {
+    const wagon = target.closest?.('.wagon')
+    hide()
+    if (!wagon) return
+    const text = (part) => wagon.querySelector(part).textContent.trim()
+    const since = new Date(wagon.querySelector('time').dateTime)
+    tip.textContent = `${text('b')}\n${text('.sr-only')} ${text('time')}, since ${since.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}`
+    document.body.append(tip)
+    tip.showPopover()
+    const box = wagon.closest('ul').getBoundingClientRect()
+    tip.style.left = Math.max(0, Math.min(box.left, innerWidth - tip.offsetWidth - 8)) + 'px'
+    tip.style.top = Math.max(0, box.top - tip.offsetHeight - 4) + 'px'
+  }
+  for (const name of ['mouseover', 'focusin']) document.addEventListener(name, tell)
+  for (const name of ['scroll', 'htmx:afterSwap']) document.addEventListener(name, hide)
+  document.addEventListener('keydown', ({ key }) => {
+    if (key === 'Escape') hide()
   })
 })()

@@ -20,12 +20,49 @@
     beforeNodeRemoved: (node) => !node.matches?.('.said, :popover-open'),
     beforeNodeMorphed: (node) => !node.matches?.(':popover-open'),
   }
+
+  // A story that has moved travels: its wagon goes from where it was to where it is, or to the number at the end of its
+  // track. One that comes from the backlog starts at the number there.
+  const wagons = () => new Map([...document.querySelectorAll('.wagon')].map((wagon) => {
+    const row = wagon.closest('tr')
+    return [wagon.pathname, { wagon, row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: row.querySelector('.last .load')?.textContent }]
+  }))
+  const still = matchMedia('(prefers-reduced-motion: reduce)')
+  const move = (element, by, reverse) => element.animate(
+    { transform: [`translate(${by.left}px, ${by.top}px)`, 'none'], zIndex: [1, 1] },
+    { duration: 300, easing: 'ease-in-out', direction: reverse ? 'reverse' : 'normal' },
+  )
+  const distance = (from, to) => ({ left: from.left - to.left, top: from.top - to.top })
+  const travel = (before) => {
+    if (still.matches || !before.size) return
+    const after = wagons()
+    for (const [story, { wagon, at, box }] of after) {
+      const was = before.get(story)
+      const isNew = Date.now() - new Date(wagon.querySelector('time').dateTime) < 60000
+      const from = was?.box ?? (isNew ? wagon.closest('tr').querySelector('.first .load')?.getBoundingClientRect() : null)
+      if (from && was?.at !== at) move(wagon, distance(from, box))
+    }
+    for (const [story, { wagon, row, box, done }] of before) {
+      const end = document.getElementById(row)?.querySelector('.last .load')
+      if (after.has(story) || !end || Number(end.textContent) <= Number(done)) continue
+      const ghost = wagon.cloneNode(true)
+      ghost.classList.add('ghost')
+      ghost.ariaHidden = 'true'
+      for (const side of ['left', 'top', 'width']) ghost.style[side] = box[side] + 'px'
+      document.body.append(ghost)
+      move(ghost, distance(end.getBoundingClientRect(), box), true).onfinish = () => ghost.remove()
+    }
+  }
+
   htmx.defineExtension('morph', {
     isInlineSwap: (style) => style === 'morph',
     handleSwap: (style, target, fragment) => {
       document.dispatchEvent(new CustomEvent('switchyard:beforeMorph', { detail: fragment }))
       if (style === 'morph') {
-        return Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })
+        const before = wagons()
+        const morphed = Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })
+        travel(before)
+        return morphed
       }
       if (style === 'morph:innerHTML') {
         const ignoreActiveValue = 'filter' in (document.activeElement?.dataset ?? {})
@@ -42,7 +79,12 @@
   // Only the gateway's own pages and parts replace what is shown, not a proxy's error or a refusal in plain text.
   const isOurs = (xhr) => xhr.getResponseHeader('X-Request-Id') !== null
   document.addEventListener('htmx:beforeSwap', (event) => {
-    const { xhr, requestConfig } = event.detail
+    const { xhr, requestConfig, elt } = event.detail
+    if (paused() && 'live' in elt.dataset && xhr.status === 200) {
+      event.detail.shouldSwap = false
+      waiting = [...xhr.responseText.matchAll(/<li id="(event-\d+)"/g)].filter(([, id]) => !document.getElementById(id)).length
+      return show()
+    }
     const isPage = (xhr.getResponseHeader('Content-Type') ?? '').startsWith('text/html')
     if (isOurs(xhr) && isPage) return
     event.detail.shouldSwap = false
@@ -77,6 +119,7 @@
     }
   })
 
+  let waiting = 0 // events that came while the page is paused
   const paused = () => 'paused' in root.dataset
   const refresh = () => {
     for (const part of document.querySelectorAll('[data-live]')) htmx.trigger(part, 'refresh')
@@ -85,9 +128,19 @@
     if (!document.hidden) refresh()
   })
   document.addEventListener('htmx:beforeRequest', (event) => {
-    const stopped = document.hidden || paused()
-    if (stopped && 'live' in event.detail.elt.dataset) event.preventDefault()
+    if (document.hidden && 'live' in event.detail.elt.dataset) event.preventDefault()
   })
+
+  // What the reader asked for and what takes long shows that it is under way.
+  const busy = (on) => root.toggleAttribute('data-busy', on)
+  document.addEventListener('htmx:beforeSend', ({ detail: { elt } }) => {
+    if (!('live' in elt.dataset)) busy(true)
+  })
+  document.addEventListener('htmx:afterRequest', ({ detail: { elt } }) => {
+    if (!('live' in elt.dataset)) busy(false)
+  })
+  window.addEventListener('beforeunload', () => busy(true))
+  window.addEventListener('pageshow', () => busy(false))
 
   // A click on a pause button stops all refreshing of this page; the next one resumes it.
   document.addEventListener('click', (event) => {
@@ -95,16 +148,23 @@
     if (!button) return
     if (paused()) delete root.dataset.paused
     else root.dataset.paused = ''
+    waiting = 0
     show()
     refresh()
   })
 
   let lost = false
+  let answered = new Date() // when the gateway did last
   const announce = (text) => {
     document.getElementById('announcer').textContent = text
   }
   const show = () => {
     document.getElementById('lost').hidden = !lost
+    root.toggleAttribute('data-lost', lost)
+    for (const element of document.querySelectorAll('[data-as-of]')) {
+      element.textContent = 'as of ' + answered.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+    }
+    for (const element of document.querySelectorAll('[data-waiting]')) element.textContent = waiting ? `, ${waiting} new` : ''
     for (const state of document.querySelectorAll('[data-live-state]')) {
       state.hidden = state.dataset.liveState !== (paused() ? 'paused' : lost ? 'lost' : 'live')
     }
@@ -115,6 +175,7 @@
   const setLost = (now) => {
     if (lost !== now) announce(now ? 'The gateway does not answer.' : 'The gateway answers again.')
     lost = now
+    if (!lost) answered = new Date()
     show()
   }
   for (const name of ['htmx:sendError', 'htmx:timeout']) document.addEventListener(name, () => setLost(true))

@@ -27,7 +27,7 @@
       const text = 'hour' in element.dataset ? clock.format(at) : 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
       if (element.textContent !== text) element.textContent = text
       const title = ('hour' in element.dataset ? ageText(at, { ago: '' }) + ', ' : '') + exact.format(at)
-      if (element.title !== title) element.title = title
+      if (element.title !== title && !element.closest('.wagon')) element.title = title
     }
   }
 

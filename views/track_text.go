@@ -43,15 +43,6 @@ func (w wagon) words() string {
 	return text + "in this stage for "
 }
 
-// tip is what a story shows on hover.
-func (w wagon) tip() string {
-	text := cutEnd(w.StoryName, 200) + "\n" + cutEnd(w.StoryID, 200)
-	if w.state != "" {
-		text += "\n" + strings.TrimSuffix(w.words(), "; in this stage for ")
-	}
-	return text
-}
-
 // cutEnd shortens text to at most length characters, leaving out its end.
 func cutEnd(text string, length int) string {
 	if utf8.RuneCountInString(text) <= length {
