@@ -23,9 +23,9 @@
 
   // A story that has moved travels: its wagon goes from where it was to where it is, or to the number at the end of its
   // track. One that comes from the backlog starts at the number there.
-  const wagons = () => new Map([...document.querySelectorAll('.wagon')].map((wagon) => {
+  const wagons = () => new Map([...document.querySelectorAll('.rail .wagon')].map((wagon) => {
     const row = wagon.closest('tr')
-    return [wagon.pathname, { wagon, row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: row.querySelector('.last .load')?.textContent }]
+    return [wagon.pathname, { wagon, ghost: wagon.cloneNode(true), row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: row.querySelector('.last .load')?.textContent }]
   }))
   const still = matchMedia('(prefers-reduced-motion: reduce)')
   const move = (element, by, reverse) => element.animate(
@@ -42,10 +42,9 @@
       const from = was?.box ?? (isNew ? wagon.closest('tr').querySelector('.first .load')?.getBoundingClientRect() : null)
       if (from && was?.at !== at) move(wagon, distance(from, box))
     }
-    for (const [story, { wagon, row, box, done }] of before) {
+    for (const [story, { ghost, row, box, done }] of before) { // what was a wagon may be another one's now
       const end = document.getElementById(row)?.querySelector('.last .load')
       if (after.has(story) || !end || Number(end.textContent) <= Number(done)) continue
-      const ghost = wagon.cloneNode(true)
       ghost.classList.add('ghost')
       ghost.ariaHidden = 'true'
       for (const side of ['left', 'top', 'width']) ghost.style[side] = box[side] + 'px'

@@ -146,7 +146,7 @@ func Layout(f Frame) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint\" hidden><span class=\"signal signal-stop whitespace-normal\">The gateway does not answer. This page is <span data-as-of></span> and resumes by itself when the gateway is back.</span></div><main id=\"main\" tabindex=\"-1\" class=\"outline-none\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div id=\"lost\" class=\"notice border-l-stop bg-stop-tint\" hidden><span class=\"signal signal-stop whitespace-normal\"><span>The gateway does not answer. This page is <span data-as-of></span> and resumes by itself when the gateway is back.</span></span></div><main id=\"main\" tabindex=\"-1\" class=\"outline-none\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
