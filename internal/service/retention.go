@@ -17,7 +17,7 @@ type retentionStore interface {
 	RemoveEvents(ctx context.Context, ids []int64) error
 	// Upgrade moves at most limit rows of an earlier version's database, and returns 0 when that is over.
 	Upgrade(ctx context.Context, limit int) (moved int, err error)
-	UpgradeLeft(ctx context.Context) (events, stories int64, err error)
+	UpgradeLeft(ctx context.Context) (rows int64, err error)
 	// OldestEvent returns when the oldest event was received, zero while there is none.
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	// Size returns how many bytes the database takes on the disk, and how many of them are free to be used again.
@@ -141,14 +141,14 @@ func (s *Retention) upgrade(ctx context.Context) error {
 	for total := int64(0); ; {
 		if time.Since(said) >= progressInterval {
 			said = time.Now()
-			events, stories, err := s.store.UpgradeLeft(ctx)
+			left, err := s.store.UpgradeLeft(ctx)
 			if err != nil {
 				return err
 			}
-			if left := events + stories; left > 0 {
+			if left > 0 {
 				total = max(total, left)
 				s.log.InfoContext(ctx, "the database of an earlier version is being moved to its new form; everything works meanwhile",
-					"percent", 100*(total-left)/total, "events_left", events, "stories_left", stories)
+					"percent", 100*(total-left)/total, "rows_left", left)
 			}
 		}
 		var moved int

@@ -37,6 +37,9 @@ type eventWriter struct {
 	addStory            *sql.Stmt
 	setStory            *sql.Stmt
 	moveCursor          *sql.Stmt
+	storyText           *sql.Stmt
+	addStay             *sql.Stmt
+	removeStay          *sql.Stmt
 	unusedText          *sql.Stmt
 	removeText          *sql.Stmt
 	removeWords         *sql.Stmt
@@ -68,8 +71,14 @@ func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error)
 			DO UPDATE SET text_id = excluded.text_id WHERE text_id <> excluded.text_id`,
 		&w.unusedText: `SELECT project_id, story_id, story_name, more FROM event_texts WHERE id = $1
 			AND NOT EXISTS (SELECT 1 FROM events WHERE text_id = event_texts.id)
+			AND NOT EXISTS (SELECT 1 FROM stays WHERE text_id = event_texts.id)
 			AND NOT EXISTS (SELECT 1 FROM stories WHERE stories.project_id = event_texts.project_id
 				AND stories.story_id = event_texts.story_id AND stories.text_id = event_texts.id)`,
+		&w.storyText: "SELECT text_id FROM stories WHERE project_id = $1 AND story_id = $2",
+		&w.addStay: `INSERT INTO stays (text_id, number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms,
+			merge_failed_since_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		&w.removeStay: `DELETE FROM stays WHERE text_id IN (SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2)
+			AND number = $3`,
 		&w.removeText:  "DELETE FROM event_texts WHERE id = $1",
 		&w.removeWords: "INSERT INTO event_words (event_words, rowid, words) VALUES ('delete', $1, $2)",
 		&w.moveCursor: `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)

@@ -11,13 +11,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-// What earlier versions stored is in old_events and old_stories until Upgrade has moved it. The old events have smaller ids
+// What earlier versions stored is in old_events, old_stories and old_stays until Upgrade has moved it. The old events have smaller ids
 // than all others.
 
 // findOld notes whether there is something to move.
 func (db *DB) findOld(ctx context.Context) error {
 	var found bool
-	err := db.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories)").Scan(&found)
+	err := db.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories) OR EXISTS (SELECT 1 FROM old_stays)").Scan(&found)
 	db.upgrading.Store(found)
 	return err
 }

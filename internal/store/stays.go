@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -13,38 +16,56 @@ const staysUpTo = "stays_up_to"
 // SaveStays stores what became of stays and stories, and up to which event that goes.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	return db.writeEvents(ctx, func(w writing) error {
-		ctx, tx := w.ctx, w.tx
-		for _, s := range c.Drop {
-			_, err := tx.ExecContext(ctx, "DELETE FROM stays WHERE project = $1 AND story_id = $2 AND number = $3", s.Project, s.StoryID, s.Number)
-			if err != nil {
-				return err
-			}
-		}
-		save, err := tx.PrepareContext(ctx, `INSERT INTO stays (project, story_id, number, stage, from_ms, to_ms, next_stage, shown,
-			blocked_ms, blocked_since_ms, merge_failed_since_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			ON CONFLICT (project, story_id, number) DO UPDATE SET stage = excluded.stage, from_ms = excluded.from_ms, to_ms = excluded.to_ms,
-			next_stage = excluded.next_stage, shown = excluded.shown, blocked_ms = excluded.blocked_ms,
-			blocked_since_ms = excluded.blocked_since_ms, merge_failed_since_ms = excluded.merge_failed_since_ms`)
-		if err != nil {
-			return err
-		}
-		defer save.Close()
-		for _, s := range c.Save {
-			_, err := save.ExecContext(ctx, s.Project, s.StoryID, s.Number, s.Stage, toMilli(s.From), toMilli(s.To), s.Next, s.Shown,
-				s.Blocked.Milliseconds(), toMilli(s.BlockedSince), toMilli(s.MergeFailedSince))
-			if err != nil {
-				return err
-			}
-		}
 		for _, s := range c.Stories {
 			if err := w.named(s, false); err != nil {
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+		for _, s := range append(c.Drop[:len(c.Drop):len(c.Drop)], c.Save...) {
+			if err := db.removeStay(w, s); err != nil {
+				return err
+			}
+		}
+		for _, s := range c.Save {
+			if err := w.stay(s); err != nil {
+				return err
+			}
+		}
+		_, err := w.tx.ExecContext(w.ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 			staysUpTo, c.UpTo)
 		return err
 	})
+}
+
+// removeStay removes a stay. Its story may have had another name when it was stored.
+func (db *DB) removeStay(w writing, s domain.Stay) error {
+	project, err := w.projectID(s.Project)
+	if err != nil {
+		return err
+	}
+	if _, err := w.exec(w.removeStay, project, s.StoryID, s.Number); err != nil || !db.upgrading.Load() {
+		return err
+	}
+	_, err = w.tx.ExecContext(w.ctx, "DELETE FROM old_stays WHERE project = $1 AND story_id = $2 AND number = $3", s.Project, s.StoryID, s.Number)
+	return err
+}
+
+// stay stores a new stay.
+func (w writing) stay(s domain.Stay) error {
+	project, err := w.projectID(s.Project)
+	if err != nil {
+		return err
+	}
+	text, err := w.id(w.storyText, project, s.StoryID)
+	if isMissing(err) {
+		text, err = w.textID(project, eventText{StoryID: s.StoryID})
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(w.addStay, text, s.Number, s.Stage, toMilli(s.From), toMilli(s.To), s.Next, s.Shown,
+		s.Blocked.Milliseconds(), toMilli(s.BlockedSince), toMilli(s.MergeFailedSince))
+	return err
 }
 
 // StaysUpTo returns the id of the last event that the stored stays account for, 0 before the first.
@@ -53,53 +74,93 @@ func (db *DB) StaysUpTo(ctx context.Context) (id int64, err error) {
 	return id, translate(err)
 }
 
-const stayColumns = "project, story_id, number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms"
+// stayColumns are the columns of old stays and of others.
+const stayColumns = "number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms"
+
+const (
+	newStays = "SELECT event_projects.name, event_texts.story_id, " + stayColumns + " FROM stays JOIN event_texts ON event_texts.id = stays.text_id" +
+		" JOIN event_projects ON event_projects.id = event_texts.project_id WHERE "
+	oldStays = "SELECT project, story_id, " + stayColumns + " FROM old_stays WHERE "
+
+	newOfProject = "event_texts.project_id = (SELECT id FROM event_projects WHERE name = $1)"
+	oldOfProject = "project = $1"
+	newOfStory   = newOfProject + " AND event_texts.story_id = $2"
+	oldOfStory   = oldOfProject + " AND story_id = $2"
+)
 
 // RecentStays returns the newest limit stays that ended since then, in the order of their ends, and after them all that last.
 func (db *DB) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {
-	ended, err := db.stays(ctx, "SELECT "+stayColumns+" FROM (SELECT "+stayColumns+
-		" FROM stays WHERE to_ms >= $1 ORDER BY to_ms DESC LIMIT $2) AS newest ORDER BY to_ms", max(1, since.UnixMilli()), limit)
+	const newest = "to_ms >= $1 ORDER BY to_ms DESC LIMIT $2"
+	ended, err := db.stays(ctx, newest, newest, max(1, since.UnixMilli()), limit)
 	if err != nil {
 		return nil, err
 	}
-	lasting, err := db.stays(ctx, "SELECT "+stayColumns+" FROM stays WHERE to_ms = 0")
-	return append(ended, lasting...), err
+	lasting, err := db.stays(ctx, "to_ms = 0", "to_ms = 0")
+	return append(inOrder(ended, byEnd, limit), lasting...), err
 }
 
 // ProjectStays returns what RecentStays does, of one project.
 func (db *DB) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
-	ended, err := db.stays(ctx, "SELECT "+stayColumns+" FROM (SELECT "+stayColumns+
-		" FROM stays WHERE project = $1 AND to_ms >= $2 ORDER BY to_ms DESC LIMIT $3) AS newest ORDER BY to_ms", project, max(1, since.UnixMilli()), limit)
+	const newest = " AND to_ms >= $2 ORDER BY to_ms DESC LIMIT $3"
+	ended, err := db.stays(ctx, newOfProject+newest, oldOfProject+newest, project, max(1, since.UnixMilli()), limit)
 	if err != nil {
 		return nil, err
 	}
-	lasting, err := db.stays(ctx, "SELECT "+stayColumns+" FROM stays WHERE project = $1 AND to_ms = 0", project)
-	return append(ended, lasting...), err
+	lasting, err := db.stays(ctx, newOfProject+" AND to_ms = 0", oldOfProject+" AND to_ms = 0", project)
+	return append(inOrder(ended, byEnd, limit), lasting...), err
 }
 
 // Stays returns the last limit stays of a story, the first of them first.
 func (db *DB) Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error) {
-	return db.stays(ctx, "SELECT "+stayColumns+" FROM (SELECT "+stayColumns+
-		" FROM stays WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3) AS newest ORDER BY number", project, storyID, limit)
+	const newest = " ORDER BY number DESC LIMIT $3"
+	stays, err := db.stays(ctx, newOfStory+newest, oldOfStory+newest, project, storyID, limit)
+	return inOrder(stays, func(a, b domain.Stay) int { return cmp.Compare(a.Number, b.Number) }, limit), err
 }
 
-func (db *DB) stays(ctx context.Context, query string, args ...any) ([]domain.Stay, error) {
-	rows, err := db.read.QueryContext(ctx, query, args...)
+func byEnd(a, b domain.Stay) int { return a.To.Compare(b.To) }
+
+// inOrder sorts stays and returns the last limit of them.
+func inOrder(stays []domain.Stay, order func(a, b domain.Stay) int, limit int) []domain.Stay {
+	slices.SortStableFunc(stays, order)
+	return stays[max(0, len(stays)-limit):]
+}
+
+// stays returns the stays that one condition selects, and those of the old ones that the other selects.
+func (db *DB) stays(ctx context.Context, ofNew, ofOld string, args ...any) (stays []domain.Stay, err error) {
+	err = snapshot(ctx, db.read, func(ctx context.Context, tx *sql.Tx) error {
+		statements := []string{newStays + ofNew}
+		if db.upgrading.Load() {
+			statements = append(statements, oldStays+ofOld)
+		}
+		for _, statement := range statements {
+			found, err := selectStays(ctx, tx, statement, args...)
+			if err != nil {
+				return err
+			}
+			stays = append(stays, found...)
+		}
+		return nil
+	})
+	return stays, translate(err)
+}
+
+// selectStays returns what a statement selects that begins as newStays or oldStays.
+func selectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any) (stays []domain.Stay, err error) {
+	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	defer rows.Close()
-	var stays []domain.Stay
 	for rows.Next() {
 		var s domain.Stay
 		var blocked int64
 		err := rows.Scan(&s.Project, &s.StoryID, &s.Number, &s.Stage, (*milli)(&s.From), (*milli)(&s.To), &s.Next, &s.Shown,
 			&blocked, (*milli)(&s.BlockedSince), (*milli)(&s.MergeFailedSince))
 		if err != nil {
-			return nil, translate(err)
+			return nil, err
 		}
 		s.Blocked = time.Duration(blocked) * time.Millisecond
 		stays = append(stays, s)
 	}
-	return stays, translate(rows.Err())
+	return stays, rows.Err()
 }

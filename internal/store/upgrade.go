@@ -6,27 +6,29 @@ import (
 	"switchyard/internal/domain"
 )
 
-// UpgradeLeft returns how many events and stories of an earlier version's database are still to be moved.
-func (db *DB) UpgradeLeft(ctx context.Context) (events, stories int64, err error) {
+// UpgradeLeft returns how many rows of an earlier version's database are still to be moved.
+func (db *DB) UpgradeLeft(ctx context.Context) (rows int64, err error) {
 	if !db.upgrading.Load() {
-		return 0, 0, nil
+		return 0, nil
 	}
-	err = db.searches.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM old_events), (SELECT COUNT(*) FROM old_stories)").Scan(&events, &stories)
-	return events, stories, translate(err)
+	err = db.searches.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM old_events) + (SELECT COUNT(*) FROM old_stories)
+		+ (SELECT COUNT(*) FROM old_stays)`).Scan(&rows)
+	return rows, translate(err)
 }
 
-// Upgrade moves some of what an earlier version stored, at most limit events or stories, and returns how many: 0 when
-// nothing is left. All the while everything can be read and written. It can be interrupted at any time.
+// Upgrade moves some of what an earlier version stored, at most limit rows, and returns how many: 0 when nothing is left. All
+// the while everything can be read and written. It can be interrupted at any time.
 func (db *DB) Upgrade(ctx context.Context, limit int) (moved int, err error) {
 	if !db.upgrading.Load() {
 		return 0, nil
 	}
 	err = db.writeEvents(ctx, func(w writing) error {
-		if moved, err = w.moveEvents(limit); moved > 0 || err != nil {
-			return err
+		for _, move := range []func(int) (int, error){w.moveEvents, w.moveStories, w.moveStays} {
+			if moved, err = move(limit); moved > 0 || err != nil {
+				return err
+			}
 		}
-		moved, err = w.moveStories(limit)
-		return err
+		return nil
 	})
 	if moved == 0 && err == nil {
 		db.upgrading.Store(false)
@@ -84,4 +86,23 @@ func (w writing) moveStories(limit int) (moved int, err error) {
 	}
 	_, err = w.tx.ExecContext(w.ctx, "DELETE FROM old_stories WHERE rowid >= $1", last)
 	return len(stories), err
+}
+
+// moveStays moves the first of the old stays.
+func (w writing) moveStays(limit int) (moved int, err error) {
+	last, err := selectIDs(w.ctx, w.tx, "SELECT rowid FROM old_stays ORDER BY rowid LIMIT $1", limit)
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	stays, err := selectStays(w.ctx, w.tx, oldStays+"rowid <= $1", last[len(last)-1])
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range stays {
+		if err := w.stay(s); err != nil {
+			return 0, err
+		}
+	}
+	_, err = w.tx.ExecContext(w.ctx, "DELETE FROM old_stays WHERE rowid <= $1", last[len(last)-1])
+	return len(stays), err
 }

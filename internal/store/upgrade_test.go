@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
@@ -58,10 +59,51 @@ func oldDatabase(t *testing.T, n int) (dir string, reads []domain.FeedRead) {
 		}
 	}
 	exec("INSERT INTO stories (project, story_id, story_name, folded) VALUES ('Ärger', '1_shown', 'Nur gezeigt', ?)", fold.Text("1_shown\nNur gezeigt"))
+	for i := range oldStays {
+		s := oldStay(i)
+		exec(`INSERT INTO stays (project, story_id, number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.Project, s.StoryID, s.Number, s.Stage, s.From.UnixMilli(), s.To.UnixMilli(), s.Next, s.Shown,
+			s.Blocked.Milliseconds(), 0, 0)
+	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	return dir, reads
+}
+
+// oldStays is how many stays there are in an old database.
+const oldStays = 150
+
+// oldStay is the i-th stay, of three stories in turn; of the last of them the stream does not know.
+func oldStay(i int) domain.Stay {
+	return domain.Stay{
+		Project: "Ärger", StoryID: []string{"12_pay", "1_shown", "unknown"}[i%3], Number: int64(i), Stage: "2_current",
+		From: time.UnixMilli(int64(1000 + i)), To: time.UnixMilli(int64(2000 + i)), Next: "3_qa", Shown: i%2 == 0, Blocked: time.Duration(i) * time.Millisecond,
+	}
+}
+
+// sameStays fails unless the database holds the old stays.
+func sameStays(t *testing.T, db *store.DB) {
+	t.Helper()
+	var all, pay []domain.Stay
+	for i := range oldStays {
+		s := oldStay(i)
+		if all = append(all, s); s.StoryID == "12_pay" {
+			pay = append(pay, s)
+		}
+	}
+	recent, err := db.RecentStays(t.Context(), time.UnixMilli(1), oldStays-20)
+	if err != nil || !reflect.DeepEqual(recent, all[20:]) {
+		t.Errorf("recent stays %v, %v", recent, err)
+	}
+	ofProject, err := db.ProjectStays(t.Context(), "Ärger", time.UnixMilli(2100), 1000)
+	if err != nil || !reflect.DeepEqual(ofProject, all[100:]) {
+		t.Errorf("stays of the project %v, %v", ofProject, err)
+	}
+	ofStory, err := db.Stays(t.Context(), "Ärger", "12_pay", 10)
+	if err != nil || !reflect.DeepEqual(ofStory, pay[len(pay)-10:]) {
+		t.Errorf("stays of a story %v, %v", ofStory, err)
+	}
 }
 
 // sameAsBefore fails unless the database holds what the reads brought, under all queries.
@@ -154,12 +196,25 @@ func TestADatabaseOfAnEarlierVersionIsReadAndWrittenWhileItIsUpgraded(t *testing
 		t.Fatal(err)
 	}
 	defer db.Close()
-	total, stories, err := db.UpgradeLeft(t.Context())
-	if err != nil || total != int64(len(reads)) || stories == 0 {
-		t.Errorf("%d events and %d stories are left, %v", total, stories, err)
+	if left, err := db.UpgradeLeft(t.Context()); err != nil || left < int64(len(reads)+oldStays) {
+		t.Errorf("%d rows are left, %v", left, err)
 	}
 	for step := 0; ; step++ {
 		sameAsBefore(t, db, reads)
+		// What becomes of a stay is saved wherever it is.
+		changed := oldStay(step * 31 % oldStays)
+		changed.Next = "4_merge"
+		for _, s := range []domain.Stay{changed, oldStay(int(changed.Number))} {
+			if err := db.SaveStays(t.Context(), domain.StayChanges{Save: []domain.Stay{s}}); err != nil {
+				t.Fatal(err)
+			}
+			if s.Next == "4_merge" {
+				if now, err := db.Stays(t.Context(), s.Project, s.StoryID, oldStays); err != nil || len(now) != oldStays/3 || !slices.ContainsFunc(now, func(n domain.Stay) bool { return n == s }) {
+					t.Errorf("%d stays, %v, or not %v", len(now), err, s)
+				}
+			}
+		}
+		sameStays(t, db)
 		// What is stored already stays so, wherever it is.
 		again, fresh := reads[(step*37)%len(reads)], generate.Read(len(reads)+step, 4)
 		if added := appendEvents(t, db, again, fresh); len(added) != 1 || added[0].ID != int64(len(reads)+1) {
@@ -186,10 +241,11 @@ func TestAnUpgradeThatIsKilledGoesOnWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if events, stories, err := db.UpgradeLeft(t.Context()); events+stories != 0 || err != nil {
-		t.Errorf("%d events and %d stories are left, %v", events, stories, err)
+	if left, err := db.UpgradeLeft(t.Context()); left != 0 || err != nil {
+		t.Errorf("%d rows are left, %v", left, err)
 	}
 	sameAsBefore(t, db, reads)
+	sameStays(t, db)
 	if added := appendEvents(t, db, reads...); len(added) != 0 {
 		t.Errorf("%d events were stored again", len(added))
 	}
