@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,4 +78,38 @@ func startGateway(binary string, projects *projectServers, n int, faults bool) (
 	}
 	gateway, _, err := start(binary, "gateway", "--data", data, "--config", file)
 	return gateway, err
+}
+
+// register gives the projects of a gateway the addresses of these project servers.
+func register(gateway *process, projects *projectServers) error {
+	for n := range projects.servers {
+		name, address := fmt.Sprintf("project-%04d", n), projects.url(n, false)
+		body := fmt.Sprintf(`{"name":%q,"url":%q}`, name, address)
+		status, err := send(http.MethodPut, gateway.url()+"/api/gateway/projects/"+name, body)
+		if err == nil && status == http.StatusNotFound {
+			status, err = send(http.MethodPost, gateway.url()+"/api/gateway/projects", body)
+		}
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("%s could not be registered: status %d", name, status)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func send(method, url, body string) (status int, err error) {
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
+	return response.StatusCode, nil
 }

@@ -20,24 +20,29 @@ type row struct {
 	met                  bool
 }
 
+// limits are how far growth is measured.
+type limits struct{ projects, events int }
+
 func main() {
 	binary := flag.String("binary", "bin/switchyard", "the program to measure")
 	write := flag.String("write", "", "write the table into this file, between its two marks")
 	only := flag.String("only", "", "measure only the sections whose name contains this")
-	most := flag.Int("projects", 10_000, "the most projects that are followed")
+	var most limits
+	flag.IntVar(&most.projects, "projects", 10_000, "the most projects that are followed")
+	flag.IntVar(&most.events, "events", 10_000_000, "the most events in a database")
 	bare := flag.String("listen", "", "measure nothing, but be the server by net/http alone that others are compared with")
 	flag.Parse()
 	if *bare != "" {
 		fmt.Fprintln(os.Stderr, "bench:", serveBare(*bare))
 		os.Exit(1)
 	}
-	if err := run(*binary, *write, *only, *most); err != nil {
+	if err := run(*binary, *write, *only, most); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(binary, write, only string, most int) error {
+func run(binary, write, only string, most limits) error {
 	var err error
 	if binary, err = filepath.Abs(binary); err != nil {
 		return err
@@ -84,7 +89,8 @@ func run(binary, write, only string, most int) error {
 		name string
 		grow func() (*growth, error)
 	}{
-		{"projects", func() (*growth, error) { return growProjects(binary, most) }},
+		{"projects", func() (*growth, error) { return growProjects(binary, most.projects) }},
+		{"events", func() (*growth, error) { return growEvents(binary, most.events) }},
 	} {
 		if !strings.Contains(section.name, only) {
 			continue
