@@ -90,8 +90,8 @@ func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 	var c slowConnection
 	inBubble(t, &c, func(svc *service.Service, _ <-chan struct{}) {
 		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha"}}
-		for n := range 5 {
-			r, err := domain.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 6<<20))))
+		for n := range 3 { // each more than one page of the store has
+			r, err := domain.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"huge":"%s"}`, n, strings.Repeat("x", 4<<20))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 				ids = append(ids, strings.TrimSpace(id))
 			}
 		}
-		if got := strings.Join(ids, " "); got != "0 1 2 3 4 5" {
+		if got := strings.Join(ids, " "); got != "0 1 2 3" {
 			t.Errorf("streamed %q", got)
 		}
 	})
@@ -119,7 +119,7 @@ func TestReadersOfLargeEventsHoldLittle(t *testing.T) {
 	var c slowConnection
 	inBubble(t, &c, func(svc *service.Service, _ <-chan struct{}) {
 		read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha"}}
-		for n := range 200 {
+		for n := range 60 {
 			r, err := domain.ParseRecord([]byte(fmt.Sprintf(`{"timestamp_ms":%d,"large":"%s"}`, n, strings.Repeat("x", 60_000))))
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +130,7 @@ func TestReadersOfLargeEventsHoldLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if got := strings.Count(c.text(), "data: "); got != 200 {
+		if got := strings.Count(c.text(), "data: "); got != 60 {
 			t.Errorf("%d events were streamed", got)
 		}
 		if c.largest > 256<<10 {

@@ -102,17 +102,23 @@ func eventIDs(t testing.TB, svc *service.Service, q domain.EventQuery) []int64 {
 	return ids
 }
 
-func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
-	db := openStore(t, t.TempDir())
-	svc := streamOver(t, db)
-	held, release := make(chan struct{}), make(chan struct{})
-	db.fail = func(commit func() error) error {
-		if db.appends.Load() == 1 {
+// holdFirst keeps the first transaction from being committed, from when held is closed until release is.
+func (o *observedStore) holdFirst() (held, release chan struct{}) {
+	held, release = make(chan struct{}), make(chan struct{})
+	o.fail = func(commit func() error) error {
+		if o.appends.Load() == 1 {
 			close(held)
 			<-release
 		}
 		return commit()
 	}
+	return held, release
+}
+
+func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
+	db := openStore(t, t.TempDir())
+	svc := streamOver(t, db)
+	held, release := db.holdFirst()
 	var done sync.WaitGroup
 	record := func(project string) {
 		done.Go(func() {
@@ -143,14 +149,7 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 func TestHugeReadsDoNotShareATransaction(t *testing.T) {
 	db := openStore(t, t.TempDir())
 	svc := streamOver(t, db)
-	held, release := make(chan struct{}), make(chan struct{})
-	db.fail = func(commit func() error) error {
-		if db.appends.Load() == 1 {
-			close(held)
-			<-release
-		}
-		return commit()
-	}
+	held, release := db.holdFirst()
 	var done sync.WaitGroup
 	done.Go(func() { _ = svc.Events.Record(context.Background(), moved("first", 1, 1)) })
 	<-held
