@@ -60,7 +60,7 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 
 	added := s.submit("/agents")
 	token := tokenPattern.FindString(added.body)
-	s.wantText("added", added.body, "switchyard agent --gateway "+s.url+"<", ">"+token+"<", "leads to this machine only", "Waiting for the agent", "Unused join tokens")
+	s.wantText("added", added.body, "SWITCHYARD_TOKEN=", ">"+token+"<", "switchyard agent --gateway "+s.url+"<", "leads to this machine only", "Waiting for the agent", "Unused join tokens")
 	if added.StatusCode != 200 || token == "" || added.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("adding: %d %v", added.StatusCode, added.Header)
 	}
@@ -146,7 +146,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	tab.WaitText("Waiting for the agent…")
 	command := browsertest.Eval[string](tab, `document.getElementById("join-command").innerText`)
 	token := browsertest.Eval[string](tab, `document.getElementById("join-token").innerText`)
-	if command != "switchyard agent --gateway "+s.url || tokenPattern.FindString(token) != token || token == "" {
+	if command != "SWITCHYARD_TOKEN="+token+" switchyard agent --gateway "+s.url || tokenPattern.FindString(token) != token || token == "" {
 		t.Fatalf("the command is %q", command)
 	}
 	screenshot(tab, "agents-waiting")
@@ -207,4 +207,26 @@ func screenshot(tab *browsertest.Tab, name string) {
 	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 		tab.Screenshot(filepath.Join(dir, name+".png"))
 	}
+}
+
+// TestTheJoinLineSaysWhatTheAgentIsToBe: label and command stand in the line, and the agent is assigned as soon as it joins.
+func TestTheJoinLineSaysWhatTheAgentIsToBe(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	first := s.submit("/agents")
+	old := tokenPattern.FindString(first.body)
+	hash := regexp.MustCompile(`name="instead" value="([0-9a-f]{64})"`).FindStringSubmatch(first.body)[1]
+
+	second := s.submit("/agents", "instead", hash, "label", "it's mine", "project", "alpha", "command", " make  build\n")
+	token := tokenPattern.FindString(second.body)
+	s.wantText("line", second.body, token+"</span> switchyard agent --gateway "+s.url+" --label &#39;it&#39;\\&#39;&#39;s mine&#39; -- make build<",
+		`value="it&#39;s mine"`, `<option value="alpha" selected>`, "!"+old)
+	if _, _, err := s.Agents.Join(t.Context(), domain.Secret(old), nil, ""); domain.CodeOf(err) != domain.Unauthorized {
+		t.Errorf("the token before still works: %v", err)
+	}
+	s.wantText("list", s.get("/agents").body, "for ", ">alpha</a>", "created ")
+	s.wantAssigned(s.redeem(token, "it's mine"), "alpha")
+
+	s.wantText("bad label", s.submit("/agents", "label", strings.Repeat("x", 101)).body, "Must be at most 100 characters.", "switchyard agent --gateway "+s.url+"<")
+	s.wantText("gone project", s.submit("/agents", "project", "gone").body, "does not exist.", "switchyard agent --gateway "+s.url+"<")
 }

@@ -34,18 +34,35 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, sai
 	return c.render(w, r, v)
 }
 
-// AddAgent gives out a join token. The answer shows it, once; it is not behind an address of its own.
+// AddAgent gives out a join token. The answer shows it, once; it is not behind an address of its own. What the agent is to be
+// may be said afterwards: then the token is given out instead of the one before.
 func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
-	secret, token, err := c.service.Agents.CreateJoinToken(r.Context())
+	fields, err := decodeForm(w, r)
 	if err != nil {
 		return err
 	}
+	form := views.JoinForm{Label: strings.TrimSpace(fields.Get("label")), Project: fields.Get("project"), Command: fields.Get("command"), Projects: c.projectNames()}
+	if form.Label != "" {
+		form.Error = fieldError(domain.CheckAgentLabel(form.Label))
+	}
+	if form.Error.Message != "" {
+		form.Label = "" // the line is without it
+	}
+	secret, token, err := c.service.Agents.CreateJoinTokenFor(r.Context(), form.Project)
+	if domain.CodeOf(err) == domain.Invalid { // the project has just been removed
+		form.Error, form.Project = views.FieldError{Field: "project", Message: views.Sentence(domain.MessageOf(err))}, ""
+		secret, token, err = c.service.Agents.CreateJoinToken(r.Context())
+	}
+	if err != nil {
+		return err
+	}
+	if before := fields.Get("instead"); before != "" {
+		if err := c.service.Agents.RevokeJoinToken(r.Context(), before); err != nil && domain.CodeOf(err) != domain.NotFound {
+			return err
+		}
+	}
 	address := addressOf(r)
-	return c.showJoin(w, r, token, views.NewToken{
-		Token:   secret,
-		Command: "switchyard agent --gateway " + address.String(),
-		Local:   isLoopback(address.Hostname()),
-	})
+	return c.showJoin(w, r, token, views.NewToken{Token: secret, Hash: token.Hash, Address: address.String(), Local: isLoopback(address.Hostname()), Form: form})
 }
 
 // JoinToken shows what became of a token that was given out: the page's part alone, or the page without the token.

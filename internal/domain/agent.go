@@ -117,4 +117,5 @@ type JoinToken struct {
 	ExpiresAt time.Time
 	UsedAt    time.Time // zero while unused
 	UsedBy    string    // id of the agent that it made
+	Project   string    // to which that agent is assigned as soon as it joins, "" for none
 }

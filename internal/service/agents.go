@@ -76,8 +76,13 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	if err := domain.CheckAgentVersion(version); err != nil {
 		return domain.Agent{}, "", err
 	}
+	s.projects.mu.RLock() // the project stays until the assignment is stored
+	defer s.projects.mu.RUnlock()
+	if t, err := s.store.Token(ctx, hashSecret(token.Reveal())); err == nil && s.checkProject(t.Project) == nil {
+		record.Project = t.Project
+	}
 	self := domain.Actor{Who: record.Label, Via: domain.ViaAgent, RequestID: domain.ActorOf(ctx).RequestID}
-	change := domain.Change{Action: domain.AgentJoined, Subject: record.Label, Detail: details(is("id", record.ID), is("version", version))}
+	change := domain.Change{Action: domain.AgentJoined, Subject: record.Label, Detail: details(is("id", record.ID), is("version", version), is("project", record.Project))}
 	err := s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
 		return s.store.Redeem(ctx, hashSecret(token.Reveal()), record)
 	})
@@ -125,10 +130,8 @@ func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, 
 	defer s.projects.mu.RUnlock()
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
-	if project != "" {
-		if _, ok := s.projects.Registry().Find(project); !ok {
-			return domain.Agent{}, domain.Errorf(domain.Invalid, "project '%s' does not exist", project)
-		}
+	if err := s.checkProject(project); err != nil {
+		return domain.Agent{}, err
 	}
 	entry := s.table.find(id)
 	if entry == nil {
@@ -145,6 +148,14 @@ func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, 
 	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
 	s.table.assign(entry, project)
 	return s.table.view(entry, s.projects.Registry()), nil
+}
+
+// checkProject returns Invalid unless there is a project of that name; "" is none.
+func (s *Agents) checkProject(name string) error {
+	if _, found := s.projects.Registry().Find(name); name != "" && !found {
+		return domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
+	}
+	return nil
 }
 
 // SetLabel changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.

@@ -46,10 +46,19 @@ func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 // CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
 // from here on only its hash, in the JoinToken, names it.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
+	return s.CreateJoinTokenFor(ctx, "")
+}
+
+// CreateJoinTokenFor issues a join token whose agent is assigned to a project as soon as it joins, "" for none. It returns
+// Invalid when the project does not exist.
+func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
+	if err := s.checkProject(project); err != nil {
+		return "", domain.JoinToken{}, err
+	}
 	token := tokenPrefix + randomText(secretBytes)
 	now := time.Now()
-	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL)}
-	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: "expires: " + exactTime(t.ExpiresAt)}
+	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL), Project: project}
+	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project))}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t) })
 	if err != nil {
 		return "", domain.JoinToken{}, err

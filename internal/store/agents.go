@@ -21,9 +21,9 @@ func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRe
 		if err := changed(result); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms)"+
-			" VALUES ($1, $2, $3, $4, $5, $6, $6, $6)",
-			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli())
+		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms,"+
+			" assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)",
+			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project)
 		return err
 	})
 }

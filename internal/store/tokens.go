@@ -11,17 +11,18 @@ import (
 // AddToken stores a new join token. It returns Conflict when there is one of the same hash.
 func (db *DB) AddToken(ctx context.Context, t domain.JoinToken) error {
 	_, err := db.exec(ctx,
-		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms) VALUES ($1, $2, $3)", t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli())
+		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
+		t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
 	return err
 }
 
-const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by"
+const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by, project"
 
 // Token returns the join token of that hash, NotFound when there is none.
 func (db *DB) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
 	var t domain.JoinToken
 	err := db.read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
-		Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy)
+		Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy, &t.Project)
 	return t, translate(err)
 }
 
@@ -36,7 +37,7 @@ func (db *DB) UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinTok
 	var tokens []domain.JoinToken
 	for rows.Next() {
 		var t domain.JoinToken
-		if err := rows.Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy); err != nil {
+		if err := rows.Scan(&t.Hash, (*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.UsedAt), &t.UsedBy, &t.Project); err != nil {
 			return nil, translate(err)
 		}
 		tokens = append(tokens, t)
