@@ -37,14 +37,8 @@ type stayKey struct {
 type openStay struct {
 	Stay
 	before *Stay     // the stay that a pipeline showed to be over, until an event tells
+	move   *move     // what a pipeline showed of how it came there, until an event tells
 	told   time.Time // when the last event about the story was added
-}
-
-// move is small, since there may be many.
-type move struct {
-	atMS     int64
-	stayedMS int64 // in from; less than 0 where that is not known
-	from, to uint8
 }
 
 // Add takes in the project's next event, at the time now.
@@ -78,17 +72,23 @@ func (h *StageHistory) Add(e Event, now time.Time) {
 }
 
 func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) {
-	from, to := h.index(d.FromStage), h.index(d.ToStage)
-	if max(from, to) >= maxStageNames {
+	stay := h.open[d.StoryID]
+	made, ok := h.newMove(d.FromStage, d.ToStage, time.Time{}, at)
+	if !ok {
 		return
 	}
-	stay := h.open[d.StoryID]
 	if stay != nil && stay.Shown && stay.Stage == d.ToStage { // the pipeline was faster
 		if before := stay.before; before != nil {
 			before.To = at
 			h.change(*before)
+			made, _ = h.newMove(before.Stage, d.ToStage, before.From, at)
 		}
-		stay.From, stay.Shown, stay.before, stay.told = at, false, nil, now
+		if stay.move != nil {
+			h.correct(*stay.move, &made)
+		} else {
+			h.remember(made)
+		}
+		stay.From, stay.Shown, stay.before, stay.move, stay.told = at, false, nil, nil, now
 		h.change(stay.Stay)
 		return
 	}
@@ -96,7 +96,6 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		stay = h.undo(stay)
 	}
 	next := Stay{Project: project, StoryID: d.StoryID, Stage: d.ToStage, From: at}
-	took := int64(-1)
 	switch {
 	case stay == nil || stay.Stage != d.FromStage:
 		if stay != nil {
@@ -104,13 +103,13 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		}
 		h.change(Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage})
 	default:
-		took = at.UnixMilli() - stay.From.UnixMilli()
+		made, _ = h.newMove(d.FromStage, d.ToStage, stay.From, at)
 		h.end(stay, at, d.ToStage)
 	}
 	if stay != nil {
 		next.BlockedSince, next.MergeFailedSince, next.Number = stay.BlockedSince, stay.MergeFailedSince, stay.Number
 	}
-	h.remember(move{atMS: at.UnixMilli(), stayedMS: max(-1, took), from: from, to: to})
+	h.remember(made)
 	if stay = h.begin(next, at); stay != nil {
 		stay.told = now
 	}
@@ -119,6 +118,9 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 // undo takes back what only a pipeline showed. It returns the stay before that, nil where it is not known.
 func (h *StageHistory) undo(stay *openStay) *openStay {
 	delete(h.open, stay.StoryID)
+	if stay.move != nil {
+		h.correct(*stay.move, nil)
+	}
 	key := stayKey{stay.StoryID, stay.Number}
 	delete(h.saved, key)
 	if h.dropped == nil {
@@ -171,14 +173,6 @@ func (h *StageHistory) end(stay *openStay, at time.Time, next string) {
 	}
 	ended.MergeFailedSince = time.Time{}
 	h.change(ended)
-}
-
-func (h *StageHistory) remember(m move) {
-	if len(h.moves) >= maxMoves {
-		h.moves = slices.Delete(h.moves, 0, maxMoves/10)
-	}
-	h.moves = append(h.moves, m)
-	h.limits = nil
 }
 
 func (h *StageHistory) index(name string) uint8 {

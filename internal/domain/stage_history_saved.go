@@ -18,6 +18,7 @@ func (h *StageHistory) change(s Stay) {
 
 // Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
 func (h *StageHistory) Restore(s Stay) {
+	h.version++
 	if s.To.IsZero() {
 		if h.open == nil {
 			h.open = map[string]*openStay{}
@@ -25,14 +26,12 @@ func (h *StageHistory) Restore(s Stay) {
 		h.open[s.StoryID] = &openStay{Stay: s}
 		return
 	}
-	m := move{atMS: s.To.UnixMilli(), stayedMS: -1, from: h.index(s.Stage), to: h.index(s.Next)}
-	if s.Next == "" || max(m.from, m.to) >= maxStageNames {
+	if s.Next == "" {
 		return
 	}
-	if !s.From.IsZero() {
-		m.stayedMS = s.To.UnixMilli() - s.From.UnixMilli()
+	if m, ok := h.newMove(s.Stage, s.Next, s.From, s.To); ok {
+		h.remember(m)
 	}
-	h.remember(m)
 }
 
 // TakeChanges returns the stays to save and those to drop since the last call.

@@ -42,4 +42,6 @@ type StayChanges struct {
 	Drop    []Stay     // of which project, story and number count
 	Stories []StoryRef // that pipelines showed
 	UpTo    int64      // the event's id
+	// ForgetMoves says that the moves that are stored in one piece miss some of these.
+	ForgetMoves bool
 }

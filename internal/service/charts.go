@@ -37,6 +37,9 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	if !done || err != nil {
 		return charts, err
 	}
+	if err := s.stays.rememberMoves(ctx, pipelines); err != nil {
+		return charts, err
+	}
 	now := time.Now()
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -150,11 +151,10 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 	})
 }
 
-// BenchmarkCharts is over 100,000 events of 14 days in 200 projects: the first time, and for each event from then on.
+// BenchmarkCharts is over 100,000 events of 14 days in 200 projects: after a start, and for each event from then on.
 func BenchmarkCharts(b *testing.B) {
 	const events, projects = 100_000, 200
 	o := openStore(b, b.TempDir())
-	s := streamOver(b, o)
 	names := []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"}
 	begin := time.Now().Add(-domain.ChartDays * 24 * time.Hour)
 	step := domain.ChartDays * 24 * time.Hour / events
@@ -183,7 +183,12 @@ func BenchmarkCharts(b *testing.B) {
 			drawn = charts[0].Days != nil
 		}
 	}
-	b.Run("first", func(b *testing.B) {
+	s := streamOver(b, o)
+	draw(b, s)
+	if err := service.SaveStays(context.Background(), s); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("after a start", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			s = streamOver(b, o)
@@ -206,4 +211,51 @@ func BenchmarkCharts(b *testing.B) {
 			draw(b, s)
 		}
 	})
+}
+
+func TestChartsAreThereRightAfterAStart(t *testing.T) {
+	o := openStore(t, t.TempDir())
+	now := time.Now()
+	reads := []domain.FeedRead{
+		went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-3*time.Hour)),
+		went(t, "alpha", "1", "2_current", "5_done", now.Add(-2*time.Hour)),
+		went(t, "beta", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
+	}
+	if _, _, err := o.AppendEvents(t.Context(), reads); err != nil {
+		t.Fatal(err)
+	}
+	pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}
+	before := streamOver(t, o)
+	want, err := before.Charts.Draw(t.Context(), pipelines)
+	if err != nil || want[0].Stages[0].Median != time.Hour {
+		t.Fatal(want, err)
+	}
+	if err := service.SaveStays(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	restart := func() []domain.Charts {
+		after := streamOver(t, o)
+		charts, err := after.Charts.Draw(t.Context(), pipelines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return charts
+	}
+	if got := restart(); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a restart\n got %v\nwant %v", got, want)
+	}
+	// A feed tells of what was long ago, and the gateway is killed before the moves are stored in one piece again.
+	again := streamOver(t, o)
+	if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if want, err = again.Charts.Draw(t.Context(), pipelines); err != nil {
+		t.Fatal(err)
+	}
+	if err := service.SaveStaysAlone(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := o.Moves(t.Context()); domain.CodeOf(err) != domain.NotFound {
+		t.Errorf("moves that miss one are kept: %v", err)
+	}
 }

@@ -21,5 +21,13 @@ func TailSize(s *Service) (events, bytes int) {
 // SaveBeats writes the heartbeats that wait for it.
 func SaveBeats(ctx context.Context, s *Service) error { return s.Agents.saveBeats(ctx) }
 
-// SaveStays writes what became of stays.
-func SaveStays(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }
+// SaveStays writes what became of stays, and the moves in one piece.
+func SaveStays(ctx context.Context, s *Service) error {
+	if err := s.Stays.save(ctx); err != nil {
+		return err
+	}
+	return s.Stays.saveMoves(ctx, 0)
+}
+
+// SaveStaysAlone writes what became of stays.
+func SaveStaysAlone(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }

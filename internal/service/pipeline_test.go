@@ -30,8 +30,14 @@ func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error) { r
 func (m *memory) LastEventID(context.Context) (int64, error)                 { return 0, nil }
 
 func (m *memory) StaysUpTo(context.Context) (int64, error) { return 0, nil }
-func (m *memory) RecentStays(context.Context, time.Time, int) ([]domain.Stay, error) {
+func (m *memory) ProjectStays(context.Context, string, time.Time, int) ([]domain.Stay, error) {
 	return nil, nil
+}
+
+func (m *memory) LastingStays(context.Context, string) ([]domain.Stay, error) { return nil, nil }
+
+func (m *memory) Moves(context.Context) (time.Time, []byte, error) {
+	return time.Time{}, nil, domain.Errorf(domain.NotFound, "none")
 }
 
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {

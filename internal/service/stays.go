@@ -11,9 +11,13 @@ import (
 type stayStore interface {
 	StaysUpTo(ctx context.Context) (id int64, err error)
 	RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error)
+	LastingStays(ctx context.Context, project string) ([]domain.Stay, error)
 	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
 	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
 	SaveStays(ctx context.Context, c domain.StayChanges) error
+	// Moves returns the moves of all projects before a time; NotFound when they are to be read from stays.
+	Moves(ctx context.Context) (before time.Time, moves []byte, err error)
+	SaveMoves(ctx context.Context, before time.Time, moves []byte) error
 }
 
 const (
@@ -51,14 +55,16 @@ type Stays struct {
 	changed   map[string]bool    // projects with stays to be saved
 	unsaved   int                // events since the last save
 	saved     int64              // upTo when it was saved last
-	forgotten map[string]bool    // projects of which there is more in the store than in memory
-	registry  *domain.Registry   // whose other projects were forgotten last
+	complete  map[string]bool    // projects of which memory has all that the store has
+	movesOnly map[string]bool    // others of which it has all but what lasts
+	moves     savedMoves
+	registry  *domain.Registry // whose other projects were forgotten last
 }
 
 func newStays(store stayStore, events *Events, projects *Projects) *Stays {
 	return &Stays{
 		store: store, events: events, projects: projects, byProject: map[string]*domain.StageHistory{},
-		names: map[storyID]string{}, changed: map[string]bool{}, forgotten: map[string]bool{},
+		names: map[storyID]string{}, changed: map[string]bool{}, complete: map[string]bool{}, movesOnly: map[string]bool{},
 	}
 }
 

@@ -90,15 +90,11 @@ func (s *Stays) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stays, err := s.store.RecentStays(ctx, time.Now().Add(-stayMemory), maxRecentStays)
-	if err != nil {
+	if err := s.loadMoves(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, stay := range stays {
-		s.of(stay.Project).Restore(stay)
-	}
 	s.upTo, s.saved, s.loaded = upTo, upTo, true
 	return nil
 }

@@ -19,27 +19,35 @@ func (s *Stays) forget() {
 	for project := range s.byProject {
 		if _, registered := registry.Find(project); !registered && !s.changed[project] {
 			delete(s.byProject, project)
-			s.forgotten[project] = true
+			delete(s.complete, project)
+			delete(s.movesOnly, project)
 		}
 	}
 }
 
-// remember takes in again what was saved of those of these projects that were forgotten.
+// remember takes in what was saved of those of these projects that memory does not have all of.
 func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 	for project := range projects {
 		s.mu.Lock()
-		forgotten := s.forgotten[project]
+		complete, movesOnly := s.complete[project], s.movesOnly[project]
 		s.mu.Unlock()
-		if !forgotten {
+		if complete {
 			continue
 		}
-		stays, err := s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
+		var stays []domain.Stay
+		var err error
+		if movesOnly {
+			stays, err = s.store.LastingStays(ctx, project)
+		} else {
+			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
+		}
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
-		if s.forgotten[project] {
-			delete(s.forgotten, project)
+		if !s.complete[project] && movesOnly == s.movesOnly[project] {
+			s.complete[project] = true
+			delete(s.movesOnly, project)
 			for _, stay := range stays {
 				s.of(project).Restore(stay)
 			}
@@ -47,6 +55,19 @@ func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// rememberMoves takes in at least the moves of the projects that have stages.
+func (s *Stays) rememberMoves(ctx context.Context, pipelines []domain.ProjectPipeline) error {
+	unknown := map[string]bool{}
+	s.mu.Lock()
+	for _, p := range pipelines {
+		if len(p.Stages) > 0 && !s.complete[p.Project] && !s.movesOnly[p.Project] {
+			unknown[p.Project] = true
+		}
+	}
+	s.mu.Unlock()
+	return s.remember(ctx, unknown)
 }
 
 // save writes what changed.
@@ -65,6 +86,7 @@ func (s *Stays) save(ctx context.Context) error {
 	for key, name := range s.names {
 		c.Stories = append(c.Stories, domain.StoryRef{Project: key.project, ID: key.id, Name: name})
 	}
+	c.ForgetMoves = s.moves.miss(c.Save)
 	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories) == 0
 	s.changed, s.names, s.unsaved = map[string]bool{}, map[storyID]string{}, 0
 	s.mu.Unlock()
@@ -76,6 +98,9 @@ func (s *Stays) save(ctx context.Context) error {
 	defer s.mu.Unlock()
 	if err == nil {
 		s.saved = c.UpTo
+		if c.ForgetMoves {
+			s.moves.before = time.Time{}
+		}
 		return nil
 	}
 	for _, story := range c.Stories { // to be tried again, unless it changed meanwhile
@@ -101,19 +126,25 @@ func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
+		if _, err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err := s.save(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		s.forget()
+		if err := s.saveMoves(ctx, movesInterval); err != nil && ctx.Err() == nil {
+			return err
+		}
 		select {
 		case <-tick.C:
-			if _, err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
-			if err := s.save(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
-			s.forget()
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
-			return s.save(last)
+			if err := s.save(last); err != nil {
+				return err
+			}
+			return s.saveMoves(last, 0)
 		}
 	}
 }

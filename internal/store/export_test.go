@@ -87,3 +87,8 @@ func (db *DB) BusySearches(t testing.TB, limit time.Duration) {
 
 // MaxMatches is how many texts are looked up in the index of words.
 const MaxMatches = maxMatches
+
+const (
+	LastingStaysSQL = newStays + newOfProject + lastingStays
+	ProjectStaysSQL = newStays + newOfProject + endedStays
+)

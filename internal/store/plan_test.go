@@ -72,8 +72,19 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 	check(err)
 	_, err = db.ProjectStays(ctx, "alpha", time.UnixMilli(1), 10)
 	check(err)
+	_, err = db.LastingStays(ctx, "alpha")
+	check(err)
 	_, err = db.Stays(ctx, "alpha", "1", 10)
 	check(err)
+	plans := map[string]string{ // the stays of one project cost what it has, whatever others have
+		store.LastingStaysSQL: "(project_id=?)", store.ProjectStaysSQL: "(project_id=?)",
+	}
+	for statement, want := range plans {
+		steps, err := db.Plan(ctx, parameter.ReplaceAllString(statement, "1"))
+		if text := strings.Join(steps, "\n"); err != nil || !strings.Contains(text, want) {
+			t.Errorf("%s: %v\n%s", statement, err, text)
+		}
+	}
 	if removed := remove(t, db, expired("beta", 100, 10)); len(removed) != 50 {
 		t.Errorf("removed %v", removed)
 	}

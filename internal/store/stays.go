@@ -16,6 +16,11 @@ const staysUpTo = "stays_up_to"
 // SaveStays stores what became of stays and stories, and up to which event that goes.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	return db.writeEvents(ctx, func(w writing) error {
+		if c.ForgetMoves {
+			if _, err := w.tx.ExecContext(w.ctx, "DELETE FROM moves"); err != nil {
+				return err
+			}
+		}
 		for _, s := range c.Stories {
 			if err := w.named(s, false); err != nil {
 				return err
@@ -88,27 +93,34 @@ const (
 	oldOfStory   = oldOfProject + " AND story_id = $2"
 )
 
-// RecentStays returns the newest limit stays that ended since then, in the order of their ends, and after them all that last.
+// RecentStays returns the newest limit stays that ended since then, in the order of their ends.
 func (db *DB) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {
 	const newest = "to_ms >= $1 ORDER BY to_ms DESC LIMIT $2"
 	ended, err := db.stays(ctx, newest, newest, max(1, since.UnixMilli()), limit)
+	return inOrder(ended, byEnd, limit), err
+}
+
+// ProjectStays returns the newest limit stays of a project that ended since then, in the order of their ends, and after them
+// all that last.
+func (db *DB) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
+	ended, err := db.stays(ctx, newOfProject+endedStays, oldOfProject+endedStays, project, max(1, since.UnixMilli()), limit)
 	if err != nil {
 		return nil, err
 	}
-	lasting, err := db.stays(ctx, "to_ms = 0", "to_ms = 0")
+	lasting, err := db.LastingStays(ctx, project)
 	return append(inOrder(ended, byEnd, limit), lasting...), err
 }
 
-// ProjectStays returns what RecentStays does, of one project.
-func (db *DB) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
-	const newest = " AND to_ms >= $2 ORDER BY to_ms DESC LIMIT $3"
-	ended, err := db.stays(ctx, newOfProject+newest, oldOfProject+newest, project, max(1, since.UnixMilli()), limit)
-	if err != nil {
-		return nil, err
-	}
-	lasting, err := db.stays(ctx, newOfProject+" AND to_ms = 0", oldOfProject+" AND to_ms = 0", project)
-	return append(inOrder(ended, byEnd, limit), lasting...), err
+// LastingStays returns the stays of a project that last.
+func (db *DB) LastingStays(ctx context.Context, project string) ([]domain.Stay, error) {
+	return db.stays(ctx, newOfProject+lastingStays, oldOfProject+lastingStays, project)
 }
+
+// The "+" keeps SQLite from going through the stays of all projects by their ends.
+const (
+	endedStays   = " AND +to_ms >= $2 ORDER BY +to_ms DESC LIMIT $3"
+	lastingStays = " AND +to_ms = 0"
+)
 
 // Stays returns the last limit stays of a story, the first of them first.
 func (db *DB) Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error) {
@@ -163,4 +175,17 @@ func selectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any)
 		stays = append(stays, s)
 	}
 	return stays, rows.Err()
+}
+
+// SaveMoves stores the moves before a time, in place of those that are stored.
+func (db *DB) SaveMoves(ctx context.Context, before time.Time, moves []byte) error {
+	_, err := db.exec(ctx, "INSERT INTO moves (id, before_ms, moves) VALUES (1, $1, $2) ON CONFLICT (id) DO UPDATE SET before_ms = excluded.before_ms, moves = excluded.moves",
+		before.UnixMilli(), moves)
+	return err
+}
+
+// Moves returns what SaveMoves stored. It returns NotFound where there is nothing, or where later changes of stays are not in it.
+func (db *DB) Moves(ctx context.Context) (before time.Time, moves []byte, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT before_ms, moves FROM moves").Scan((*milli)(&before), &moves)
+	return before, moves, translate(err)
 }

@@ -1,0 +1,141 @@
+package domain
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+)
+
+// move is small, since there may be many.
+type move struct {
+	atMS     int64
+	stayedMS int64 // in from; less than 0 where that is not known
+	from, to uint8
+}
+
+func (h *StageHistory) remember(m move) {
+	if len(h.moves) >= maxMoves {
+		h.moves = slices.Delete(h.moves, 0, maxMoves/10)
+	}
+	h.moves = append(h.moves, m)
+	h.limits = nil
+}
+
+// correct puts a move in the place of another one, which was remembered lately; nil takes that one away.
+func (h *StageHistory) correct(was move, is *move) {
+	h.limits = nil
+	for i, m := range slices.Backward(h.moves) {
+		if m != was {
+			continue
+		}
+		if is == nil {
+			h.moves = slices.Delete(h.moves, i, i+1)
+		} else {
+			h.moves[i] = *is
+		}
+		return
+	}
+}
+
+// newMove returns a move between two stages, false when there are too many of these.
+func (h *StageHistory) newMove(from, to string, arrived, left time.Time) (m move, ok bool) {
+	m = move{atMS: left.UnixMilli(), stayedMS: -1, from: h.index(from), to: h.index(to)}
+	if !arrived.IsZero() {
+		m.stayedMS = max(-1, left.UnixMilli()-arrived.UnixMilli())
+	}
+	return m, max(m.from, m.to) < maxStageNames
+}
+
+// Moves returns how many moves after since and before an end the history holds.
+func (h *StageHistory) Moves(since, before time.Time) (n int) {
+	for _, m := range h.moves {
+		if m.isWithin(since, before) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m move) isWithin(since, before time.Time) bool {
+	return m.atMS >= since.UnixMilli() && m.atMS < before.UnixMilli()
+}
+
+// AppendMoves appends the moves from since to before it, in about 8 bytes each.
+func (h *StageHistory) AppendMoves(b []byte, since, before time.Time) []byte {
+	b = binary.AppendUvarint(b, uint64(len(h.names)))
+	for _, name := range h.names {
+		b = AppendString(b, name)
+	}
+	b = binary.AppendUvarint(b, uint64(h.Moves(since, before)))
+	last := int64(0)
+	for _, m := range h.moves {
+		if m.isWithin(since, before) {
+			b = binary.AppendVarint(b, m.atMS-last)
+			b = binary.AppendUvarint(b, uint64(m.stayedMS+1))
+			b = append(b, m.from, m.to)
+			last = m.atMS
+		}
+	}
+	return b
+}
+
+var errBadMoves = errors.New("moves that were saved cannot be read")
+
+// RestoreMoves takes in the moves that begin b, before all others, and returns what follows them.
+func (h *StageHistory) RestoreMoves(b []byte) (rest []byte, err error) {
+	names, b, err := CutNumber(b)
+	if err != nil || names > maxStageNames {
+		return nil, errBadMoves
+	}
+	for range names {
+		var name string
+		if name, b, err = CutString(b); err != nil {
+			return nil, err
+		}
+		h.names = append(h.names, name)
+	}
+	n, b, err := CutNumber(b)
+	if err != nil || n > maxMoves {
+		return nil, errBadMoves
+	}
+	h.moves, h.version = slices.Grow(h.moves, int(n)), h.version+1
+	last := int64(0)
+	for range n {
+		step, size := binary.Varint(b)
+		if size <= 0 {
+			return nil, errBadMoves
+		}
+		var stayed uint64
+		if stayed, b, err = CutNumber(b[size:]); err != nil || len(b) < 2 || max(int(b[0]), int(b[1])) >= len(h.names) {
+			return nil, errBadMoves
+		}
+		last += step
+		h.moves = append(h.moves, move{atMS: last, stayedMS: int64(stayed) - 1, from: b[0], to: b[1]})
+		b = b[2:]
+	}
+	return b, nil
+}
+
+// AppendString appends a text behind its length.
+func AppendString(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// CutString returns the text that begins b as AppendString wrote it, and what follows it.
+func CutString(b []byte) (text string, rest []byte, err error) {
+	length, b, err := CutNumber(b)
+	if err != nil || length > uint64(len(b)) {
+		return "", nil, errBadMoves
+	}
+	return string(b[:length]), b[length:], nil
+}
+
+// CutNumber returns the number that begins b, and what follows it.
+func CutNumber(b []byte) (n uint64, rest []byte, err error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, nil, errBadMoves
+	}
+	return n, b[size:], nil
+}
