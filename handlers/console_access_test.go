@@ -28,7 +28,7 @@ func loggedIn(t *testing.T, token string) *consoleSite {
 // TestAccessPageWithoutScripts: every action is a plain form.
 func TestAccessPageWithoutScripts(t *testing.T) {
 	s := loggedIn(t, "")
-	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No token has been given out", "admin token", ">you<", "2 agents have a secret")
+	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No token has been given out", "admin token", ">you<", "2 agents have")
 
 	for _, c := range []struct{ name, role, expires, says string }{
 		{" ", "viewer", "", "Must not be empty"},

@@ -31,6 +31,14 @@ func viaWords(v domain.Via) string {
 	return string(v)
 }
 
+// wayAndRole is how somebody came, and with which role.
+func wayAndRole(e domain.AuditEntry) string {
+	if e.Role == "" {
+		return viaWords(e.Via)
+	}
+	return viaWords(e.Via) + ", " + string(e.Role)
+}
+
 // actionWords is an action in words: "Join token created".
 func actionWords(a domain.Action) string {
 	text := strings.NewReplacer(".", " ", "_", " ").Replace(string(a))

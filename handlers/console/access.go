@@ -12,8 +12,11 @@ import (
 
 // Access is the page of who and what has access.
 func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
-	return c.showAccess(w, r, views.TokenForm{}, views.GivenToken{}, nil)
+	return c.showAccess(w, r, newTokenForm, views.GivenToken{}, nil)
 }
+
+// newTokenForm is the form that nobody has filled in: what is forgotten ends by itself.
+var newTokenForm = views.TokenForm{Role: domain.RoleViewer, Expires: "2160h"}
 
 // showAccess shows the page: with a form that was refused, or with a token that was just given out, which is shown only here.
 func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken, refused error) error {
@@ -50,7 +53,7 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return c.showAccess(w, r, views.TokenForm{}, views.GivenToken{Name: token.Name, Token: secret}, nil)
+	return c.showAccess(w, r, newTokenForm, views.GivenToken{Name: token.Name, Token: secret}, nil)
 }
 
 // RevokeNamedToken makes a token worthless.
