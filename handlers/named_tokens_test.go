@@ -217,3 +217,37 @@ func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoHasAccessHoldsOnEveryGateway: what one gateway has given or ended, another one on the same database gives and ends
+// once it has looked there.
+func TestWhoHasAccessHoldsOnEveryGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := newGuarded(t, adminToken, "key")
+		ended, kept := one.session(t), one.session(t)
+		revoked := one.giveToken(t, `{"name":"revoked","role":"viewer"}`)
+		other := one.again(t, adminToken, "key")
+		given := one.giveToken(t, `{"name":"given","role":"viewer"}`)
+		began := one.session(t)
+		answered := make(chan int)
+		go func() { answered <- other.statusWith(revoked.Token, "/api/gateway/events?after=0&wait=60s") }()
+		synctest.Wait()
+		since := time.Now()
+		one.send(here, "POST", "/logout", "", "Cookie", ended)
+		one.asAdmin("DELETE", "/api/gateway/tokens/"+revoked.ID, "")
+		if err := other.service.Access.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-answered
+		if held := time.Since(since); held > 0 {
+			t.Errorf("a request of the revoked token was held for %v more", held)
+		}
+		for cookie, want := range map[string]int{ended: 401, kept: 200, began: 200} {
+			if got := other.send(here, "GET", "/api/gateway", "", "Cookie", cookie).StatusCode; got != want {
+				t.Errorf("a session: %d, want %d", got, want)
+			}
+		}
+		if gone, here := other.statusWith(revoked.Token, "/api/gateway"), other.statusWith(given.Token, "/api/gateway"); gone != 401 || here != 200 {
+			t.Errorf("the revoked token: %d, the new one: %d", gone, here)
+		}
+	})
+}
