@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
@@ -161,75 +160,6 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // pattern is what LIKE takes for a folded text that is anywhere in another.
 func pattern(text string) string { return "%" + likeEscaper.Replace(text) + "%" }
-
-// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are too
-// many.
-func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx) (texts []int64, complete bool, err error) {
-	words := trigrams(f.project, f.text)
-	if f.short() {
-		if words, err = f.beginnings(ctx, tx); err != nil || words == "" {
-			return nil, err == nil, err
-		}
-	}
-	seen := 0
-	err = eachText(ctx, tx, func(id int64, text eventText) bool {
-		if text.holds(f.text) {
-			texts = append(texts, id)
-		}
-		seen++
-		return seen < 2*maxMatches && len(texts) < maxMatches
-	}, `SELECT event_texts.id, story_id, story_name, more FROM event_words JOIN event_texts ON event_texts.id = event_words.rowid
-		WHERE event_words MATCH $1`, words)
-	return texts, seen < 2*maxMatches && len(texts) < maxMatches, err
-}
-
-// short reports whether the text is too short to have a trigram.
-func (f eventFilter) short() bool { return utf8.RuneCountInString(f.text) < 3 }
-
-// beginnings is a full-text query for what holds a trigram that begins with the text, in the wanted project; "" when there is
-// none.
-func (f eventFilter) beginnings(ctx context.Context, tx *sql.Tx) (string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", f.text, f.text+"\U0010ffff", maxTrigrams)
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	var terms []string
-	for rows.Next() {
-		var term string
-		if err := rows.Scan(&term); err != nil {
-			return "", err
-		}
-		terms = append(terms, quote(term))
-	}
-	words := strings.Join(terms, " OR ")
-	if f.project != 0 && words != "" {
-		words = "(" + words + ") AND " + quote(projectMark(f.project))
-	}
-	return words, rows.Err()
-}
-
-// trigrams is a full-text query for what holds all trigrams of a folded text, in a project unless it is 0.
-func trigrams(project int64, text string) string {
-	var terms []string
-	if project != 0 {
-		terms = append(terms, quote(projectMark(project)))
-	}
-	runes := []rune(text)
-	for i := range len(runes) - 2 {
-		if term := quote(string(runes[i : i+3])); !slices.Contains(terms, term) {
-			terms = append(terms, term)
-		}
-	}
-	return strings.Join(terms, " AND ")
-}
-
-func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
-
-// holds reports whether a folded text is in one of the values.
-func (t eventText) holds(text string) bool {
-	return slices.ContainsFunc(t.values(), func(value string) bool { return strings.Contains(fold.Text(value), text) })
-}
 
 // eachText calls take with the texts that a statement selects, until it returns false.
 func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t eventText) bool, statement string, args ...any) error {

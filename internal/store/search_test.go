@@ -84,6 +84,19 @@ func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	}
 }
 
+func TestATextCannotPassForOneOfAnotherProject(t *testing.T) {
+	db := openStore(t)
+	for _, project := range []string{"alpha", "beta"} { // numbers 1 and 2
+		appendEvents(t, db, feedRead(project, eventRecord(t, `{"type":"note","text":"weather \ue000\ue000\ue001 \ue000\ue000\ue002 `+project+`","timestamp_ms":1}`)))
+	}
+	for i, project := range []string{"alpha", "beta"} {
+		page, err := db.Events(t.Context(), domain.EventQuery{Project: project, Text: "weather", Limit: 10})
+		if err != nil || !slices.Equal(ids(page.Events), []int64{int64(i + 1)}) {
+			t.Errorf("in %s: %v, %v", project, ids(page.Events), err)
+		}
+	}
+}
+
 func TestManyStagesAndTypesAreFoundToo(t *testing.T) {
 	db := openStore(t)
 	var records []domain.Record
