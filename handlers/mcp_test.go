@@ -191,6 +191,19 @@ func TestMCPChanges(t *testing.T) {
 	s.refused("update_story", `{"project":"alpha","story_id":"8_gone","stage":"3_qa"}`, "list_stories")
 }
 
+// TestMCPTakesNullForNone: models write so what they do not want to give.
+func TestMCPTakesNullForNone(t *testing.T) {
+	s := newMCPSite(t)
+	s.add("alpha", storyServer(t))
+	s.want("list_stories", `{"project":null,"stage":null,"trouble":null}`, "7_pay")
+	s.want("wait_for_events", `{"after":null,"project":null,"story_id":null,"wait":null}`, `"events":[]`)
+	const asked = "the story has changed" // says the project server, which is as far as it can come here
+	s.refused("update_story", `{"project":"alpha","story_id":"7_pay","stage":"3_qa","version":null,"clear_merge_failure":null}`, asked)
+	s.refused("update_story", `{"project":"alpha","story_id":"7_pay","blocked":null}`, asked)
+	s.refused("get_story", `{"project":"alpha","story_id":null}`, "story_id")
+	s.refused("update_story", `{"project":"alpha","story_id":"7_pay","stage":null}`, "nothing to change")
+}
+
 // TestMCPTakesHostileArguments: none of them is more than an error that says what is wrong.
 func TestMCPTakesHostileArguments(t *testing.T) {
 	s := newMCPSite(t)

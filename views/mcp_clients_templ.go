@@ -30,7 +30,7 @@ func mcpClients(p MCPProps) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<details id=\"mcp\" class=\"panel mt-6 p-4\"><summary><h2 class=\"inline\">Connect coding agents</h2></summary><p class=\"mt-2 max-w-prose text-muted\">Over MCP a coding agent sees what is blocked, waits for news, and moves or blocks stories. ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<details id=\"mcp\" class=\"panel mt-6 p-4\"><summary class=\"font-semibold\">Connect coding agents</summary><p class=\"mt-2 max-w-prose text-muted\">Over MCP a coding agent sees what is blocked, waits for news, and moves or blocks stories. ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -45,7 +45,7 @@ func mcpClients(p MCPProps) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, client := range p.clients() {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<h3 class=\"mb-1 mt-4\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<h2 class=\"mb-1 mt-4\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -58,7 +58,7 @@ func mcpClients(p MCPProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</h3>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -34,7 +34,7 @@ func (s *Server) addAgents() {
 		}{agents.shown(), agents.more}, nil
 	})
 	add(s, tool{
-		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"},
+		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"}, nullable: []string{"project"},
 		description: "Send a build agent to a project, or to none (project: null). Answers with the agent.",
 		arguments:   `"agent_id":{"type":"string","description":"an id, not a label"},"project":{"type":["string","null"]}`,
 	}, func(ctx context.Context, in struct {

@@ -27,13 +27,15 @@ type Server struct {
 	web.Errors
 	service *service.Service
 	mcp     *sdk.Server
+	// nullable are, by tool, the arguments for which null is not the same as none.
+	nullable map[string][]string
 	// http is made by the first request: the schemas of the tools take a megabyte and a millisecond that most starts can spare.
 	http func() http.Handler
 }
 
 // New returns a Server over s. version is that of the program.
 func New(s *service.Service, log *slog.Logger, version string) *Server {
-	server := &Server{Errors: web.Errors{Log: log}, service: s}
+	server := &Server{Errors: web.Errors{Log: log}, service: s, nullable: map[string][]string{}}
 	server.http = sync.OnceValue(func() http.Handler { return server.handler(version) })
 	return server
 }
@@ -96,6 +98,9 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 		switch method {
 		case "subscriptions/listen", "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered here; wait_for_events waits for news"}
+		}
+		if call, ok := request.(*sdk.CallToolRequest); ok {
+			call.Params.Arguments = withoutNulls(call.Params.Arguments, s.nullable[call.Params.Name])
 		}
 		return next(ctx, method, request)
 	}

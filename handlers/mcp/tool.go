@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,6 +20,7 @@ type tool struct {
 	name, description string
 	arguments         string   // the properties of its JSON schema
 	required          []string // arguments
+	nullable          []string // arguments for which null is not the same as none
 	needs             domain.Role
 }
 
@@ -33,6 +35,7 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		Name: t.name, Description: t.description, InputSchema: json.RawMessage(schema + "}"),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
 	}
+	s.nullable[t.name] = t.nullable
 	sdk.AddTool(s.mcp, described, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
 		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
@@ -51,6 +54,20 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
 		}, nil, nil
 	})
+}
+
+// withoutNulls leaves out arguments that are null: models write so what they do not want to give. Those that are listed stay.
+func withoutNulls(arguments json.RawMessage, but []string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(arguments, &members) != nil || members == nil {
+		return arguments
+	}
+	for name, value := range members {
+		if string(value) == "null" && !slices.Contains(but, name) {
+			delete(members, name)
+		}
+	}
+	return web.EncodeJSON(members)
 }
 
 // explain returns an error as a model should read it: what is wrong, and what to do next.
