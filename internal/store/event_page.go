@@ -91,12 +91,12 @@ func (p *pageReader) take(e domain.Event) (added bool) {
 	return true
 }
 
-// selectEvents selects, in parts, the events that a condition is about.
-func selectEvents(condition, order string) string {
+// selectEvents selects, in parts, events of a table, maybe with an index, that a condition is about.
+func selectEvents(from, condition, order string) string {
 	return fmt.Sprintf(`SELECT events.id, event_projects.name, type, from_stage, to_stage, COALESCE(event_texts.story_id, ''),
 		COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms, received_at_ms, record
-		FROM events JOIN event_projects ON event_projects.id = events.project_id JOIN event_kinds ON event_kinds.id = kind_id
-		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY %s`, condition, order)
+		FROM %s JOIN event_projects ON event_projects.id = events.project_id JOIN event_kinds ON event_kinds.id = kind_id
+		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY %s`, from, condition, order)
 }
 
 // eachEvent calls take with what a statement of selectEvents selects, until it returns false.

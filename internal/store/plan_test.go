@@ -15,6 +15,9 @@ import (
 // scan is a step that reads all rows of a table that grows with the stream.
 var scan = regexp.MustCompile(`SCAN (events|event_texts|event_digests|stories|stays)\b`)
 
+// ofProjectAndKind is about a project's events of a kind.
+var ofProjectAndKind = regexp.MustCompile(`events\.project_id = \d+ AND events\.kind_id`)
+
 var parameter = regexp.MustCompile(`\$\d+`)
 
 // fromOneEnd are the beginnings of statements that may scan: they read from one end, and stop when they have found enough.
@@ -102,6 +105,9 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 			t.Errorf("%.500s: %v", statement, err)
 		}
 		checked++
+		if ofProjectAndKind.MatchString(statement) && !strings.Contains(strings.Join(steps, ""), "events_of_project_kind") {
+			t.Errorf("%.500s\n%s\nwants the index of both", statement, strings.Join(steps, "\n"))
+		}
 		isScan := func(step string) bool { return scan.MatchString(step) }
 		if slices.ContainsFunc(steps, isScan) && !slices.ContainsFunc(fromOneEnd, func(begin string) bool { return strings.HasPrefix(statement, begin) }) {
 			t.Errorf("%.500s\n%s", statement, strings.Join(steps, "\n"))

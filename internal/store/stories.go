@@ -28,7 +28,7 @@ func (db *DB) StoryEvents(ctx context.Context, project, id string, limit int) (e
 	return events, translate(err)
 }
 
-var storyEvents = selectEvents(`events.id IN (SELECT id FROM events WHERE text_id IN (SELECT id FROM event_texts
+var storyEvents = selectEvents("events", `events.id IN (SELECT id FROM events WHERE text_id IN (SELECT id FROM event_texts
 	WHERE project_id = (SELECT id FROM event_projects WHERE name = $1) AND story_id = $2) ORDER BY id DESC LIMIT $3)`, "events.id DESC")
 
 // StoryName returns the newest name that the stream has of a story. It returns NotFound for one that it never told of.
