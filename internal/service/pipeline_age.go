@@ -9,6 +9,9 @@ const (
 	// staleGrace is how much older than it should be a pipeline may be on a page without being called stale: with thousands of
 	// projects some are always asked a little late, and each change of that would send pages again.
 	staleGrace = 5 * time.Second
+	// knownBudget is how long a page waits for projects of which it can show what was known a moment ago: one that takes its
+	// time must not slow down the pages of all others.
+	knownBudget = 50 * time.Millisecond
 )
 
 // pipelineAge is how old what somebody wants to see may be.

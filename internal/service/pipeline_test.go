@@ -284,3 +284,26 @@ func TestPanickingFetchCostsItsProjectOnly(t *testing.T) {
 		wantSeen(t, s, 0, "unreachable: request failed", "fresh [1]")
 	})
 }
+
+func TestASlowProjectDoesNotSlowDownThePagesOfOthers(t *testing.T) {
+	withServers(t, []answerFunc{good(time.Millisecond), good(200 * time.Millisecond)}, func(t *testing.T, s *service.Service, _ *servers) {
+		page := func() (seen []domain.ProjectPipeline, took time.Duration) {
+			began := time.Now()
+			_, seen = s.Pipelines.Recent(t.Context(), 500*time.Millisecond)
+			return seen, time.Since(began)
+		}
+		if seen, _ := page(); !seen[1].Reachable {
+			t.Error("the first page does not wait for an answer")
+		}
+		for range 10 {
+			time.Sleep(time.Second)
+			if seen, took := page(); took > 100*time.Millisecond || seen[1].Stale {
+				t.Errorf("a page took %v, stale: %t", took, seen[1].Stale)
+			}
+		}
+		time.Sleep(time.Minute)
+		if _, took := page(); took < 150*time.Millisecond {
+			t.Error("what is old is shown without waiting for news")
+		}
+	})
+}

@@ -87,7 +87,7 @@ func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.R
 
 func (s *Pipelines) all(ctx context.Context, age pipelineAge) (*domain.Registry, []domain.ProjectPipeline) {
 	registry, states, awaited := s.askProjects(age)
-	ctx, cancel := context.WithTimeout(ctx, pipelineBudget)
+	ctx, cancel := context.WithTimeout(ctx, s.budget(awaited, age))
 	defer cancel()
 	patience := time.NewTimer(pipelineBudget)
 	defer patience.Stop()
@@ -118,6 +118,21 @@ func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, sta
 		}
 	}
 	return s.registry, s.states, awaited
+}
+
+// budget is how long to wait for these projects: not as long where what is known of all of them would still do.
+func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range awaited {
+		if state.answer == nil || state.err == nil && !state.isCurrent(age.withGrace()) {
+			return pipelineBudget
+		}
+	}
+	if age.grace == 0 {
+		return pipelineBudget
+	}
+	return knownBudget
 }
 
 // follow forgets what is known of projects that are gone or have another address or token now.
