@@ -40,7 +40,7 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 		if alert.Key() != key {
 			continue
 		}
-		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: time.Now().Truncate(time.Millisecond)}
+		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: time.Now().Truncate(time.Millisecond), Since: alert.Since}
 		change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
 		if duration > 0 {
 			a.Until = a.At.Add(duration)
@@ -113,7 +113,7 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 			continue
 		}
 		present[key] = true
-		if alerts[i].Text() != a.Text || !a.Until.IsZero() && !now.Before(a.Until) {
+		if a.Ends(alerts[i]) || !a.Until.IsZero() && !now.Before(a.Until) {
 			ended = append(ended, a)
 		} else {
 			alerts[i].Acknowledged = &a

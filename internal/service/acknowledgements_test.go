@@ -32,6 +32,13 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 			b.show(t, "http://alpha", blockedBoard("null"))
 			open(t, s)
 		}, true},
+		{"the story is unblocked and blocked again while nobody looks", 0, func(t *testing.T, s *service.Service, b *boardServer) {
+			for _, reason := range []string{"null", `"key"`} {
+				b.show(t, "http://alpha", blockedBoard(reason))
+				time.Sleep(time.Minute)
+				s.Pipelines.All(t.Context(), 0) // as in the background
+			}
+		}, true},
 		{"another reason", 0, func(t *testing.T, s *service.Service, b *boardServer) {
 			b.show(t, "http://alpha", blockedBoard(`"another"`))
 			open(t, s)
