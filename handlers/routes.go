@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -42,6 +43,10 @@ type Gateway struct {
 	Login *login.Provider
 	// PublicURL is where people reach the gateway, "" where that is not known.
 	PublicURL string
+	// Sample is the sample board of a first run.
+	Sample console.Sample
+	// Watched is called whenever somebody looks at projects, on a page or through the API; it may be nil.
+	Watched func()
 }
 
 // TeamChat is where Slack sends what people say. It checks the signature of every call itself.
@@ -53,17 +58,31 @@ type TeamChat interface {
 // Handler returns the gateway's HTTP.
 func (g Gateway) Handler() http.Handler { return g.router() }
 
+// watched tells of those who look at projects.
+func (g Gateway) watched(next http.Handler) http.Handler {
+	if g.Watched == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if path == "/" || strings.HasPrefix(path, "/projects") || strings.HasPrefix(path, "/events") || strings.HasPrefix(path, "/api/gateway/") {
+			g.Watched()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // router first gives the request its info and counts it; then come the guards, the check of who asks, and the route.
 func (g Gateway) router() chi.Router {
 	if g.Metrics == nil {
 		g.Metrics = metrics.New()
 	}
 	access := newAccess(g)
-	c := console.New(g.Service, access, g.Log)
+	c := console.New(g.Service, access, g.Sample, g.Log)
 	t := newRouteTable(access, c)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		access.proxies.clean, web.Guard(g.AllowHosts), middleware.GetHead,
+		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, middleware.GetHead,
 	)
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
 	return t.finish()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"switchyard/handlers/console"
 	"switchyard/internal/files"
 	"switchyard/internal/supervise"
 )
@@ -72,9 +73,19 @@ var sampleMoves = []struct{ from, to string }{
 
 const samplePause = 2 * time.Second
 
-// playSample makes the moves on the board in dir, but for stories that somebody has moved meanwhile. A moved story counts as
+// sampleSteps is the sample board in dir as the console explains it.
+func sampleSteps(dir string) console.Sample {
+	return console.Sample{Project: sampleName, Dir: dir, Story: "17_story_search_typos", From: "2_current", To: "3_qa"}
+}
+
+// playSample waits until the board is watched, and then makes the moves on the board in dir, but for stories that somebody has moved meanwhile. A moved story counts as
 // changed now: from its file's time a later start takes since when it has been in its stage.
-func playSample(ctx context.Context, dir string) error {
+func playSample(ctx context.Context, dir string, watched <-chan struct{}) error {
+	select {
+	case <-watched:
+	case <-ctx.Done():
+		return nil
+	}
 	for _, move := range sampleMoves {
 		if !supervise.Sleep(ctx, samplePause) {
 			return nil

@@ -17,7 +17,7 @@ func TestAMovedSampleStoryIsAsOldInItsStageAsItsMove(t *testing.T) {
 			t.Fatal(fresh, err)
 		}
 		began := time.Now()
-		if err := playSample(t.Context(), dir); err != nil {
+		if err := playSample(t.Context(), dir, watchedAlready()); err != nil {
 			t.Fatal(err)
 		}
 		for i, move := range sampleMoves {
@@ -42,10 +42,44 @@ func TestSampleMovesThatPeopleMadeAreLeftOut(t *testing.T) {
 		if err := os.Rename(filepath.Join(dir, sampleMoves[0].from), theirs); err != nil {
 			t.Fatal(err)
 		}
-		if err := playSample(t.Context(), dir); err != nil {
+		if err := playSample(t.Context(), dir, watchedAlready()); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Stat(theirs); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func watchedAlready() chan struct{} {
+	watched := make(chan struct{})
+	close(watched)
+	return watched
+}
+
+// TestTheSampleWaitsForItsFirstViewer: whoever comes after an hour sees its moves as well.
+func TestTheSampleWaitsForItsFirstViewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "board")
+		if _, err := unpackSample(dir); err != nil {
+			t.Fatal(err)
+		}
+		sample, watched := sampleSteps(dir), make(chan struct{})
+		if _, err := os.Stat(filepath.Join(dir, sample.From, sample.Story+".md")); err != nil {
+			t.Errorf("the story that is to be moved: %v", err)
+		}
+		played := make(chan error, 1)
+		go func() { played <- playSample(t.Context(), dir, watched) }()
+		time.Sleep(time.Hour)
+		if _, err := os.Stat(filepath.Join(dir, sampleMoves[0].from)); err != nil {
+			t.Errorf("before anybody looked: %v", err)
+		}
+		close(watched)
+		if err := <-played; err != nil {
+			t.Error(err)
+		}
+		last := sampleMoves[len(sampleMoves)-1]
+		if _, err := os.Stat(filepath.Join(dir, last.to, filepath.Base(last.from))); err != nil {
 			t.Error(err)
 		}
 	})

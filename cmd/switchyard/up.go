@@ -120,8 +120,11 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 		if err != nil {
 			return err
 		}
+		g.handler.Sample = sampleSteps(dir)
 		if fresh {
-			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir) }})
+			watched := make(chan struct{})
+			g.handler.Watched = sync.OnceFunc(func() { close(watched) })
+			g.loops = append(g.loops, loop{sampleName, func(ctx context.Context) error { return playSample(ctx, dir, watched) }})
 		}
 		boards = append(boards, workBoard{sampleName, dir})
 		fmt.Fprintf(out, "The sample board is %s: move a story to another stage and watch\n", dir)

@@ -18,6 +18,7 @@ type Console struct {
 	web.Errors
 	service  *service.Service
 	sessions Sessions
+	sample   Sample
 	notices  notices
 	parts    parts
 	removals removals
@@ -38,8 +39,8 @@ type Sessions interface {
 }
 
 // New returns the console over a service.
-func New(s *service.Service, sessions Sessions, log *slog.Logger) *Console {
-	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, notices: newNotices()}
+func New(s *service.Service, sessions Sessions, sample Sample, log *slog.Logger) *Console {
+	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample, notices: newNotices()}
 }
 
 // Page adapts h, writing its errors as pages.

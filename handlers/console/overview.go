@@ -32,8 +32,9 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Events:    latest.Events,
 		Finished:  s.Finished,
 		Charts:    s.Charts, FinishedBefore: s.FinishedBefore, Agents: s.Agents,
-		Filter: filter,
-		Now:    now(),
+		FirstSteps: c.firstSteps(s),
+		Filter:     filter,
+		Now:        now(),
 	}
 	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {
 		p.Show = show
