@@ -7,11 +7,12 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// A write that waits for a step should wait no longer than 20 ms.
+// A write that waits for a step should wait no longer than 20 ms. The time of a step includes that it waits for writes of
+// others, so it says little on a busy gateway: steps do not become too small to get anywhere, nor pauses too long.
 const (
-	maxStep, minStep    = 200, 5
-	longStep, shortStep = 10 * time.Millisecond, 4 * time.Millisecond
-	minStepPause        = 2 * time.Millisecond
+	maxStep, minStep           = 200, 50
+	longStep, shortStep        = 10 * time.Millisecond, 4 * time.Millisecond
+	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
 // steps divide a long work on the store so that writes of others fit between.
@@ -36,6 +37,6 @@ func (s *steps) do(ctx context.Context, step func() error) error {
 	case took < shortStep:
 		s.size = min(s.size+s.size/2, maxStep)
 	}
-	supervise.Sleep(ctx, max(s.rest*took, minStepPause))
+	supervise.Sleep(ctx, min(max(s.rest*took, minStepPause), maxStepPause))
 	return ctx.Err()
 }
