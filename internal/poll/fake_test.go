@@ -132,6 +132,7 @@ type server struct {
 	instance string
 	sequence int64
 	pipeline string // its version, "" for none
+	board    string // its JSON, over sockets
 	records  []domain.Record
 	size     int // of the buffer
 	news     chan struct{}

@@ -3,12 +3,15 @@ package poll_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 func (y *site) wantNoticed(want ...string) {
@@ -82,4 +85,36 @@ func TestAPipelineThatNeverRestsIsAskedForSomeTimesASecond(t *testing.T) {
 			t.Errorf("%d requests in 10 s", n)
 		}
 	})
+}
+
+// TestWhatIsNoEventIsNoticedWhileNobodyLooks: a story arrives, is unblocked and leaves.
+func TestWhatIsNoEventIsNoticedWhileNobodyLooks(t *testing.T) {
+	a := newServer("i", 10)
+	show := func(version, items string) {
+		a.change(func() {
+			a.board = `{"project":"a","stages":[{"name":"1_backlog","items":[]},{"name":"2_current","items":[` + items + `]}]}`
+		})
+		a.turn(version)
+	}
+	show("v1", "")
+	web := httptest.NewServer(a)
+	defer web.Close()
+	defer web.CloseClientConnections()
+	g := startRealGateway(t, time.Second)
+	defer g.stop()
+	g.register(t, "alpha", web.URL)
+	stays := func(want string, is func([]domain.Stay) bool) {
+		t.Helper()
+		waittest.Until(t, want, func() bool {
+			stays, err := g.Stays.Of(t.Context(), "alpha", "7_login")
+			return err == nil && is(stays)
+		})
+	}
+	const item = `{"story_id":"7_login","story_name":"Log in","blocked":%s,"merge_failure":null,"since_ms":1}`
+	show("v2", fmt.Sprintf(item, `"no key"`))
+	stays("an arrival, blocked", func(s []domain.Stay) bool { return len(s) == 1 && !s[0].BlockedSince.IsZero() && s[0].To.IsZero() })
+	show("v3", fmt.Sprintf(item, "null"))
+	stays("unblocked", func(s []domain.Stay) bool { return s[0].BlockedSince.IsZero() && s[0].Blocked > 0 })
+	show("v4", "")
+	stays("departure", func(s []domain.Stay) bool { return !s[0].To.IsZero() })
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,19 +29,29 @@ import (
 
 // ServeHTTP makes the server one that answers over sockets.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api/pipeline" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w.Header().Set("ETag", `"`+s.pipeline+`"`)
+		_, _ = io.WriteString(w, s.board)
+		return
+	}
 	since, err := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64)
 	if err != nil || r.URL.Path != "/api/events" {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // none where it is absent
-	answer, err := s.feed(r.Context(), upstream.FeedRequest{Since: since, Wait: wait})
+	answer, err := s.feed(r.Context(), upstream.FeedRequest{Since: since, Wait: wait, Pipeline: r.URL.Query().Get("pipeline")})
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if answer.Instance != "" {
 		w.Header().Set("Feed-Instance", answer.Instance)
 		w.Header().Set("Feed-Sequence", strconv.FormatInt(answer.Sequence, 10))
+	}
+	if answer.Pipeline != "" {
+		w.Header().Set("Pipeline-Version", answer.Pipeline)
 	}
 	records := []json.RawMessage{}
 	for _, record := range answer.Records {
@@ -74,9 +85,12 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 		defer close(done)
 		_ = poll.New(poll.Options{Projects: g.Projects, Events: g.Events, Feeds: client, Pipelines: g.Pipelines, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
+	var background sync.WaitGroup
+	background.Go(func() { _ = g.Pipelines.Run(ctx) })
 	g.stop = func() {
 		cancel()
 		<-done
+		background.Wait()
 		client.Close()
 		db.Close()
 	}
