@@ -71,7 +71,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		t.Helper()
 		for _, scheme := range []string{"light", "dark"} {
 			tab.Media("prefers-color-scheme", scheme)
-			for _, width := range []int64{360, 1280, 2560} {
+			for _, width := range []int64{360, 768, 1280, 2560} {
 				tab.Size(width, 900)
 				tab.Accessible()
 				if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {

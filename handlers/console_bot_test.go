@@ -63,7 +63,11 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 
 	tab.Find("combobox", "Transport").Call("function() { this.value = 'team'; this.dispatchEvent(new Event('change', {bubbles: true})) }")
 	shows("Bot token", "Signing secret")
+	tab.WaitText("Saving erases what is stored for the other transport: Homeserver URL, Bot username and Password.")
 	tab.Find("textbox", "Bot token").Type("xoxb-1")
+	tab.Keys("\r")
+	tab.WaitText("Saved, but the bot is off until it has Signing secret.")
+	tab.Wait("document.getElementById('bot-erases').hidden")
 	tab.Find("textbox", "Signing secret").Type("s")
 	tab.Keys("\r")
 	tab.Wait("document.getElementById('bot-saved').textContent.startsWith('Saved')")

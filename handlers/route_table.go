@@ -137,7 +137,11 @@ func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
+	if t.api[firstSegment(r.URL.Path)] || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		web.Plain(w, http.StatusMethodNotAllowed, "method not allowed")
+		return
+	}
+	t.console.MethodNotAllowed(w, r)
 }
 
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}

@@ -4,8 +4,21 @@
   const form = () => document.getElementById('bot-config')
   const groups = () => form().querySelectorAll('fieldset[data-transport]')
 
+  let stored = {} // as the gateway has it
+
+  const labelsOf = (fields) => [...fields].map((field) => field.labels[0].textContent).join(', ').replace(/, (?=[^,]*$)/, ' and ')
+
+  // Only the chosen transport's fields are kept: what saving will erase is said before.
   const showGroup = () => {
-    for (const group of groups()) group.hidden = group.dataset.transport !== form().elements.transport.value
+    const transport = form().elements.transport.value
+    const erased = []
+    for (const group of groups()) {
+      group.hidden = group.dataset.transport !== transport
+      if (group.hidden) erased.push(...[...group.querySelectorAll('input')].filter((field) => stored[field.name]))
+    }
+    const warning = document.getElementById('bot-erases')
+    warning.hidden = erased.length === 0
+    warning.querySelector('span').textContent = 'Saving erases what is stored for the other transport: ' + labelsOf(erased) + '.'
   }
 
   const fill = (config) => {
@@ -16,9 +29,9 @@
     showGroup()
   }
 
-  const say = (id, ok, text) => {
+  const say = (id, signal, text) => {
     const status = document.getElementById(id)
-    status.className = 'signal whitespace-normal ' + (ok ? 'signal-clear' : 'signal-stop')
+    status.className = 'signal whitespace-normal signal-' + signal
     status.textContent = text
   }
   const sayNothing = (id) => {
@@ -56,8 +69,8 @@
 
   const load = async () => {
     const config = await ask(form().dataset.api)
-    if (config.ok === false) say('bot-saved', false, config.error)
-    else fill(config)
+    if (config.ok === false) say('bot-saved', 'stop', config.error)
+    else fill((stored = config))
   }
 
   const save = async () => {
@@ -66,17 +79,22 @@
     for (const field of form().querySelectorAll(`fieldset[data-transport="${transport}"] input`)) {
       config[field.name] = field.value === '' ? null : field.value
     }
+    const missing = [...form().querySelectorAll(`fieldset[data-transport="${transport}"] input`)].filter((field) => field.value === '')
     sayNothing('bot-saved')
     const answer = await ask(form().dataset.api, { method: 'POST', body: JSON.stringify(config) })
-    if (answer.ok) say('bot-saved', true, 'Saved. The bot was restarted.')
-    else say('bot-saved', false, answer.error)
+    if (!answer.ok) return say('bot-saved', 'stop', answer.error)
+    stored = config
+    showGroup()
+    if (missing.length === 0) return say('bot-saved', 'clear', 'Saved. The bot was restarted.')
+    say('bot-saved', 'caution', `Saved, but the bot is off until it has ${labelsOf(missing)}.`)
+    missing[0].focus()
   }
 
   const test = async () => {
     sayNothing('bot-tested')
     const answer = await ask('/api/gateway/bot/test', { method: 'POST' })
-    if (answer.ok) say('bot-tested', true, 'Sent.')
-    else say('bot-tested', false, answer.error)
+    if (answer.ok) say('bot-tested', 'clear', 'Sent.')
+    else say('bot-tested', 'stop', answer.error)
   }
 
   document.addEventListener('DOMContentLoaded', load)

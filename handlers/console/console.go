@@ -72,23 +72,38 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusInternalServerError {
 		message = "Something went wrong. The log has the details under request " + web.RequestID(r.Context()) + "."
 	}
-	title := errorTitle(status)
-	err = c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(title, message), status: status})
+	c.showError(w, r, status, message)
+}
+
+// MethodNotAllowed says that an address takes forms alone, or none; Allow is set already.
+func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	setPageHeaders(w.Header())
+	c.showError(w, r, http.StatusMethodNotAllowed, "This address takes what a page of the console sends, and is no page itself.")
+}
+
+func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, message string) {
+	title, next := errorWords(status)
+	err := c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(title, message, next), status: status})
 	if err != nil {
 		c.Write(w, r, web.Plain, err)
 	}
 }
 
-func errorTitle(status int) string {
+// errorWords are the title of a page that could not be shown, and what can be done now.
+func errorWords(status int) (title, next string) {
 	switch status {
 	case http.StatusNotFound:
-		return "Not found"
+		return "Not found", "It may have been renamed or removed. Check the address, or search for it by name."
 	case http.StatusForbidden:
-		return "Not allowed"
+		return "Not allowed", "Ask an administrator, or log in with a token that has the role."
+	case http.StatusMethodNotAllowed:
+		return "Nothing to show here", "Go back to the page that you came from and use its buttons."
 	case http.StatusInternalServerError:
-		return "Internal error"
+		return "Internal error", "Try again. If it happens again, tell whoever runs the gateway which request it was."
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return http.StatusText(status), "It may pass by itself: reload the page in a moment."
 	}
-	return http.StatusText(status)
+	return http.StatusText(status), ""
 }
 
 // frame fills in what every page shows around its content. It takes the notice that waits for this reader.
