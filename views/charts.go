@@ -55,7 +55,9 @@ func newDayChart(days []domain.DayCount) dayChart {
 	c.viewBox = "0 0 " + c.width + " " + c.height
 	c.base, c.below = strconv.Itoa(base), strconv.Itoa(base+textHeight-3)
 	average := perDay(days[:max(1, len(days)-1)]) // today is not over
-	c.perDay = fmt.Sprintf("%.1f on average", average)
+	if average >= 0.05 {
+		c.perDay = fmt.Sprintf("%.1f on average", average) // less would read as 0.0
+	}
 	c.average = strconv.Itoa(base - int(average*barsHeight/float64(highest)))
 	c.first = days[0].Day.Format("2 Jan")
 	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",
