@@ -44,7 +44,8 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	for _, h := range s.byProject {
 		version += h.Version()
 	}
-	if !s.loaded || len(s.changed) > 0 || now.Sub(s.moves.savedAt) < interval || version == s.moves.version && !s.moves.before.IsZero() {
+	current := s.loaded && s.upTo >= s.events.LastID() && len(s.changed) == 0 && len(s.byProject) > 0
+	if !current || now.Sub(s.moves.savedAt) < interval || version == s.moves.version && !s.moves.before.IsZero() {
 		s.mu.Unlock()
 		return nil
 	}

@@ -100,6 +100,7 @@ func (s *Stays) save(ctx context.Context) error {
 		s.saved = c.UpTo
 		if c.ForgetMoves {
 			s.moves.before = time.Time{}
+			s.moves.savedAt = time.Now().Add(movesDelay - movesInterval) // soon, but not for each of many
 		}
 		return nil
 	}
