@@ -33,8 +33,8 @@ type Client struct {
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:   newTransport(90*time.Second, feedBuffer),
-		others:  newTransport(idleOthers, otherBuffer),
+		feeds:   newTransport(90*time.Second, 0, feedBuffer),
+		others:  newTransport(idleOthers, maxIdleOthers, otherBuffer),
 		timeout: timeout,
 		slots:   newSlots(),
 	}
@@ -44,12 +44,17 @@ func NewClient(timeout time.Duration) *Client {
 // time, and a connection takes a descriptor, two goroutines and 8 KiB.
 const idleOthers = 5 * time.Second
 
-func newTransport(idle time.Duration, buffer int) *http.Transport {
+// maxIdleOthers is how many of these connections stay open at most: all pipelines of a thousand projects can be asked for every
+// few seconds without connecting again, and those of ten thousand at once do not need as many connections.
+const maxIdleOthers = 1100
+
+// newTransport returns a transport that keeps at most maxIdle connections to all servers, or with 0 any number.
+func newTransport(idle time.Duration, maxIdle, buffer int) *http.Transport {
 	dialer := &net.Dialer{Control: allowAddress}
 	return &http.Transport{
 		Proxy:                  nil, // not the environment's either: project servers are near
 		DialContext:            dialer.DialContext,
-		MaxIdleConns:           0, // no limit over all hosts: the default of 100 redials at 1,000 projects
+		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        idle,
 		MaxResponseHeaderBytes: maxHeader,
