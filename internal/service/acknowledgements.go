@@ -40,10 +40,14 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 		if alert.Key() != key {
 			continue
 		}
-		a := domain.Acknowledgement{Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: time.Now().Truncate(time.Millisecond), Since: alert.Since}
+		now := time.Now()
+		a := domain.Acknowledgement{
+			Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: now.Truncate(time.Millisecond),
+			Since: alert.Since,
+		}
 		change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
 		if duration > 0 {
-			a.Until = a.At.Add(duration)
+			a.Until = now.Add(duration).Truncate(time.Millisecond) // not of the cut time: "until 8:00" would end before it
 			change.Detail = details("until: "+exactTime(a.Until), a.Text)
 		}
 		err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, a) })
