@@ -50,15 +50,17 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 	if p.Stages = stages; !p.Reachable {
 		return nil
 	}
-	for _, alert := range domain.FindAlerts([]domain.ProjectPipeline{p}, s.stays.StuckLimit, time.Now()) {
-		s.acknowledged.mu.Lock()
-		defer s.acknowledged.mu.Unlock()
-		if a, known := s.acknowledged.byKey[alert.Key()]; known {
-			alert.Acknowledged = &a
-		}
-		return &alert
+	found := domain.FindAlerts([]domain.ProjectPipeline{p}, s.stays.StuckLimit, time.Now())
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	alert := found[0]
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	if a, known := s.acknowledged.byKey[alert.Key()]; known {
+		alert.Acknowledged = &a
+	}
+	return &alert
 }
 
 // find returns what needs somebody, in no particular order.

@@ -65,6 +65,9 @@ func TestWhatIsStoredAlreadyIsDropped(t *testing.T) {
 			t.Fatalf("append %d: events %v after %d, refused %v, %v", i+1, ids(added), last, refused, err)
 		}
 	}
+	if last, err := events.LastID(t.Context()); err != nil || last != 6 {
+		t.Errorf("the last id is %d, %v", last, err)
+	}
 	page, err := events.Page(t.Context(), domain.EventQuery{Limit: 100})
 	if err != nil || page.More || !slices.Equal(ids(page.Events), []int64{1, 2, 3, 4, 5, 6}) {
 		t.Errorf("stored are %v, %v", ids(page.Events), err)
