@@ -54,10 +54,11 @@ func HTML(source string) string {
 	return b.String()
 }
 
-// blocks finds paragraphs, code and so on, but nothing within a line: that takes linear time.
+// blocks finds paragraphs, code and so on, but nothing within a line, and no link definitions, of which many in one paragraph
+// take the square of their number: that leaves linear time.
 var blocks = sync.OnceValue(func() parser.Parser {
-	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithParagraphTransformers(
-		append(parser.DefaultParagraphTransformers(), util.Prioritized(extension.NewTableParagraphTransformer(), 200))...))
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)))
 })
 
 // tooComplex reports whether the text may nest quotes and lists too deep, or has too many delimiters in one paragraph. Those
