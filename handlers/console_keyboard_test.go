@@ -12,7 +12,7 @@ import (
 )
 
 // operable are the things on a page that do something and can be seen.
-const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')]
+const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]')]
 	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
 
 // TestTabReachesEverything walks through each page by Tab: everything that does something is reached, in the order in

@@ -111,7 +111,7 @@ func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
 	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
 	tab.Find("heading", "Paste code")
 	browsertest.Eval[int](tab, `fetch("/logout", {method: "POST"}).then(response => response.status)`)
-	tab.Find("button", "Switch").Click()
+	press(tab, tab.Find("button", "Switch"), kb.Enter)
 	tab.Find("heading", "Log in")
 	tab.Find("textbox", "Admin token").Type(adminToken + kb.Enter)
 	tab.Find("heading", "Overview")
