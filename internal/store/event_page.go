@@ -101,26 +101,33 @@ func selectEvents(from, condition, order string) string {
 
 // eachEvent calls take with what a statement of selectEvents selects, until it returns false.
 func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
+	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+		var kind eventKind
+		var text eventText
+		var stamp, received int64
+		err = rows.Scan(&e.ID, &e.Project, &kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More,
+			&stamp, &received, (*[]byte)(&e.JSON))
+		e.Type, e.At, e.ReceivedAt = kind.Type, time.UnixMilli(stamp), time.UnixMilli(received)
+		if err == nil && e.JSON == nil {
+			e.JSON = compose(kind, text, stamp)
+		}
+		return e, err
+	}, take, statement, args...)
+}
+
+// eachRow calls take with what scan makes of each row that a statement selects, until take returns false.
+func eachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var e domain.Event
-		var kind eventKind
-		var text eventText
-		var stamp, received int64
-		err := rows.Scan(&e.ID, &e.Project, &kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More,
-			&stamp, &received, (*[]byte)(&e.JSON))
+		found, err := scan(rows)
 		if err != nil {
 			return err
 		}
-		e.Type, e.At, e.ReceivedAt = kind.Type, time.UnixMilli(stamp), time.UnixMilli(received)
-		if e.JSON == nil {
-			e.JSON = compose(kind, text, stamp)
-		}
-		if !take(e) {
+		if !take(found) {
 			return nil
 		}
 	}

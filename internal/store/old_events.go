@@ -50,22 +50,12 @@ const oldStoryEvents = oldEvents + "project = $1 AND json_extract(record, '$.sto
 
 // eachOldEvent calls take with what a statement selects, until it returns false.
 func eachOldEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
-	rows, err := tx.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var e domain.Event
+	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
 		var stamp, received int64
-		if err := rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON)); err != nil {
-			return err
-		}
-		if e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received); !take(e) {
-			return nil
-		}
-	}
-	return rows.Err()
+		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
+		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
+		return e, err
+	}, take, statement, args...)
 }
 
 // knownBefore reports whether a record is among the old events.
