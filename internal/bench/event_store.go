@@ -103,7 +103,7 @@ func fill(dir string, first, end int) (err error) {
 			}
 			reads = append(reads, read)
 		}
-		if _, _, err := db.AppendEvents(ctx, reads); err != nil {
+		if _, err := db.AppendEvents(ctx, reads); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,16 @@ type FeedRead struct {
 	ReceivedAt time.Time
 	// Ahead is the newest stamp in the project's buffer when that is more than MaxClockAhead after ReceivedAt, else zero.
 	Ahead time.Time
+	// Epoch is that of the duty to follow the feed under which the read began, 0 where no duty is needed.
+	Epoch int64
+}
+
+// Appended is what became of reads that were to be stored.
+type Appended struct {
+	Added []Event // those that are new, with consecutive ids
+	Last  int64   // the last id before them
+	// Refused are the indexes of reads that were not stored, since another gateway follows their feeds by now.
+	Refused []int
 }
 
 // FeedResult is what a read of a project's feed says of its pipeline.

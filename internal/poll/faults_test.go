@@ -28,24 +28,24 @@ type mortalStore struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortalStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) ([]domain.Event, int64, error) {
+func (m *mortalStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
 	case <-m.dead:
-		return nil, 0, errDead
+		return domain.Appended{}, errDead
 	default:
 	}
 	if m.dies == "before" {
 		close(m.dead)
-		return nil, 0, errDead
+		return domain.Appended{}, errDead
 	}
-	added, last, err := m.DB.AppendEvents(ctx, reads)
+	appended, err := m.DB.AppendEvents(ctx, reads)
 	if m.dies == "after" {
 		close(m.dead)
-		return nil, 0, errDead
+		return domain.Appended{}, errDead
 	}
-	return added, last, err
+	return appended, err
 }
 
 func (m *mortalStore) dieNext(when string) {

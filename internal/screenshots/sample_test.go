@@ -167,7 +167,7 @@ func (y *yardSample) history() {
 		}
 	}
 	slices.SortFunc(reads, func(a, b domain.FeedRead) int { return a.ReceivedAt.Compare(b.ReceivedAt) })
-	if _, _, err := db.AppendEvents(context.Background(), reads); err != nil {
+	if _, err := db.AppendEvents(context.Background(), reads); err != nil {
 		y.Fatal(err)
 	}
 }

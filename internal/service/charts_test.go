@@ -124,7 +124,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 			went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
 			went(t, "alpha", "1", "2_current", "5_done", now),
 		}
-		if _, _, err := o.AppendEvents(context.Background(), reads); err != nil {
+		if _, err := o.AppendEvents(context.Background(), reads); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowStore{observedStore: o, may: make(chan struct{})}
@@ -165,7 +165,7 @@ func BenchmarkCharts(b *testing.B) {
 	}
 	for len(reads) > 0 {
 		n := min(1000, len(reads))
-		if _, _, err := o.AppendEvents(context.Background(), reads[:n]); err != nil {
+		if _, err := o.AppendEvents(context.Background(), reads[:n]); err != nil {
 			b.Fatal(err)
 		}
 		reads = reads[n:]
@@ -221,7 +221,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		went(t, "alpha", "1", "2_current", "5_done", now.Add(-2*time.Hour)),
 		went(t, "beta", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
 	}
-	if _, _, err := o.AppendEvents(t.Context(), reads); err != nil {
+	if _, err := o.AppendEvents(t.Context(), reads); err != nil {
 		t.Fatal(err)
 	}
 	pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}

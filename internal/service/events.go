@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,9 +12,8 @@ import (
 )
 
 type eventStore interface {
-	// AppendEvents stores reads with their positions in one transaction. It returns the events that are new, with
-	// consecutive ids, and the last id before them.
-	AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error)
+	// AppendEvents stores reads with their positions in one transaction, but for those that it refuses.
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
@@ -46,6 +46,9 @@ type pendingRead struct {
 	stored chan error // of capacity 1
 }
 
+// errRefused is the error of a read whose feed another gateway follows by now.
+var errRefused = domain.Errorf(domain.Conflict, "another gateway follows this feed by now")
+
 // load prepares s to continue after what is stored.
 func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
@@ -62,7 +65,7 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 }
 
 // Record stores a read of a feed: its records, but for those that the project has already, and the position that it
-// leads to, all or nothing. It returns when that is done. Reads that come while another is being stored are stored
+// leads to, all or nothing. It returns when that is done; with an error when another gateway follows the feed by now. Reads that come while another is being stored are stored
 // together, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
@@ -98,14 +101,19 @@ func (s *Events) writeReads() {
 		if batch == 0 {
 			return
 		}
-		err := s.storeReads(reads)
-		for _, read := range reads {
-			read.stored <- err
+		refused, err := s.storeReads(reads)
+		for i, read := range reads {
+			if err == nil && slices.Contains(refused, i) {
+				read.stored <- errRefused
+			} else {
+				read.stored <- err
+			}
 		}
 	}
 }
 
-func (s *Events) storeReads(batch []*pendingRead) (err error) {
+// storeReads stores a batch. It returns the indexes of those that were refused.
+func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil { // the recorders report it, as any failure to store
 			err = fmt.Errorf("panic: %v", cause)
@@ -116,15 +124,15 @@ func (s *Events) storeReads(batch []*pendingRead) (err error) {
 		reads[i] = pending.FeedRead
 	}
 	// One recorder's end must not undo what others wait for.
-	added, last, err := s.store.AppendEvents(context.Background(), reads)
+	appended, err := s.store.AppendEvents(context.Background(), reads)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.publish(added, last)
+	s.publish(appended.Added, appended.Last)
 	if s.observe != nil {
-		s.observe(added)
+		s.observe(appended.Added)
 	}
-	return nil
+	return appended.Refused, nil
 }
 
 // Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest

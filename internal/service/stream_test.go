@@ -26,10 +26,10 @@ type observedStore struct {
 	fail             func(commit func() error) error // nil: commit
 }
 
-func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error) {
+func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	o.appends.Add(1)
 	commit := func() error {
-		added, last, err = o.DB.AppendEvents(ctx, reads)
+		appended, err = o.DB.AppendEvents(ctx, reads)
 		return err
 	}
 	if o.fail == nil {
@@ -37,7 +37,7 @@ func (o *observedStore) AppendEvents(ctx context.Context, reads []domain.FeedRea
 	} else {
 		err = o.fail(commit)
 	}
-	return added, last, err
+	return appended, err
 }
 
 func (o *observedStore) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {

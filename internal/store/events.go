@@ -7,12 +7,12 @@ import (
 )
 
 // AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
-// transaction. A record whose content its project has or had already is dropped. It returns the events that are new, with
-// consecutive ids, and the id that was the last before them.
-func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added []domain.Event, last int64, err error) {
+// transaction. A record whose content its project has or had already is dropped. No read is refused: there is
+// one gateway alone.
+func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	err = db.writeEvents(ctx, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
-		if err := w.tx.QueryRowContext(w.ctx, db.lastEventID()).Scan(&last); err != nil {
+		if err := w.tx.QueryRowContext(w.ctx, db.lastEventID()).Scan(&appended.Last); err != nil {
 			return err
 		}
 		for _, read := range reads {
@@ -32,11 +32,11 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added 
 				if known {
 					continue
 				}
-				e := domain.Event{ID: last + int64(len(added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record}
+				e := domain.Event{ID: appended.Last + int64(len(appended.Added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record}
 				if err := w.event(e, false); err != nil {
 					return err
 				}
-				added = append(added, e)
+				appended.Added = append(appended.Added, e)
 			}
 			if _, err := w.exec(w.moveCursor, c.Project, c.URL, c.Since, c.Instance, c.Sequence); err != nil {
 				return err
@@ -45,9 +45,9 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (added 
 		return nil
 	})
 	if err != nil {
-		return nil, 0, err
+		return domain.Appended{}, err
 	}
-	return added, last, nil
+	return appended, nil
 }
 
 // lastEventID selects the greatest id that was ever given out.

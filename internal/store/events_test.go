@@ -40,11 +40,11 @@ func feedRead(project string, records ...domain.Record) domain.FeedRead {
 
 func appendEvents(t testing.TB, db *store.DB, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
-	added, _, err := db.AppendEvents(t.Context(), reads)
+	appended, err := db.AppendEvents(t.Context(), reads)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return added
+	return appended.Added
 }
 
 func ids(events []domain.Event) []int64 {
@@ -61,9 +61,10 @@ func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
 	if got := ids(added); !slices.Equal(got, []int64{1, 2, 3}) || added[2].Project != "gamma" {
 		t.Errorf("added %v", added)
 	}
-	added, last, err := db.AppendEvents(t.Context(), []domain.FeedRead{feedRead("beta", move(t, 9))})
-	if err != nil || last != 3 || !slices.Equal(ids(added), []int64{4}) {
-		t.Errorf("added %v after %d: %v", added, last, err)
+	appended, err := db.AppendEvents(t.Context(), []domain.FeedRead{feedRead("beta", move(t, 9))})
+	added = appended.Added
+	if err != nil || appended.Last != 3 || !slices.Equal(ids(added), []int64{4}) {
+		t.Errorf("added %v after %d: %v", added, appended.Last, err)
 	}
 	if id, err := db.LastEventID(t.Context()); id != 4 || err != nil {
 		t.Errorf("last id %d, %v", id, err)
@@ -93,7 +94,7 @@ func TestPositionAndEventsAreStoredTogetherOrNotAtAll(t *testing.T) {
 	appendEvents(t, db, feedRead("alpha", move(t, 1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := db.AppendEvents(ctx, []domain.FeedRead{feedRead("alpha", move(t, 2))}); err == nil {
+	if _, err := db.AppendEvents(ctx, []domain.FeedRead{feedRead("alpha", move(t, 2))}); err == nil {
 		t.Fatal("no error")
 	}
 	cursors, err := db.FeedCursors(t.Context(), "alpha")
