@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 const adminToken = "correct-horse"
@@ -23,7 +23,7 @@ const adminToken = "correct-horse"
 type guarded struct {
 	http.Handler
 	log     *logBuffer
-	db      *store.DB
+	db      *sqlite.DB
 	service *service.Service
 }
 

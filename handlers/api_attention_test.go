@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
@@ -25,7 +25,7 @@ func (*failedBot) Status() domain.BotStatus {
 }
 
 func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 )
 
@@ -24,7 +24,7 @@ type apiSite struct {
 	testing.TB
 	*service.Service
 	url   string
-	store *store.DB
+	store *sqlite.DB
 }
 
 func newAPISite(t testing.TB) apiSite {

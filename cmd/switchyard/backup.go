@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/config"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 func backupCommand() *cobra.Command {
@@ -16,7 +16,7 @@ func backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the gateway's database to a new file, also while the gateway runs",
 		Long: "Copy the gateway's database to a new file, also while the gateway runs. To go back to a copy, stop the gateway and\n" +
-			"put the copy in the place of " + store.FileName + " in the data directory, without the files that end in -wal and -shm.",
+			"put the copy in the place of " + sqlite.FileName + " in the data directory, without the files that end in -wal and -shm.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
@@ -27,10 +27,10 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := store.Backup(cmd.Context(), dir, target); err != nil {
+			if err := sqlite.Backup(cmd.Context(), dir, target); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is copied to %s\n", filepath.Join(dir, store.FileName), target)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is copied to %s\n", filepath.Join(dir, sqlite.FileName), target)
 			return err
 		},
 	}

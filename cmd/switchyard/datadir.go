@@ -12,7 +12,7 @@ import (
 
 	"switchyard/internal/config"
 	"switchyard/internal/files"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // Names in the data directory, besides the database's.
@@ -50,7 +50,7 @@ func makePrivate(dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stat(filepath.Join(dir, store.FileName))
+	_, err = os.Stat(filepath.Join(dir, sqlite.FileName))
 	if len(entries) > 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -77,10 +77,10 @@ func makeConfigDirPrivate(secrets string) error {
 // checkNotEmptied returns an error where the data directory's database is an empty file although there was one before: beginning
 // with nothing would hide that.
 func checkNotEmptied(dir string) error {
-	path := filepath.Join(dir, store.FileName)
+	path := filepath.Join(dir, sqlite.FileName)
 	database, err := os.Stat(path)
 	if err != nil || database.Size() > 0 {
-		return nil // store.Open says what else is wrong with it
+		return nil // sqlite.Open says what else is wrong with it
 	}
 	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
 		return nil // a first start was cut short

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 )
 
@@ -46,7 +46,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := checkNotEmptied(c.Data); err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, c.Data)
+	db, err := sqlite.Open(ctx, c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
-		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, store.FileName), err)
+		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
 	}
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return nil, err

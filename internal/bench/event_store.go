@@ -12,7 +12,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 const (
@@ -48,7 +48,7 @@ func eventStore(steps []int, step int) (dir string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if before, err = steps[step-1], copyFile(filepath.Join(smaller, store.FileName), filepath.Join(dir, store.FileName)); err != nil {
+		if before, err = steps[step-1], copyFile(filepath.Join(smaller, sqlite.FileName), filepath.Join(dir, sqlite.FileName)); err != nil {
 			return "", err
 		}
 	}
@@ -79,7 +79,7 @@ func copyFile(from, to string) error {
 // fill appends the events from number first up to, not including, end, and accounts for them as a gateway does.
 func fill(dir string, first, end int) (err error) {
 	ctx := context.Background()
-	db, err := store.Open(ctx, dir)
+	db, err := sqlite.Open(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func fill(dir string, first, end int) (err error) {
 }
 
 // account waits until the times in stages are known up to the newest events.
-func account(ctx context.Context, db *store.DB) error {
+func account(ctx context.Context, db *sqlite.DB) error {
 	quiet := slog.New(slog.DiscardHandler)
 	svc, err := service.New(ctx, service.Options{Store: db, Log: quiet})
 	if err != nil {

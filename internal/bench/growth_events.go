@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // eventSteps are how many events the database has at each step.
@@ -38,7 +38,7 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		return err
 	}
 	defer projects.stop()
-	info, err := os.Stat(filepath.Join(dir, store.FileName))
+	info, err := os.Stat(filepath.Join(dir, sqlite.FileName))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // fakeGateway is the service as the bot sees it.
@@ -190,7 +190,7 @@ func (l *logs) String() string {
 type process struct {
 	t          *testing.T
 	gateway    *fakeGateway
-	db         *store.DB
+	db         *sqlite.DB
 	logs       *logs
 	options    bot.Options
 	supervisor *bot.Supervisor
@@ -200,7 +200,7 @@ type process struct {
 
 func newProcess(t *testing.T, o bot.Options) *process {
 	t.Helper()
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/web"
 )
 
 // Gateway is a gateway whose parts a test may reach. It is closed with the test.
 type Gateway struct {
 	*service.Service
-	Store *store.DB
+	Store *sqlite.DB
 	HTTP  handlers.Gateway
 }
 
@@ -28,10 +28,10 @@ type Gateway struct {
 // that is off, an agent timeout of 45 s, join tokens that are good for an hour, a session key.
 func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	t.Helper()
-	db, ok := o.Store.(*store.DB)
+	db, ok := o.Store.(*sqlite.DB)
 	if !ok {
 		var err error
-		if db, err = store.Open(context.Background(), t.TempDir()); err != nil {
+		if db, err = sqlite.Open(context.Background(), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })

@@ -14,13 +14,13 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 )
 
 // mortalStore is a real store whose process can die in the middle of an append.
 type mortalStore struct {
-	*store.DB
+	*sqlite.DB
 	mu   sync.Mutex
 	dies string        // "before" or "after" the next commit
 	dead chan struct{} // closed when it died
@@ -71,7 +71,7 @@ type world struct {
 
 // start starts the gateway's process.
 func (w *world) start() {
-	db, err := store.Open(context.Background(), w.dir)
+	db, err := sqlite.Open(context.Background(), w.dir)
 	if err != nil {
 		w.t.Fatal(err)
 	}

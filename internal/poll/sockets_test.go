@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
@@ -69,7 +69,7 @@ type realGateway struct {
 
 func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	t.Helper()
-	db, err := store.Open(context.Background(), t.TempDir())
+	db, err := sqlite.Open(context.Background(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 var (
@@ -146,7 +146,7 @@ func (y *yardSample) history() {
 	if err := os.MkdirAll(dataDir(y.dir), 0o700); err != nil {
 		y.Fatal(err)
 	}
-	db, err := store.Open(y.Context(), dataDir(y.dir))
+	db, err := sqlite.Open(y.Context(), dataDir(y.dir))
 	if err != nil {
 		y.Fatal(err)
 	}

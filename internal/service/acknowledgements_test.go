@@ -9,7 +9,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // blockedBoard is stages with a story that is blocked for a reason, JSON.
@@ -58,7 +58,7 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				db, err := store.Open(t.Context(), dir)
+				db, err := sqlite.Open(t.Context(), dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +111,7 @@ func open(t *testing.T, s *service.Service) int {
 }
 
 func TestOnlyAlertsAreAcknowledged(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

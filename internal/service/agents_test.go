@@ -13,14 +13,14 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 const agentTimeout = 45 * time.Second
 
 // failingStore refuses to save heartbeats while broken.
 type failingStore struct {
-	*store.DB
+	*sqlite.DB
 	broken bool
 }
 
@@ -40,7 +40,7 @@ type testGateway struct {
 
 func openGateway(t testing.TB, dir string) *testGateway {
 	t.Helper()
-	db, err := store.Open(context.Background(), dir)
+	db, err := sqlite.Open(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

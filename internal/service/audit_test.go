@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // TestTheAuditIsKeptFor400Days, and what is older goes in small steps.
 func TestTheAuditIsKeptFor400Days(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		db, err := store.Open(t.Context(), dir)
+		db, err := sqlite.Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}

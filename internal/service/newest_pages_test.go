@@ -8,12 +8,12 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // searchedStore counts the searches in it.
 type searchedStore struct {
-	*store.DB
+	*sqlite.DB
 	searches int
 }
 
@@ -23,7 +23,7 @@ func (s *searchedStore) Events(ctx context.Context, q domain.EventQuery) (domain
 }
 
 func TestTheSameSearchIsMadeOnce(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

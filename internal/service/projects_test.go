@@ -9,13 +9,13 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // reopen returns a service over the database in dir, as after a restart.
 func reopen(t *testing.T, dir string) (*service.Service, func()) {
 	t.Helper()
-	db, err := store.Open(t.Context(), dir)
+	db, err := sqlite.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // slowStories takes 20 ms for a story, whose name is the number of the call.
@@ -38,7 +38,7 @@ func (s *slowStories) PatchStory(context.Context, domain.Project, string, []byte
 func TestReadersOfAStoryShareCalls(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := store.Open(t.Context(), dir)
+		db, err := sqlite.Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 // hugeBoards has twenty stories for every project.
@@ -27,7 +27,7 @@ func (hugeBoards) Pipeline(_ context.Context, p domain.Project, known *domain.Pi
 }
 
 func BenchmarkSearch(b *testing.B) {
-	db, err := store.Open(b.Context(), b.TempDir())
+	db, err := sqlite.Open(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}

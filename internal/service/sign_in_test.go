@@ -11,13 +11,13 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 )
 
 func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	provider := signintest.New(t)
 	log := slog.New(slog.DiscardHandler)
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 }
 
 func TestADenialHasTheTextAndTheCode(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/waittest"
 	"switchyard/internal/wire"
 )
@@ -57,7 +57,7 @@ func raw(t testing.TB, s *service.Service, text string) string {
 }
 
 func TestAgesSurviveRestartsAndEdits(t *testing.T) {
-	db, err := store.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/store"
+	"switchyard/internal/store/sqlite"
 	"switchyard/internal/waittest"
 )
 
 // observedStore counts what reaches the database and can make the next append fail or hang.
 type observedStore struct {
-	*store.DB
+	*sqlite.DB
 	appends, queries atomic.Int64
 	fail             func(commit func() error) error // nil: commit
 }
@@ -47,7 +47,7 @@ func (o *observedStore) Events(ctx context.Context, q domain.EventQuery) (domain
 
 func openStore(t testing.TB, dir string) *observedStore {
 	t.Helper()
-	db, err := store.Open(context.Background(), dir)
+	db, err := sqlite.Open(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 // Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
 // Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
 // used, revoked or expired at agent.JoinedAt.
-func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
+	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx,
 			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
 			tokenHash, agent.JoinedAt.UnixMilli(), agent.ID)
@@ -29,31 +29,31 @@ func (db *DB) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRe
 }
 
 // AgentRecords returns every agent that has an identity, in no particular order.
-func (db *DB) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
-	rows, err := db.read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
+func (db *Tables) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
+	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
 		" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
 	if err != nil {
-		return nil, translate(err)
+		return nil, db.Translate(err)
 	}
 	defer rows.Close()
 	var agents []domain.AgentRecord
 	for rows.Next() {
 		var a domain.AgentRecord
 		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.Project,
-			(*milli)(&a.JoinedAt), (*milli)(&a.StateSince), (*milli)(&a.LastSeen))
+			(*Milli)(&a.JoinedAt), (*Milli)(&a.StateSince), (*Milli)(&a.LastSeen))
 		if err != nil {
-			return nil, translate(err)
+			return nil, db.Translate(err)
 		}
 		agents = append(agents, a)
 	}
-	return agents, translate(rows.Err())
+	return agents, db.Translate(rows.Err())
 }
 
 // SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are passed over. The end of ctx
 // undoes it, but only the transaction watches for that: each statement would take a goroutine, in all a third of the time
 // of BenchmarkWriteBehind.
-func (db *DB) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
+	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
 		update, err := tx.PrepareContext(ctx,
 			"UPDATE agents SET state = $2, detail = $3, state_since_ms = $4, last_seen_ms = $5 WHERE id = $1")
@@ -72,25 +72,25 @@ func (db *DB) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 
 // AssignAgent stores an agent's project, "" for none, and ends the token of its command for another one. It returns NotFound
 // when there is no such agent.
-func (db *DB) AssignAgent(ctx context.Context, id, project string) error {
+func (db *Tables) AssignAgent(ctx context.Context, id, project string) error {
 	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
 
 // LabelAgent stores an agent's label. It returns NotFound when there is no such agent.
-func (db *DB) LabelAgent(ctx context.Context, id, label string) error {
-	return db.changeOne(ctx, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
+func (db *Tables) LabelAgent(ctx context.Context, id, label string) error {
+	return db.changeOne(ctx, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
 // RemoveAgent ends an agent's identity and the token of its command. It returns NotFound when there is no such agent.
-func (db *DB) RemoveAgent(ctx context.Context, id string) error {
+func (db *Tables) RemoveAgent(ctx context.Context, id string) error {
 	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
 }
 
 // changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that meet a condition.
-func (db *DB) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
-	return db.tx(context.WithoutCancel(ctx), func(tx *sql.Tx) error {
+func (db *Tables) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
+	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement, args...)
 		if err != nil {
 			return err

@@ -25,8 +25,8 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 
 // execAudited executes a statement that writes, with the audit entry of its change: both or neither. What changes no row is no
 // change.
-func (db *DB) execAudited(ctx context.Context, statement string, args ...any) (result sql.Result, err error) {
-	err = db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
+	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
 			return err
 		}
@@ -39,12 +39,12 @@ func (db *DB) execAudited(ctx context.Context, statement string, args ...any) (r
 }
 
 // AddAudit stores the entry of a change that was made elsewhere.
-func (db *DB) AddAudit(ctx context.Context, e domain.AuditEntry) error {
-	return db.tx(domain.WithAudit(ctx, e), func(*sql.Tx) error { return nil })
+func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
+	return db.Tx(domain.WithAudit(ctx, e), nil, func(*sql.Tx) error { return nil })
 }
 
 // Audit returns the entries that q asks for, the newest first.
-func (db *DB) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
+func (db *Tables) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
@@ -60,31 +60,36 @@ func (db *DB) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEnt
 		where("action = $%d", q.Action)
 	}
 	if q.Text != "" {
-		where(`lower(who || ' ' || subject || ' ' || detail) LIKE $%d ESCAPE '\'`, "%"+likeEscaper.Replace(strings.ToLower(q.Text))+"%")
+		where(`lower(who || ' ' || subject || ' ' || detail) LIKE $%d ESCAPE '\'`, Pattern(strings.ToLower(q.Text)))
 	}
 	args = append(args, q.Limit)
-	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+
+	rows, err := db.engine.Read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+
 		" WHERE %s ORDER BY id DESC LIMIT $%d", strings.Join(conditions, " AND "), len(args)), args...)
 	if err != nil {
-		return nil, translate(err)
+		return nil, db.Translate(err)
 	}
 	defer rows.Close()
 	var entries []domain.AuditEntry
 	for rows.Next() {
 		var e domain.AuditEntry
-		if err := rows.Scan(&e.ID, (*milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID); err != nil {
-			return nil, translate(err)
+		if err := rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID); err != nil {
+			return nil, db.Translate(err)
 		}
 		entries = append(entries, e)
 	}
-	return entries, translate(rows.Err())
+	return entries, db.Translate(rows.Err())
 }
 
 // RemoveAuditBefore removes the oldest entries of those from before then, at most limit, and returns how many.
-func (db *DB) RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error) {
-	result, err := db.exec(ctx, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)", then.UnixMilli(), limit)
+func (db *Tables) RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error) {
+	result, err := db.exec(ctx, nil, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)", then.UnixMilli(), limit)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Pattern is what LIKE takes, with the backslash as its ESCAPE, for a text that is anywhere in another.
+func Pattern(text string) string { return "%" + likeEscaper.Replace(text) + "%" }

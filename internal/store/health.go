@@ -6,9 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"switchyard/internal/domain"
 )
 
@@ -39,7 +36,7 @@ func (h *health) note(err error) {
 
 // WriteFailure returns why the last write failed, unless that was more than a minute ago, and since when writes have been
 // failing; nil when the last one was good.
-func (db *DB) WriteFailure() (since time.Time, err error) {
+func (db *Tables) WriteFailure() (since time.Time, err error) {
 	h := &db.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,23 +44,4 @@ func (db *DB) WriteFailure() (since time.Time, err error) {
 		return time.Time{}, nil
 	}
 	return h.since, h.err
-}
-
-// failure is the error for what SQLite could not do, with the reason where people can do something about it.
-func failure(err error) error {
-	message := "the store failed"
-	var driver *sqlite.Error
-	if errors.As(err, &driver) {
-		switch driver.Code() & 0xff {
-		case sqlite3.SQLITE_FULL:
-			message += ": the disk is full"
-		case sqlite3.SQLITE_READONLY:
-			message += ": the database is read-only"
-		case sqlite3.SQLITE_IOERR:
-			message += ": the disk has an error"
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			message += ": the database is damaged"
-		}
-	}
-	return domain.WrapError(domain.Internal, err, message)
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// milli scans a time that is stored as Unix milliseconds; 0 is the zero time.
-type milli time.Time
+// Milli scans a time that is stored as Unix milliseconds; 0 is the zero time.
+type Milli time.Time
 
-func (m *milli) Scan(value any) error {
+func (m *Milli) Scan(value any) error {
 	ms, ok := value.(int64)
 	if !ok {
 		return fmt.Errorf("%T is not a time in milliseconds", value)
 	}
-	*m = milli{}
+	*m = Milli{}
 	if ms != 0 {
-		*m = milli(time.UnixMilli(ms))
+		*m = Milli(time.UnixMilli(ms))
 	}
 	return nil
 }
 
-// toMilli is how a time is stored: 0 for the zero time.
-func toMilli(t time.Time) int64 {
+// ToMilli is how a time is stored: 0 for the zero time.
+func ToMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}

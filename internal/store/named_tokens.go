@@ -8,8 +8,8 @@ import (
 )
 
 // AddNamedToken stores a new named token. That of an agent's command replaces the last one of that agent.
-func (db *DB) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
+	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		if t.AgentID != "" {
 			if err := endAgentTokens(ctx, tx, "agent_id = $1", t.AgentID); err != nil {
 				return err
@@ -17,35 +17,35 @@ func (db *DB) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms)"+
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, toMilli(t.CreatedAt), toMilli(t.ExpiresAt), toMilli(t.LastUsed))
+			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt), ToMilli(t.LastUsed))
 		return err
 	})
 }
 
 // NamedTokens returns all named tokens, in no particular order.
-func (db *DB) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
-	rows, err := db.read.QueryContext(ctx, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
+func (db *Tables) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
+	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
 	if err != nil {
-		return nil, translate(err)
+		return nil, db.Translate(err)
 	}
 	defer rows.Close()
 	var tokens []domain.NamedToken
 	for rows.Next() {
 		var t domain.NamedToken
 		err := rows.Scan(&t.ID, &t.Name, &t.Role, &t.Hash, &t.Project, &t.AgentID,
-			(*milli)(&t.CreatedAt), (*milli)(&t.ExpiresAt), (*milli)(&t.LastUsed))
+			(*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.LastUsed))
 		if err != nil {
-			return nil, translate(err)
+			return nil, db.Translate(err)
 		}
 		tokens = append(tokens, t)
 	}
-	return tokens, translate(rows.Err())
+	return tokens, db.Translate(rows.Err())
 }
 
 // RemoveNamedToken removes a named token and the sessions that were made with it. It returns NotFound when there is no such
 // token.
-func (db *DB) RemoveNamedToken(ctx context.Context, id string) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) RemoveNamedToken(ctx context.Context, id string) error {
+	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM named_tokens WHERE id = $1", id)
 		if err != nil {
 			return err

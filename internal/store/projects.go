@@ -13,42 +13,42 @@ const activeKey = "active_project"
 
 // Registry returns what is stored of the registry: the active project's name, "" when there is none, and the projects
 // ordered by name, byte by byte.
-func (db *DB) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
+func (db *Tables) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	// One transaction sees one state of both tables.
-	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := db.engine.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return "", nil, translate(err)
+		return "", nil, db.Translate(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // it only reads
 	err = tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", nil, translate(err)
+		return "", nil, db.Translate(err)
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT name, url, token FROM projects ORDER BY name")
 	if err != nil {
-		return "", nil, translate(err)
+		return "", nil, db.Translate(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var p domain.Project
 		if err := rows.Scan(&p.Name, &p.URL, &p.Token); err != nil {
-			return "", nil, translate(err)
+			return "", nil, db.Translate(err)
 		}
 		projects = append(projects, p)
 	}
-	return active, projects, translate(rows.Err())
+	return active, projects, db.Translate(rows.Err())
 }
 
 // AddProjects stores new projects, all or none, and when active is not "" makes it the active one.
 // It returns Conflict when one of the names exists.
-func (db *DB) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
-	return db.tx(ctx, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
+func (db *Tables) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
+	return db.Tx(ctx, topics{domain.TopicProjects}, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns these agents to it, all or nothing. Agents that are
 // gone are passed over. It returns Conflict when the name exists.
-func (db *DB) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
+	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
 			return err
 		}
@@ -76,14 +76,14 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 }
 
 // UpdateProject stores a project's url and token. It returns NotFound when there is none of that name.
-func (db *DB) UpdateProject(ctx context.Context, p domain.Project) error {
-	return db.changeOne(ctx, "UPDATE projects SET url = $2, token = $3 WHERE name = $1", p.Name, p.URL, p.Token.Reveal())
+func (db *Tables) UpdateProject(ctx context.Context, p domain.Project) error {
+	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1", p.Name, p.URL, p.Token.Reveal())
 }
 
 // RemoveProject removes a project, unassigns its agents and, when it is the active one, leaves none active.
 // Its events and reading positions stay. It returns NotFound when there is none of that name.
-func (db *DB) RemoveProject(ctx context.Context, name string) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) RemoveProject(ctx context.Context, name string) error {
+	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
 		if err != nil {
 			return err
@@ -103,8 +103,8 @@ func (db *DB) RemoveProject(ctx context.Context, name string) error {
 }
 
 // SetActive makes a project the active one. It returns NotFound when there is none of that name.
-func (db *DB) SetActive(ctx context.Context, name string) error {
-	return db.changeOne(ctx, setActive, activeKey, name)
+func (db *Tables) SetActive(ctx context.Context, name string) error {
+	return db.changeOne(ctx, topics{domain.TopicProjects}, setActive, activeKey, name)
 }
 
 const setActive = "INSERT INTO state (key, value) SELECT $1, name FROM projects WHERE name = $2" +

@@ -9,45 +9,45 @@ import (
 )
 
 // AddSession stores a new session.
-func (db *DB) AddSession(ctx context.Context, s domain.Session) error {
-	_, err := db.exec(ctx, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+func (db *Tables) AddSession(ctx context.Context, s domain.Session) error {
+	_, err := db.exec(ctx, topics{domain.TopicAccess}, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		s.ID, s.Who, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
 	return err
 }
 
 // Sessions returns all sessions, in no particular order.
-func (db *DB) Sessions(ctx context.Context) ([]domain.Session, error) {
-	rows, err := db.read.QueryContext(ctx, "SELECT id, who, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
+func (db *Tables) Sessions(ctx context.Context) ([]domain.Session, error) {
+	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, who, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 	if err != nil {
-		return nil, translate(err)
+		return nil, db.Translate(err)
 	}
 	defer rows.Close()
 	var sessions []domain.Session
 	for rows.Next() {
 		var s domain.Session
-		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, &s.TokenID, (*milli)(&s.CreatedAt), (*milli)(&s.LastSeen)); err != nil {
-			return nil, translate(err)
+		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt), (*Milli)(&s.LastSeen)); err != nil {
+			return nil, db.Translate(err)
 		}
 		sessions = append(sessions, s)
 	}
-	return sessions, translate(rows.Err())
+	return sessions, db.Translate(rows.Err())
 }
 
 // RemoveSession ends a session. It returns NotFound when there is no such session.
-func (db *DB) RemoveSession(ctx context.Context, id string) error {
-	return db.changeOne(ctx, "DELETE FROM sessions WHERE id = $1", id)
+func (db *Tables) RemoveSession(ctx context.Context, id string) error {
+	return db.changeOne(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
 }
 
 // RemoveSessionsBefore ends the sessions that began before then.
-func (db *DB) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
-	_, err := db.exec(ctx, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
+func (db *Tables) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
+	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
 	return err
 }
 
 // SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. What is gone is
 // passed over.
-func (db *DB) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
-	return db.tx(ctx, func(tx *sql.Tx) error {
+func (db *Tables) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
+	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		for id, seen := range sessions {
 			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli()); err != nil {
 				return err

@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"switchyard/internal/files"
+)
+
+// Backup writes a copy of the database in directory dir to the new file at target, readable by its owner only. The copy
+// is of one moment, also while a gateway writes to the database, and it is on the disk when Backup returns nil. Before that
+// there is no file at target, whatever happens: what a killed backup left beside it goes with the next one.
+func Backup(ctx context.Context, dir, target string) (err error) {
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	unlock, err := files.LockDir(dir)
+	if errors.Is(err, files.ErrLocked) {
+		return fmt.Errorf("another backup of %s is under way", path)
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := os.Lstat(target); err == nil {
+		return &fs.PathError{Op: "backup", Path: target, Err: syscall.EEXIST}
+	}
+	if err := removeUnfinished(target); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), unfinishedPrefix(target)+"*"+unfinishedSuffix) // VACUUM INTO takes an empty file
+	if err != nil {
+		return err
+	}
+	defer func() {
+		f.Close()
+		if err != nil {
+			err = errors.Join(err, removeUnfinished(target))
+		}
+	}()
+	if err := f.Chmod(0o600); err != nil {
+		return err
+	}
+	if err := copyTo(ctx, path, f.Name()); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), os.Rename(f.Name(), target)); err != nil {
+		return err
+	}
+	return files.SyncDir(filepath.Dir(target))
+}
+
+// Unfinished copies have names like .copy.db.123.tmp, and SQLite's journals of them like .copy.db.123.tmp-journal.
+const (
+	unfinishedSuffix = ".tmp"
+	journalSuffix    = "-journal"
+)
+
+func unfinishedPrefix(target string) string { return "." + filepath.Base(target) + "." }
+
+func removeUnfinished(target string) error {
+	dir := filepath.Dir(target)
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		name := strings.TrimSuffix(entry.Name(), journalSuffix)
+		if strings.HasPrefix(name, unfinishedPrefix(target)) && strings.HasSuffix(name, unfinishedSuffix) && entry.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+func copyTo(ctx context.Context, path, target string) error {
+	db, err := openReadOnly(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", target); err != nil {
+		return fmt.Errorf("database %s: %w", path, err)
+	}
+	return nil
+}
+
+// openReadOnly opens the database at path for one reader, which changes nothing in it.
+func openReadOnly(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}

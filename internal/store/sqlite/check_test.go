@@ -1,0 +1,62 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"switchyard/internal/store/sqlite"
+)
+
+func TestADamagedDatabaseIsNamedAndLeftAsItIs(t *testing.T) {
+	fill := func(data []byte, from, to int) []byte {
+		damaged := bytes.Clone(data)
+		for i := from; i < to; i++ {
+			damaged[i] = 0xff
+		}
+		return damaged
+	}
+	for name, damage := range map[string]func(data []byte) []byte{
+		"no database":   func([]byte) []byte { return bytes.Repeat([]byte("not a database "), 100) },
+		"cut off":       func(data []byte) []byte { return data[:len(data)/2] },
+		"header only":   func(data []byte) []byte { return data[:100] },
+		"first page":    func(data []byte) []byte { return fill(data, 100, 4096) },
+		"schema number": func(data []byte) []byte { return fill(data, 60, 64) },
+		"in the middle": func(data []byte) []byte { return fill(data, len(data)/2, len(data)/2+8192) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "a dir?#%20")
+			path := filepath.Join(dir, sqlite.FileName)
+			db, err := sqlite.Open(context.Background(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 500 {
+				if err := db.SetState(context.Background(), strconv.Itoa(i), strings.Repeat("x", 200)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged := damage(data)
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sqlite.Open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("Open = %v, want an error that names %s", err, path)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
+				t.Errorf("the file was changed (%v)", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"switchyard/internal/domain"
+)
+
+// code gives an error of SQLite its domain code: what exists already is Conflict. Of what failed it says the reason where
+// people can do something about it.
+func code(err error) *domain.Error {
+	var driver *sqlite.Error
+	if !errors.As(err, &driver) {
+		return nil
+	}
+	switch driver.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return domain.WrapError(domain.Conflict, err, "already exists")
+	}
+	message := "the store failed"
+	switch driver.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		message += ": the disk is full"
+	case sqlite3.SQLITE_READONLY:
+		message += ": the database is read-only"
+	case sqlite3.SQLITE_IOERR:
+		message += ": the disk has an error"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		message += ": the database is damaged"
+	}
+	return domain.WrapError(domain.Internal, err, message)
+}

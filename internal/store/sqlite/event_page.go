@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// maxPage is the size of the records after which Events returns no more of them, in bytes: a thousand of a project server
+// that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
+const maxPage = 4 << 20
+
+// Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. Of huge
+// ones it returns fewer, at least one. It returns Unavailable when a search for a text takes too long.
+func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	reader := &pageReader{query: q}
+	sources := []func(context.Context, *sql.Tx, *pageReader) error{readEvents}
+	if db.upgrading.Load() {
+		// The old events are those with the smaller ids.
+		if sources = append(sources, readOldEvents); !q.Backward {
+			sources[0], sources[1] = sources[1], sources[0]
+		}
+	}
+	read := func(ctx context.Context, tx *sql.Tx) error {
+		for _, source := range sources {
+			if err := source(ctx, tx, reader); err != nil || reader.page.More {
+				return err
+			}
+		}
+		return nil
+	}
+	var err error
+	if q.Text == "" {
+		err = snapshot(ctx, db.read, read)
+	} else {
+		err = db.search(ctx, read)
+	}
+	if err != nil {
+		return domain.EventPage{}, db.Translate(err)
+	}
+	return reader.page, nil
+}
+
+// snapshot runs fn in a transaction that sees one state of the database and only reads.
+func snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it only reads
+	return fn(ctx, tx)
+}
+
+// pageReader gathers the page that a query selects.
+type pageReader struct {
+	query domain.EventQuery
+	page  domain.EventPage
+	size  int // of the records, in bytes
+}
+
+// bounds returns the ids between which, exclusively, the query selects events, and the order of those.
+func bounds(q domain.EventQuery) (after, before int64, order string) {
+	switch {
+	case !q.Backward:
+		return q.After, math.MaxInt64, "events.id"
+	case q.Before == 0:
+		return math.MinInt64, math.MaxInt64, "events.id DESC"
+	}
+	return math.MinInt64, q.Before, "events.id DESC"
+}
+
+// missing is how many events are still to be found, with the one that shows that there are more.
+func (p *pageReader) missing() int { return p.query.Limit + 1 - len(p.page.Events) }
+
+// take adds an event, unless the page is full.
+func (p *pageReader) take(e domain.Event) (added bool) {
+	enough := maxPage
+	if p.query.Bytes > 0 {
+		enough = min(enough, p.query.Bytes)
+	}
+	if len(p.page.Events) == p.query.Limit || p.size >= enough {
+		p.page.More = true
+		return false
+	}
+	p.page.Events = append(p.page.Events, e)
+	p.size += len(e.JSON)
+	return true
+}
+
+// selectEvents selects, in parts, events of a table, maybe with an index, that a condition is about.
+func selectEvents(from, condition, order string) string {
+	return fmt.Sprintf(`SELECT events.id, event_projects.name, type, from_stage, to_stage, COALESCE(event_texts.story_id, ''),
+		COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms, received_at_ms, record
+		FROM %s JOIN event_projects ON event_projects.id = events.project_id JOIN event_kinds ON event_kinds.id = kind_id
+		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY %s`, from, condition, order)
+}
+
+// eachEvent calls take with what a statement of selectEvents selects, until it returns false.
+func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
+	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+		var kind eventKind
+		var text eventText
+		var stamp, received int64
+		err = rows.Scan(&e.ID, &e.Project, &kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More,
+			&stamp, &received, (*[]byte)(&e.JSON))
+		e.Type, e.At, e.ReceivedAt = kind.Type, time.UnixMilli(stamp), time.UnixMilli(received)
+		if err == nil && e.JSON == nil {
+			e.JSON = compose(kind, text, stamp)
+		}
+		return e, err
+	}, take, statement, args...)
+}
+
+// eachRow calls take with what scan makes of each row that a statement selects, until take returns false.
+func eachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
+	rows, err := tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		found, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		if !take(found) {
+			return nil
+		}
+	}
+	return rows.Err()
+}

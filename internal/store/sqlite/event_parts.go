@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+)
+
+func (w writing) projectID(name string) (int64, error) {
+	if id, ok := w.projects[name]; ok {
+		return id, nil
+	}
+	id, err := w.id(w.project, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		id, err = w.id(w.addProject, name, fold.Text(name))
+	}
+	if err == nil {
+		w.projects[name] = id
+	}
+	return id, err
+}
+
+// kindID returns 0 for a kind that would be one too many.
+func (w writing) kindID(k eventKind) (int64, error) {
+	if id, ok := w.kinds[k]; ok {
+		return id, nil
+	}
+	id, err := w.id(w.kind, k.Type, k.From, k.To)
+	if errors.Is(err, sql.ErrNoRows) {
+		if k.From != "" || k.To != "" {
+			var pairs int
+			if err := w.tx.QueryRowContext(w.ctx, "SELECT COUNT(*) FROM event_kinds WHERE type = $1", k.Type).Scan(&pairs); err != nil {
+				return 0, err
+			}
+			if pairs >= maxStages {
+				return 0, nil
+			}
+		}
+		id, err = w.id(w.addKind, k.Type, k.From, k.To, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
+	}
+	if err == nil {
+		w.kinds[k] = id
+	}
+	return id, err
+}
+
+// textID returns 0 for an event without further texts.
+func (w writing) textID(project int64, t eventText) (int64, error) {
+	if t == (eventText{}) {
+		return 0, nil
+	}
+	id, err := w.id(w.text, project, t.StoryID, t.digest())
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.digest()); err != nil {
+		return 0, err
+	}
+	w.unindexed = append(w.unindexed, indexedText{id, indexed(project, t)})
+	return id, nil
+}
+
+// known notes that the record is stored, and reports whether it was already.
+func (w writing) known(project int64, r domain.Record) (bool, error) {
+	added, err := w.exec(w.addDigest, project, digest(r.JSON))
+	return !added, err
+}
+
+// event stores an event, and its story: with its name unless older is true and a name is known.
+func (w writing) event(e domain.Event, older bool) error {
+	project, err := w.projectID(e.Project)
+	if err != nil {
+		return err
+	}
+	c := columnsOf(e.Record)
+	kind, err := w.kindID(c.kind)
+	if err == nil && kind == 0 {
+		c = c.withoutStages(e.Record)
+		kind, err = w.kindID(c.kind)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := w.textID(project, c.text)
+	if err != nil {
+		return err
+	}
+	var record any
+	if c.record != nil {
+		record = string(c.record)
+	}
+	if _, err := w.exec(w.addEvent, e.ID, project, kind, text, e.At.UnixMilli(), e.ReceivedAt.UnixMilli(), record); err != nil {
+		return err
+	}
+	if !ours(e.Type) || c.text.StoryID == "" {
+		return nil
+	}
+	if c.text.More != "" {
+		if text, err = w.textID(project, eventText{StoryID: c.text.StoryID, StoryName: c.text.StoryName}); err != nil {
+			return err
+		}
+	}
+	return w.story(project, c.text.StoryID, text, older)
+}
+
+// named notes the name of a story that no event tells of; see story.
+func (w writing) named(s domain.StoryRef, older bool) error {
+	project, err := w.projectID(s.Project)
+	if err != nil {
+		return err
+	}
+	text, err := w.textID(project, eventText{StoryID: s.ID, StoryName: s.Name})
+	if err != nil {
+		return err
+	}
+	return w.story(project, s.ID, text, older)
+}
+
+// story notes that a story is known by the name in a text, or, when older is true, by that which it has already.
+func (w writing) story(project int64, id string, text int64, older bool) (err error) {
+	key := storyKey{project, id}
+	switch known, ok := w.stories[key]; {
+	case older:
+		_, err = w.exec(w.addStory, project, id, text)
+	case !ok || known != text:
+		_, err = w.exec(w.setStory, project, id, text)
+		w.stories[key] = text
+	}
+	return err
+}

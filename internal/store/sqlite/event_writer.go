@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+
+	"switchyard/internal/domain"
+)
+
+// Bounds of what is remembered of names that are stored once.
+const (
+	// maxStages is how many pairs of stages are kinds of their own.
+	maxStages = 250
+	// maxRemembered is after how many names all are forgotten, to be looked up again.
+	maxRemembered = 20_000
+)
+
+// storyKey is what a story is known by.
+type storyKey struct {
+	project int64
+	id      string
+}
+
+// eventWriter stores events in their parts. Its statements are prepared once. It belongs to the write connection: only a
+// transaction may use it.
+type eventWriter struct {
+	project, addProject *sql.Stmt
+	kind, addKind       *sql.Stmt
+	text, addText       *sql.Stmt
+	addWords            *sql.Stmt
+	addDigest           *sql.Stmt
+	addEvent            *sql.Stmt
+	addStory            *sql.Stmt
+	setStory            *sql.Stmt
+	moveCursor          *sql.Stmt
+	storyText           *sql.Stmt
+	addStay             *sql.Stmt
+	removeStay          *sql.Stmt
+	unusedText          *sql.Stmt
+	removeText          *sql.Stmt
+	removeWords         *sql.Stmt
+
+	// What transactions found or added.
+	mu       sync.Mutex
+	projects map[string]int64
+	kinds    map[eventKind]int64
+	stories  map[storyKey]int64 // the text that is known to have its newest name
+	// What a transaction has still to index. Other statements between would make FTS5 write a segment for each text.
+	unindexed []indexedText
+}
+
+func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error) {
+	w = &eventWriter{}
+	for statement, text := range map[**sql.Stmt]string{
+		&w.project:    "SELECT id FROM event_projects WHERE name = $1",
+		&w.addProject: "INSERT INTO event_projects (name, folded) VALUES ($1, $2) RETURNING id",
+		&w.kind:       "SELECT id FROM event_kinds WHERE type = $1 AND from_stage = $2 AND to_stage = $3",
+		&w.addKind:    "INSERT INTO event_kinds (type, from_stage, to_stage, folded) VALUES ($1, $2, $3, $4) RETURNING id",
+		&w.text:       "SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2 AND digest = $3",
+		&w.addText:    "INSERT INTO event_texts (project_id, story_id, story_name, more, digest) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+		&w.addWords:   "INSERT INTO event_words (rowid, words) VALUES ($1, $2)",
+		&w.addDigest:  "INSERT INTO event_digests (project_id, digest) VALUES ($1, $2) ON CONFLICT (project_id, digest) DO NOTHING",
+		&w.addEvent: `INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		&w.addStory: "INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id) DO NOTHING",
+		&w.setStory: `INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id)
+			DO UPDATE SET text_id = excluded.text_id WHERE text_id <> excluded.text_id`,
+		&w.unusedText: `SELECT project_id, story_id, story_name, more FROM event_texts WHERE id = $1
+			AND NOT EXISTS (SELECT 1 FROM events WHERE text_id = event_texts.id)
+			AND NOT EXISTS (SELECT 1 FROM stays WHERE text_id = event_texts.id)
+			AND NOT EXISTS (SELECT 1 FROM stories WHERE stories.project_id = event_texts.project_id
+				AND stories.story_id = event_texts.story_id AND stories.text_id = event_texts.id)`,
+		&w.storyText: "SELECT text_id FROM stories WHERE project_id = $1 AND story_id = $2",
+		&w.addStay: `INSERT INTO stays (text_id, number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms,
+			merge_failed_since_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		&w.removeStay: `DELETE FROM stays WHERE text_id IN (SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2)
+			AND number = $3`,
+		&w.removeText:  "DELETE FROM event_texts WHERE id = $1",
+		&w.removeWords: "INSERT INTO event_words (event_words, rowid, words) VALUES ('delete', $1, $2)",
+		&w.moveCursor: `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`,
+	} {
+		if *statement, err = db.PrepareContext(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	w.forget()
+	return w, nil
+}
+
+func (w *eventWriter) forget() {
+	w.projects, w.kinds, w.stories = map[string]int64{}, map[eventKind]int64{}, map[storyKey]int64{}
+}
+
+// writing is the use of an eventWriter by one transaction. Only the transaction watches for the end of its context: each
+// statement would take a goroutine.
+type writing struct {
+	*eventWriter
+	tx       *sql.Tx
+	ctx      context.Context
+	prepared map[*sql.Stmt]*sql.Stmt // the statements as the transaction uses them
+}
+
+// writeEvents runs fn in one transaction, as Tx does.
+func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
+	w := db.events
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unindexed = nil
+	err := db.Tx(ctx, []domain.Topic{domain.TopicEvents}, func(tx *sql.Tx) error {
+		w := writing{w, tx, context.WithoutCancel(ctx), map[*sql.Stmt]*sql.Stmt{}}
+		if err := fn(w); err != nil {
+			return err
+		}
+		return w.index()
+	})
+	if err != nil || len(w.projects)+len(w.kinds)+len(w.stories) > maxRemembered {
+		w.forget() // after an error what was remembered may not be stored
+	}
+	return err
+}
+
+// use returns a statement for use in the transaction.
+func (w writing) use(statement *sql.Stmt) *sql.Stmt {
+	prepared := w.prepared[statement]
+	if prepared == nil {
+		prepared = w.tx.StmtContext(w.ctx, statement)
+		w.prepared[statement] = prepared
+	}
+	return prepared
+}
+
+// id returns the only column of the row that a statement finds, sql.ErrNoRows where there is none.
+func (w writing) id(statement *sql.Stmt, args ...any) (id int64, err error) {
+	err = w.use(statement).QueryRowContext(w.ctx, args...).Scan(&id)
+	return id, err
+}
+
+func (w writing) exec(statement *sql.Stmt, args ...any) (changed bool, err error) {
+	result, err := w.use(statement).ExecContext(w.ctx, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}

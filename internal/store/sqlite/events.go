@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+
+	"switchyard/internal/domain"
+)
+
+// AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
+// transaction. A record whose content its project has or had already is dropped. No read is refused: there is
+// one gateway alone.
+func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
+	err = db.writeEvents(ctx, func(w writing) error {
+		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
+		if err := w.tx.QueryRowContext(w.ctx, db.lastEventID()).Scan(&appended.Last); err != nil {
+			return err
+		}
+		for _, read := range reads {
+			c := read.Cursor
+			project, err := w.projectID(c.Project)
+			if err != nil {
+				return err
+			}
+			for _, record := range read.Records {
+				known, err := w.known(project, record)
+				if err == nil && !known {
+					known, err = db.knownBefore(w, c.Project, record)
+				}
+				if err != nil {
+					return err
+				}
+				if known {
+					continue
+				}
+				e := domain.Event{ID: appended.Last + int64(len(appended.Added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record}
+				if err := w.event(e, false); err != nil {
+					return err
+				}
+				appended.Added = append(appended.Added, e)
+			}
+			if _, err := w.exec(w.moveCursor, c.Project, c.URL, c.Since, c.Instance, c.Sequence); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return domain.Appended{}, err
+	}
+	return appended, nil
+}
+
+// lastEventID selects the greatest id that was ever given out.
+func (db *DB) lastEventID() string {
+	if db.upgrading.Load() {
+		return "SELECT MAX(COALESCE((SELECT MAX(id) FROM events), 0), COALESCE((SELECT MAX(id) FROM old_events), 0))"
+	}
+	return "SELECT COALESCE(MAX(id), 0) FROM events"
+}
+
+// LastEventID returns the greatest id in the merged stream, 0 while it is empty.
+func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
+	err = db.read.QueryRowContext(ctx, db.lastEventID()).Scan(&id)
+	return id, db.Translate(err)
+}
+
+// FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
+func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
+	rows, err := db.read.QueryContext(ctx, "SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
+	if err != nil {
+		return nil, db.Translate(err)
+	}
+	defer rows.Close()
+	var cursors []domain.FeedCursor
+	for rows.Next() {
+		var c domain.FeedCursor
+		if err := rows.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence); err != nil {
+			return nil, db.Translate(err)
+		}
+		cursors = append(cursors, c)
+	}
+	return cursors, db.Translate(rows.Err())
+}

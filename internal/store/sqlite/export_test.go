@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// FillDisk makes the database as if the disk had no space left, or had it again.
+func (db *DB) FillDisk(full bool) error {
+	statement := "PRAGMA max_page_count = 4294967294"
+	if full {
+		statement = "PRAGMA max_page_count = 1" // it becomes the present size
+	}
+	_, err := db.write.ExecContext(context.Background(), statement)
+	return err
+}
+
+// OldDatabase makes the database in directory dir as a version made it that knew so many migrations.
+func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
+	db, err := open(filepath.Join(dir, FileName), "_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	scripts, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return nil, err
+	}
+	for _, script := range scripts[:version] {
+		text, err := migrations.ReadFile("migrations/" + script.Name())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := db.ExecContext(ctx, string(text)); err != nil {
+			return nil, err
+		}
+	}
+	_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	return db, err
+}
+
+// Texts returns how many texts of events are stored.
+func (db *DB) Texts(ctx context.Context) (n int, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM event_texts").Scan(&n)
+	return n, err
+}
+
+// CheckWords returns an error unless the index of words is sound.
+func (db *DB) CheckWords(ctx context.Context) error {
+	_, err := db.write.ExecContext(ctx, "INSERT INTO event_words (event_words) VALUES ('integrity-check')")
+	return err
+}
+
+// Plan returns the steps in which SQLite executes a statement.
+func (db *DB) Plan(ctx context.Context, statement string) (steps []string, err error) {
+	rows, err := db.read.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, rows.Err()
+}
+
+// BusySearches takes all connections for searches until the test ends, and shortens the time that a search may take.
+func (db *DB) BusySearches(t testing.TB, limit time.Duration) {
+	t.Helper()
+	db.searchLimit = limit
+	for range searchers {
+		tx, err := db.searches.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tx.Rollback() })
+	}
+}
+
+// MaxMatches is how many texts are looked up in the index of words.
+const MaxMatches = maxMatches
+
+const (
+	LastingStaysSQL = newStays + newOfProject + lastingStays
+	ProjectStaysSQL = newStays + newOfProject + endedStays
+)

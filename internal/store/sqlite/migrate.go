@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"fmt"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"switchyard/internal/fold"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// registerFold makes fold.Text callable in SQL, for the migration that fills the table of stories.
+var registerFold = sync.OnceValue(func() error {
+	return sqlite.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		text, _ := args[0].(string)
+		return fold.Text(text), nil
+	})
+})
+
+// migrate applies the files of migrations/ that the database has not seen, in the order of their names.
+// Its user_version is the number of files applied.
+func (db *DB) migrate(ctx context.Context) error {
+	var applied int
+	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
+		return err
+	}
+	scripts, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	if applied < 0 {
+		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
+	}
+	if applied > len(scripts) {
+		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
+	}
+	for i, script := range scripts[applied:] {
+		text, err := migrations.ReadFile("migrations/" + script.Name())
+		if err != nil {
+			return err
+		}
+		err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", applied+i+1))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", script.Name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/store"
+)
+
+// What earlier versions stored is in old_events, old_stories and old_stays until Upgrade has moved it. The old events have smaller ids
+// than all others.
+
+// findOld notes whether there is something to move.
+func (db *DB) findOld(ctx context.Context) error {
+	var found bool
+	err := db.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories) OR EXISTS (SELECT 1 FROM old_stays)").Scan(&found)
+	db.upgrading.Store(found)
+	return err
+}
+
+const oldEvents = "SELECT id, project, type, timestamp_ms, received_at_ms, record FROM old_events WHERE "
+
+// readOldEvents adds what the query selects of the old events.
+func readOldEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
+	after, before, order := bounds(p.query)
+	conditions, args := []string{"id > $1", "id < $2"}, []any{after, before}
+	where := func(condition string, arg any) {
+		args = append(args, arg)
+		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
+	}
+	if p.query.Project != "" {
+		where("project = $%d", p.query.Project)
+	}
+	if p.query.Type != "" {
+		where("type = $%d", p.query.Type)
+	}
+	if p.query.Text != "" {
+		where(`words LIKE $%d ESCAPE '\'`, store.Pattern(strings.ToLower(p.query.Text)))
+	}
+	args = append(args, p.missing())
+	return eachOldEvent(ctx, tx, p.take, fmt.Sprintf("%s %s ORDER BY %s LIMIT $%d", oldEvents, strings.Join(conditions, " AND "),
+		strings.TrimPrefix(order, "events."), len(args)), args...)
+}
+
+const oldStoryEvents = oldEvents + "project = $1 AND json_extract(record, '$.story_id') = $2 ORDER BY id DESC LIMIT $3"
+
+// eachOldEvent calls take with what a statement selects, until it returns false.
+func eachOldEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
+	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+		var stamp, received int64
+		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
+		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
+		return e, err
+	}, take, statement, args...)
+}
+
+// knownBefore reports whether a record is among the old events.
+func (db *DB) knownBefore(w writing, project string, r domain.Record) (known bool, err error) {
+	if !db.upgrading.Load() {
+		return false, nil
+	}
+	digest := sha256.Sum256(r.JSON)
+	err = w.tx.QueryRowContext(w.ctx, "SELECT EXISTS (SELECT 1 FROM old_events WHERE project = $1 AND digest = $2)",
+		project, digest[:16]).Scan(&known)
+	return known, err
+}
+
+// oldStoryName is StoryName among the old stories.
+func (db *DB) oldStoryName(ctx context.Context, project, id string) (name string, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT story_name FROM old_stories WHERE project = $1 AND story_id = $2", project, id).Scan(&name)
+	return name, db.Translate(err)
+}
+
+// findOldStories adds old stories to those that were found, as FindStories finds them.
+func findOldStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error) {
+	var conditions []string
+	var args []any
+	for i, word := range words {
+		conditions = append(conditions, fmt.Sprintf("instr(folded, $%d) > 0", i+1))
+		args = append(args, word)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT project, story_id, story_name FROM old_stories WHERE "+strings.Join(conditions, " AND ")+
+		" ORDER BY rowid DESC", args...)
+	if err != nil {
+		return found, err
+	}
+	defer rows.Close()
+	known := map[[2]string]bool{}
+	for _, s := range found {
+		known[[2]string{s.Project, s.ID}] = true
+	}
+	for rows.Next() && len(found) < limit {
+		var s domain.StoryRef
+		if err := rows.Scan(&s.Project, &s.ID, &s.Name); err != nil {
+			return found, err
+		}
+		if !known[[2]string{s.Project, s.ID}] {
+			found = append(found, s)
+		}
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"sync"
+)
+
+// recorder is a driver that notes the statements it is given.
+type recorder struct {
+	driver     driver.Driver
+	mu         sync.Mutex
+	statements map[string]bool
+}
+
+// Record makes databases that are opened from now on note their statements, until the function that it returns is called,
+// which returns them. It must not run beside other tests.
+func Record() (statements func() map[string]bool) {
+	registering.Do(func() {
+		db, _ := sql.Open("sqlite", "") // opens nothing
+		recording.driver = db.Driver()
+		sql.Register("recorder", &recording)
+	})
+	recording.mu.Lock()
+	defer recording.mu.Unlock()
+	recording.statements = map[string]bool{}
+	driverName = "recorder"
+	return func() map[string]bool {
+		recording.mu.Lock()
+		defer recording.mu.Unlock()
+		driverName = "sqlite"
+		return recording.statements
+	}
+}
+
+var (
+	recording   recorder
+	registering sync.Once
+)
+
+func (r *recorder) note(statement string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements[statement] = true
+}
+
+func (r *recorder) Open(name string) (driver.Conn, error) {
+	conn, err := r.driver.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return recordedConn{conn.(sqliteConn), r}, nil
+}
+
+// sqliteConn is what a connection of SQLite can do of what package sql asks for.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type recordedConn struct {
+	sqliteConn
+	recorder *recorder
+}
+
+func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	c.recorder.note(query)
+	return c.sqliteConn.PrepareContext(ctx, query)
+}
+
+func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.recorder.note(query)
+	return c.sqliteConn.ExecContext(ctx, query, args)
+}
+
+func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.recorder.note(query)
+	return c.sqliteConn.QueryContext(ctx, query, args)
+}

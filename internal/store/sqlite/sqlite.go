@@ -1,0 +1,121 @@
+// Package sqlite is the gateway's database in one file: what differs from other engines. See package store.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/files"
+	"switchyard/internal/store"
+)
+
+// FileName is the database's name in the data directory.
+const FileName = "switchyard.db"
+
+// DB is the gateway's database. Writes go through one connection, so that writers queue in this process
+// instead of meeting SQLITE_BUSY; reads have connections of their own and never wait for a writer (WAL).
+type DB struct {
+	*store.Tables
+	write    *sql.DB
+	read     *sql.DB
+	searches *sql.DB // for what may take long, so that other reads never wait for it
+	// searchLimit is how long one may take.
+	searchLimit time.Duration
+	events      *eventWriter
+	// upgrading is whether old_events or old_stories may hold something.
+	upgrading atomic.Bool
+}
+
+// readers is the number of connections for reading; more than this many slow reads at once queue.
+const readers = 4
+
+// searchers is the number of connections for searching.
+const searchers = 2
+
+// Open opens the database in directory dir, makes it if there is none, and brings its schema up to date.
+// Its files, and a directory that it makes, are readable by their owner only, whatever the umask. A file that SQLite
+// cannot read is an error that names it, and is left as it is.
+func Open(ctx context.Context, dir string) (*DB, error) {
+	if err := files.MakePrivateDir(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, FileName)
+	if err := restrict(path); err != nil {
+		return nil, err
+	}
+	if err := check(ctx, path); err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	db := &DB{searchLimit: defaultSearchLimit}
+	var err error
+	if db.write, err = open(path, "_txlock=immediate"); err != nil {
+		return nil, err
+	}
+	db.write.SetMaxOpenConns(1)
+	if db.read, err = open(path, "_pragma=query_only(1)"); err != nil {
+		db.write.Close()
+		return nil, err
+	}
+	db.read.SetMaxOpenConns(readers)
+	db.read.SetMaxIdleConns(readers)
+	if db.searches, err = open(path, "_pragma=query_only(1)"); err != nil {
+		return nil, errors.Join(err, db.read.Close(), db.write.Close())
+	}
+	db.searches.SetMaxOpenConns(searchers)
+	db.Tables = store.NewTables(store.Engine{Write: db.write, Read: db.read, Code: code})
+	if err := db.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+// prepare brings the schema up to date.
+func (db *DB) prepare(ctx context.Context) (err error) {
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.findOld(ctx); err != nil {
+		return err
+	}
+	db.events, err = newEventWriter(ctx, db.write)
+	return err
+}
+
+// driverName is another one only in tests.
+var driverName = "sqlite"
+
+func open(path, option string) (*sql.DB, error) {
+	if err := registerFold(); err != nil {
+		return nil, err
+	}
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + option
+	return sql.Open(driverName, dsn)
+}
+
+// restrict makes the database file, or repairs its mode. SQLite gives -wal and -shm the mode of the database.
+func restrict(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := files.Restrict(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the database. Nothing may use it afterwards.
+func (db *DB) Close() error {
+	return errors.Join(db.searches.Close(), db.read.Close(), db.write.Close())
+}

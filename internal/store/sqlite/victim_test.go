@@ -1,0 +1,75 @@
+package sqlite_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/store/sqlite"
+)
+
+// With this variable the test binary works on the database in the directory that it names until it is killed.
+const victimVariable = "SWITCHYARD_SQLITE_VICTIM"
+
+func TestMain(m *testing.M) {
+	if work, dir, ok := strings.Cut(os.Getenv(victimVariable), ":"); ok {
+		if err := beVictim(work, dir); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// beVictim upgrades, or removes events, in small steps until there is nothing left to do.
+func beVictim(work, dir string) error {
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for n := 1; n > 0; {
+		switch work {
+		case "upgrade":
+			n, err = db.Upgrade(ctx, 7)
+		case "remove":
+			var ids []int64
+			ids, err = db.ExpiredEvents(ctx, domain.Expired{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
+			if n = len(ids); err == nil {
+				err = db.RemoveEvents(ctx, ids)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return db.Close()
+}
+
+// kill runs a victim again and again, and kills it after ever longer times, until one has come to the end. It returns how
+// many were killed.
+func kill(t *testing.T, work, dir string) (killed int) {
+	t.Helper()
+	for life := 20 * time.Millisecond; ; life += life / 4 {
+		victim := exec.Command(os.Args[0])
+		victim.Env = append(os.Environ(), victimVariable+"="+work+":"+dir)
+		if err := victim.Start(); err != nil {
+			t.Fatal(err)
+		}
+		end := time.AfterFunc(life, func() { _ = victim.Process.Kill() })
+		err := victim.Wait()
+		end.Stop()
+		switch {
+		case err == nil:
+			return killed
+		case victim.ProcessState.Exited():
+			t.Fatalf("the victim failed by itself: %v", err)
+		}
+		killed++
+	}
+}

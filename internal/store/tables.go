@@ -1,0 +1,123 @@
+// Package store is the gateway's state in a database. What both engines, SQLite and PostgreSQL, do with the same SQL is here
+// once; packages sqlite and postgres are the engines, their schemas and what differs. It translates driver errors into domain
+// errors and knows no rules: what may be stored is decided in package service.
+//
+// Its SQL is text that both engines take: $1 parameters, ON CONFLICT, RETURNING.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"switchyard/internal/domain"
+)
+
+// Engine is the database that tables are in.
+type Engine struct {
+	Write *sql.DB
+	Read  *sql.DB
+	// Code gives an error of the driver its domain code, and returns nil for one that it does not know.
+	Code func(error) *domain.Error
+	// Notify tells other gateways, as soon as the transaction is committed, what it was about. It is nil where there are none.
+	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
+}
+
+// Tables is what is stored in the same way by both engines.
+type Tables struct {
+	engine Engine
+	health health
+}
+
+// NewTables returns the tables in a database. They are used once the schema is up to date.
+func NewTables(engine Engine) *Tables { return &Tables{engine: engine} }
+
+// topics are what a change is about.
+type topics = []domain.Topic
+
+// Tx runs fn in one transaction: all of it is stored when Tx returns nil, none of it otherwise. With it goes the audit entry
+// that ctx has. Other gateways are told that it was about these topics.
+func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
+	defer func() { db.health.note(err) }()
+	tx, err := db.engine.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return db.Translate(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := fn(tx); err != nil {
+		return db.Translate(err)
+	}
+	if err := addAudit(ctx, tx); err != nil {
+		return db.Translate(err)
+	}
+	if db.engine.Notify != nil && len(about) > 0 {
+		if err := db.engine.Notify(ctx, tx, about); err != nil {
+			return db.Translate(err)
+		}
+	}
+	return db.Translate(tx.Commit())
+}
+
+// exec executes a statement that writes.
+func (db *Tables) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
+	if _, audited := domain.AuditOf(ctx); audited {
+		return db.execAudited(ctx, about, statement, args...)
+	}
+	if db.engine.Notify != nil && len(about) > 0 {
+		err = db.Tx(ctx, about, func(tx *sql.Tx) error {
+			result, err = tx.ExecContext(ctx, statement, args...)
+			return err
+		})
+		return result, err
+	}
+	if result, err = db.engine.Write.ExecContext(ctx, statement, args...); err != nil {
+		err = db.Translate(err)
+		db.health.note(err)
+		return nil, err
+	}
+	if n, err := result.RowsAffected(); err == nil && n > 0 { // what changed nothing wrote nothing
+		db.health.note(nil)
+	}
+	return result, nil
+}
+
+// changeOne executes a statement and returns NotFound when it changed no row. The end of ctx does not interrupt it: then
+// nobody would know whether it was stored.
+func (db *Tables) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
+	result, err := db.exec(context.WithoutCancel(ctx), about, statement, args...)
+	if err != nil {
+		return err
+	}
+	return db.Translate(changed(result))
+}
+
+// changed returns sql.ErrNoRows when a statement changed no row.
+func changed(result sql.Result) error {
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	return err
+}
+
+// Translate gives an error its domain code: what is missing is NotFound, what the engine knows has its code, the rest is
+// Internal with the cause kept for the log. A domain error and nil stay as they are.
+func (db *Tables) Translate(err error) error {
+	var known *domain.Error
+	switch {
+	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, sql.ErrNoRows):
+		return domain.WrapError(domain.NotFound, err, "not found")
+	}
+	if known = db.engine.Code(err); known != nil {
+		return known
+	}
+	return domain.WrapError(domain.Internal, err, "the store failed")
+}
+
+// Ping reports whether the store answers.
+func (db *Tables) Ping(ctx context.Context) error {
+	var one int
+	return db.Translate(db.engine.Read.QueryRowContext(ctx, "SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))
+}
