@@ -29,10 +29,10 @@ type Events struct {
 	last  lastTimes
 	ahead ahead
 	tail  atomic.Pointer[tail]
-	// publishing is held while the tail is replaced.
+	// publishing is held while the tail is replaced, and while what follows it is read.
 	publishing sync.Mutex
 	searched   newestPages
-	// observe is nil where nobody counts.
+	// observe is called with each event once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 
 	mu      sync.Mutex
@@ -128,10 +128,7 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.publish(appended.Added, appended.Last)
-	if s.observe != nil {
-		s.observe(appended.Added)
-	}
+	s.publish(context.Background(), appended)
 	return appended.Refused, nil
 }
 

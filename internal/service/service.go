@@ -46,7 +46,7 @@ type Options struct {
 	Tools   ToolServers
 	BotFile BotFile
 	Bot     BotRunner
-	// Observe, unless it is nil, is called with the events that were stored.
+	// Observe, unless it is nil, is called with the events that were stored, by whichever gateway.
 	Observe func(added []domain.Event)
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider

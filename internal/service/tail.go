@@ -26,20 +26,16 @@ func newTail(last int64) *tail {
 	return &tail{first: last, last: last, outdated: make(chan struct{})}
 }
 
-// publish makes added, which follow the id last, visible to readers and wakes those that wait.
-func (s *Events) publish(added []domain.Event, last int64) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	old := s.tail.Load()
-	next := *old
-	if last != old.last { // events were stored by a transaction that failed to say so: the store has them
-		next = *newTail(last)
-	} else if len(added) == 0 {
+// show makes events, which follow the tail, visible to readers and wakes those that wait. Callers hold publishing.
+func (s *Events) show(added []domain.Event) {
+	if len(added) == 0 {
 		return
 	}
+	old := s.tail.Load()
+	next := *old
 	// The array behind events is shared with older tails, which do not look beyond their own length.
 	next.events = append(next.events, added...)
-	next.last += int64(len(added))
+	next.last = added[len(added)-1].ID
 	for _, e := range added {
 		next.bytes += len(e.JSON)
 	}
@@ -49,6 +45,9 @@ func (s *Events) publish(added []domain.Event, last int64) {
 	next.outdated = make(chan struct{})
 	s.tail.Store(&next)
 	close(old.outdated)
+	if s.observe != nil {
+		s.observe(added)
+	}
 }
 
 // forget makes events that were removed invisible to readers.

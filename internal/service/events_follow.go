@@ -1,0 +1,67 @@
+package service
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+const (
+	// followInterval is how often the stream is looked at for what other gateways appended, told or not.
+	followInterval = time.Second
+	// followPage is how many events are read at once.
+	followPage = 1000
+)
+
+// publish makes what was appended visible to readers. What lies between that and the tail was appended by other gateways, or by
+// a transaction that failed to say so: it is read first.
+func (s *Events) publish(ctx context.Context, appended domain.Appended) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if appended.Last > s.tail.Load().last && s.readOn(ctx) != nil {
+		s.skip(appended.Last)
+	}
+	last := s.tail.Load().last // some may have been read already
+	from := sort.Search(len(appended.Added), func(i int) bool { return appended.Added[i].ID > last })
+	s.show(appended.Added[from:])
+}
+
+// skip makes the tail begin anew after the id last. What was not shown is in the store. Callers hold publishing.
+func (s *Events) skip(last int64) {
+	old := s.tail.Load()
+	s.tail.Store(newTail(last))
+	close(old.outdated)
+}
+
+// readOn shows what the store has after the tail. Callers hold publishing.
+func (s *Events) readOn(ctx context.Context) error {
+	for more := true; more; {
+		page, err := s.store.Events(ctx, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
+		if err != nil {
+			return err
+		}
+		s.show(page.Events)
+		more = page.More
+	}
+	return nil
+}
+
+// Follow shows what other gateways append, until ctx ends. Changed returns a channel that is closed at the next such change.
+func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	for {
+		news := changed()
+		s.publishing.Lock()
+		_ = s.readOn(ctx) // tried again a second later; the store's own state says why it failed
+		s.publishing.Unlock()
+		select {
+		case <-news:
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
