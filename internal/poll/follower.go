@@ -31,6 +31,7 @@ type follower struct {
 	Options
 	slots     slots
 	project   domain.Project
+	epoch     int64     // under which the feed is this gateway's
 	position  *position // nil until it was loaded, or when the store may know better
 	failing   bool
 	retry     supervise.Backoff
@@ -41,9 +42,9 @@ type follower struct {
 	mayWake atomic.Bool   // whether the next answer that the server gives to another call ends that pause
 }
 
-func newFollower(o Options, s slots, project domain.Project) *follower {
+func newFollower(o Options, s slots, project domain.Project, epoch int64) *follower {
 	return &follower{
-		Options: o, slots: s, project: project,
+		Options: o, slots: s, project: project, epoch: epoch,
 		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
 		refused: refused{},
 		wake:    make(chan struct{}, 1),
@@ -62,7 +63,7 @@ func (f *follower) run(ctx context.Context) error {
 		if time.Since(began) > steady {
 			f.retry.Reset()
 		}
-		if !f.failing && !errors.Is(err, errChanged) {
+		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // that is the store's
 			f.failing = true
 			f.mayWake.Store(true)
 			f.Pipelines.Notice(f.project, domain.FeedResult{Failed: true})
@@ -167,6 +168,7 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
 		}
+		part.Epoch = f.epoch
 		if err := f.Events.Record(ctx, part); err != nil {
 			return err
 		}

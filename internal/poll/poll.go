@@ -41,12 +41,22 @@ type Pipelines interface {
 	Notice(project domain.Project, r domain.FeedResult)
 }
 
+// Duties are which feeds this gateway follows. The others are other gateways'.
+type Duties interface {
+	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
+	Epoch(duty string) (epoch int64, ok bool)
+	// Changed returns a channel that is closed when this gateway gets or loses duties.
+	Changed() <-chan struct{}
+}
+
 // Options are what a Poller is built from.
 type Options struct {
 	Projects  Projects
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
+	// Duties is nil where this gateway follows all feeds.
+	Duties Duties
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -83,19 +93,23 @@ func (p *Poller) Observe(project string, err error) {
 	}
 }
 
-// Run follows the feeds until ctx ends. A change of the registry takes effect at once.
+// Run follows the feeds until ctx ends. A change of the registry, or of this gateway's duties, takes effect at once.
 func (p *Poller) Run(ctx context.Context) error {
 	for {
-		changed := p.o.Projects.Changed()
-		wanted := p.o.Projects.Registry()
-		p.stop(wanted)
-		for _, project := range wanted.Projects {
-			if _, runs := p.followers[project.Name]; !runs {
-				p.start(ctx, project)
+		changed, redistributed := p.o.Projects.Changed(), p.dutiesChanged()
+		registry := p.o.Projects.Registry()
+		p.stop(registry)
+		for _, project := range registry.Projects {
+			if _, runs := p.followers[project.Name]; runs {
+				continue
+			}
+			if epoch, ours := p.epoch(project.Name); ours {
+				p.start(ctx, project, epoch)
 			}
 		}
 		select {
 		case <-changed:
+		case <-redistributed:
 		case <-ctx.Done():
 			p.stop(&domain.Registry{})
 			return nil
@@ -103,10 +117,26 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
+// dutiesChanged returns a channel that is closed when duties change; nil where they never do.
+func (p *Poller) dutiesChanged() <-chan struct{} {
+	if p.o.Duties == nil {
+		return nil
+	}
+	return p.o.Duties.Changed()
+}
+
+// epoch returns under which epoch this gateway follows a project, false when it does not.
+func (p *Poller) epoch(project string) (epoch int64, ours bool) {
+	if p.o.Duties == nil {
+		return 0, true
+	}
+	return p.o.Duties.Epoch(domain.FeedDuty(project))
+}
+
 // start begins to follow a project.
-func (p *Poller) start(ctx context.Context, project domain.Project) {
+func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := running{newFollower(p.o, p.slots, project), cancel, make(chan struct{})}
+	r := running{newFollower(p.o, p.slots, project, epoch), cancel, make(chan struct{})}
 	p.mu.Lock()
 	p.followers[project.Name] = r
 	p.mu.Unlock()
@@ -116,20 +146,30 @@ func (p *Poller) start(ctx context.Context, project domain.Project) {
 	}()
 }
 
-// stop ends the followers of projects that are gone or have changed. It returns when none of them can record any more, so
-// that a project has one reader at a time.
-func (p *Poller) stop(wanted *domain.Registry) {
-	var ending []running
+// stop ends the followers of projects that are gone, have changed, or are another gateway's by now. It returns when none of them
+// can record any more, so that a project has one reader at a time.
+func (p *Poller) stop(registry *domain.Registry) {
+	var ending, handedOver []running
 	p.mu.Lock()
 	for name, r := range p.followers {
-		if project, ok := wanted.Find(name); !ok || project != r.project {
-			r.cancel()
-			ending = append(ending, r)
-			delete(p.followers, name)
+		project, registered := registry.Find(name)
+		epoch, ours := p.epoch(name)
+		switch {
+		case !registered || project != r.project:
+		case !ours || epoch != r.epoch:
+			handedOver = append(handedOver, r)
+		default:
+			continue
 		}
+		r.cancel()
+		ending = append(ending, r)
+		delete(p.followers, name)
 	}
 	p.mu.Unlock()
 	for _, r := range ending {
 		<-r.done
+	}
+	for _, r := range handedOver { // what its feed said last of its pipeline counts no longer
+		p.o.Pipelines.Notice(r.project, domain.FeedResult{Failed: true})
 	}
 }

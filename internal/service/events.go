@@ -46,9 +46,6 @@ type pendingRead struct {
 	stored chan error // of capacity 1
 }
 
-// errRefused is the error of a read whose feed another gateway follows by now.
-var errRefused = domain.Errorf(domain.Conflict, "another gateway follows this feed by now")
-
 // load prepares s to continue after what is stored.
 func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
@@ -65,7 +62,7 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 }
 
 // Record stores a read of a feed: its records, but for those that the project has already, and the position that it
-// leads to, all or nothing. It returns when that is done; with an error when another gateway follows the feed by now. Reads that come while another is being stored are stored
+// leads to, all or nothing. It returns when that is done, with ErrDutyLost when another gateway follows the feed by now. Reads that come while another is being stored are stored
 // together, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
@@ -102,14 +99,26 @@ func (s *Events) writeReads() {
 			return
 		}
 		refused, err := s.storeReads(reads)
+		if domain.CodeOf(err) == domain.Unavailable {
+			reads = append(reads, s.takeQueue()...) // they would wait one after the other
+		}
 		for i, read := range reads {
 			if err == nil && slices.Contains(refused, i) {
-				read.stored <- errRefused
+				read.stored <- domain.ErrDutyLost
 			} else {
 				read.stored <- err
 			}
 		}
 	}
+}
+
+// takeQueue empties the queue.
+func (s *Events) takeQueue() []*pendingRead {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queue := s.queue
+	s.queue = nil
+	return queue
 }
 
 // storeReads stores a batch. It returns the indexes of those that were refused.
