@@ -272,10 +272,11 @@ func (n *network) Feed(ctx context.Context, p domain.Project, r upstream.FeedReq
 type site struct {
 	*memory
 	*network
-	t     *testing.T
-	log   *logBuffer
-	start func() // starts the poller (again)
-	stop  func() // ends it
+	t      *testing.T
+	log    *logBuffer
+	duties *duties // nil while the gateway is alone
+	start  func()  // starts the poller (again)
+	stop   func()  // ends it
 
 	poller *poll.Poller
 }
@@ -309,7 +310,7 @@ func following(t *testing.T, a *server, test func(y *site)) {
 		y.start = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
-			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil))})
+			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil)), Duties: y.dutiesOrNone()})
 			y.poller = p
 			go func() {
 				defer close(done)
