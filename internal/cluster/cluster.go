@@ -58,10 +58,14 @@ type Store interface {
 
 // Member is this gateway as one of several.
 type Member struct {
-	store  Store
-	log    *slog.Logger
-	name   string
-	wanted func() []string
+	store   Store
+	log     *slog.Logger
+	name    string
+	wanted  func() []string
+	balance struct { // among which gateways which duties are where they belong, so many of them here; only for Run
+		live, wanted []string
+		held         int
+	}
 
 	mu       sync.Mutex
 	id       string
@@ -71,8 +75,8 @@ type Member struct {
 	expiry   *time.Timer      // drops the duties when the trust is over
 }
 
-// New returns a member that is not yet alive. wanted returns the names of all duties that there are; host names this
-// gateway to people.
+// New returns a member that is not yet alive. wanted returns the names of all duties that there are, in a slice that does not
+// change; host names this gateway to people.
 func New(store Store, log *slog.Logger, host string, wanted func() []string) *Member {
 	return &Member{store: store, log: log, name: host, wanted: wanted, outdated: make(chan struct{})}
 }
@@ -138,12 +142,16 @@ func (m *Member) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	held, wanted := m.held(), m.wanted()
+	if m.balanced(live, wanted, len(held)) {
+		m.set(id, held, began)
+		return nil
+	}
 	var mine, others []string
-	held := m.held()
-	wanted := m.wanted()
+	gateways := candidates(live)
 	for _, duty := range wanted {
 		_, have := held[duty]
-		switch is := winner(duty, live) == id; {
+		switch is := winner(duty, gateways) == id; {
 		case is && !have:
 			mine = append(mine, duty)
 		case !is && have:
@@ -174,8 +182,18 @@ func (m *Member) renew(ctx context.Context) error {
 			maps.Copy(next, granted)
 			m.set(id, next, began)
 		}
+		if len(granted) < len(mine) {
+			return nil // another gateway has still to release the rest
+		}
 	}
+	m.balance.live, m.balance.wanted, m.balance.held = live, wanted, len(next)
 	return nil
+}
+
+// balanced reports whether nothing has come or gone since each duty was where it belongs: with 100,000 projects finding out
+// where they belong takes 15 ms, at every renewal.
+func (m *Member) balanced(live, wanted []string, held int) bool {
+	return held == m.balance.held && slices.Equal(live, m.balance.live) && slices.Equal(wanted, m.balance.wanted)
 }
 
 // missing returns what is held and no longer wanted.

@@ -2,20 +2,37 @@ package cluster
 
 import "hash/fnv"
 
+// candidate is a live gateway with the hash of its id.
+type candidate struct {
+	id   string
+	hash uint64
+}
+
+func candidates(live []string) []candidate {
+	all := make([]candidate, len(live))
+	for i, id := range live {
+		all[i] = candidate{id, hash(id)}
+	}
+	return all
+}
+
 // winner returns the gateway to which a duty belongs among live ones: that with the highest hash of both names
-// (rendezvous hashing). It is "" where there is none.
-func winner(duty string, live []string) (best string) {
+// (rendezvous hashing). It is "" where there is none. Each name is hashed once only: see BenchmarkWinner.
+func winner(duty string, live []candidate) (best string) {
 	var highest uint64
-	for _, id := range live {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(id))
-		_, _ = h.Write([]byte{0})
-		_, _ = h.Write([]byte(duty))
-		if sum := mix(h.Sum64()); best == "" || sum > highest || sum == highest && id < best {
-			best, highest = id, sum
+	name := hash(duty)
+	for _, c := range live {
+		if both := mix(c.hash ^ name); best == "" || both > highest || both == highest && c.id < best {
+			best, highest = c.id, both
 		}
 	}
 	return best
+}
+
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return mix(h.Sum64())
 }
 
 // mix spreads the bits of a hash: those of names that differ in their last letter only are close together in FNV. It is the

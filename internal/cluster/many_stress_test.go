@@ -1,0 +1,5 @@
+//go:build stress
+
+package cluster_test
+
+const manyProjects = 100_000
