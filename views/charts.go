@@ -16,7 +16,6 @@ type dayChart struct {
 	total                  int
 	width, height, viewBox string
 	column, bar            string // widths
-	base, below            string // heights of the line under the columns, and of the text under that
 	first                  string // the first day
 	average                string // height of the line of the average
 	perDay                 string
@@ -29,13 +28,12 @@ type dayBar struct {
 	words     string
 }
 
-// Measures of a chart of days: it fits on a phone without being made smaller, and its text stays 12 px.
+// Measures of a chart of days, whose width the page stretches.
 const (
 	columnWidth = 20
 	barWidth    = 14
-	barsTop     = 4
-	barsHeight  = 64
-	textHeight  = 16
+	barsTop     = 2
+	barsHeight  = 70
 )
 
 func newDayChart(days []domain.DayCount) dayChart {
@@ -51,9 +49,8 @@ func newDayChart(days []domain.DayCount) dayChart {
 		return c
 	}
 	width, base := len(days)*columnWidth, barsTop+barsHeight
-	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base+textHeight)
+	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base)
 	c.viewBox = "0 0 " + c.width + " " + c.height
-	c.base, c.below = strconv.Itoa(base), strconv.Itoa(base+textHeight-3)
 	average := perDay(days[:max(1, len(days)-1)]) // today is not over
 	if average >= 0.05 {
 		c.perDay = fmt.Sprintf("%.1f on average", average) // less would read as 0.0

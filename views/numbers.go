@@ -17,7 +17,7 @@ func newNumbers(p OverviewProps, g grid) []fact {
 			running++
 		}
 	}
-	return factsOf(g.working, p.Finished, running, len(p.Agents))
+	return factsOf(g.working, p.Together, running, len(p.Agents))
 }
 
 // projectNumbers are the same numbers of one project.
@@ -28,20 +28,24 @@ func projectNumbers(p ProjectProps) []fact {
 			running++
 		}
 	}
-	return factsOf(inWork(p.Pipeline), p.Charts.Days, running, len(p.Agents))
+	return factsOf(inWork(p.Pipeline), p.Charts, running, len(p.Agents))
 }
 
-// factsOf puts numbers side by side; finished ends with today.
-func factsOf(working int, finished []domain.DayCount, running, agents int) []fact {
+// factsOf puts numbers side by side.
+func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 	list := []fact{{name: "In work", value: strconv.Itoa(working)}}
-	if n := len(finished); n > 1 {
-		today := fact{name: "Finished today", value: strconv.Itoa(finished[n-1].Finished)}
-		if usual := perDay(finished[:n-1]); usual >= 0.5 {
+	if n := len(charts.Days); n > 1 {
+		today := fact{name: "Finished today", value: strconv.Itoa(charts.Days[n-1].Finished)}
+		if usual := perDay(charts.Days[:n-1]); usual >= 0.5 {
 			today.beside = fmt.Sprintf("usually %.0f", usual)
 		}
 		list = append(list, today)
 	}
-	return append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(agents)})
+	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(agents)})
+	if charts.ToDone.Stays > 0 {
+		list = append(list, fact{name: "Median to done", value: duration(charts.ToDone.Median)})
+	}
+	return list
 }
 
 // perDay is the average of days.

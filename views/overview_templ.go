@@ -16,20 +16,18 @@ import (
 
 // OverviewProps are what the page Overview shows.
 type OverviewProps struct {
-	Active    string
-	Pipelines []domain.ProjectPipeline // ordered by name
-	Alerts    domain.Alerts
-	Events    []domain.Event    // the latest, newest first
-	Finished  []domain.DayCount // stories of all projects; none while they are not counted
-	Charts    []domain.Charts   // of Pipelines, in their order; may be missing
-	// FinishedBefore is how many stories were finished in the same number of days before these.
-	FinishedBefore int
-	Agents         []domain.Agent // alive ones
-	FirstSteps     *FirstSteps    // nil for none
-	Filter         string         // part of a project's name
-	Show           Show
-	Page           int // of the grid; 0 is the first
-	Now            time.Time
+	Active     string
+	Pipelines  []domain.ProjectPipeline // ordered by name
+	Alerts     domain.Alerts
+	Events     []domain.Event  // the latest, newest first
+	Charts     []domain.Charts // of Pipelines, in their order; may be missing
+	Together   domain.Charts   // of all projects; empty while they are not drawn
+	Agents     []domain.Agent  // alive ones
+	FirstSteps *FirstSteps     // nil for none
+	Filter     string          // part of a project's name
+	Show       Show
+	Page       int // of the grid; 0 is the first
+	Now        time.Time
 }
 
 // FirstSteps lead somebody who sees the sample board for the first time.
@@ -170,8 +168,8 @@ func overview(p OverviewProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(p.Finished) > 0 {
-				templ_7745c5c3_Err = finishedPerDay("finished-title", p.Finished, p.FinishedBefore).Render(ctx, templ_7745c5c3_Buffer)
+			if len(p.Together.Days) > 0 {
+				templ_7745c5c3_Err = charts(p.Together).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -226,7 +224,7 @@ func firstSteps(s FirstSteps) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.Project)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 96, Col: 18}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 94, Col: 18}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -258,7 +256,7 @@ func firstSteps(s FirstSteps) templ.Component {
 		var templ_7745c5c3_Var5 templ.SafeURL
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(ProjectsURL + "#add-project")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 109, Col: 112}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 107, Col: 112}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -306,7 +304,7 @@ func numbers(list []fact) templ.Component {
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(f.name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 120, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 118, Col: 16}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -319,7 +317,7 @@ func numbers(list []fact) templ.Component {
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(f.value)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 122, Col: 14}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 120, Col: 14}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -337,7 +335,7 @@ func numbers(list []fact) templ.Component {
 				var templ_7745c5c3_Var9 string
 				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(f.beside)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 124, Col: 23}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 122, Col: 23}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 				if templ_7745c5c3_Err != nil {

@@ -99,7 +99,10 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 		"charts_empty": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
 		})),
-		"overview_busy":  element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Finished: days(120, 3, 0), Now: now})),
+		"overview_busy": element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Now: now, Together: domain.Charts{
+			Days: days(120, 3, 0), Before: 100, ToDone: domain.StageTime{Median: 46 * time.Hour, Stays: 123},
+			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Stays: 99}, {Stage: "QA", Median: 14 * time.Minute, Stays: 1}},
+		}})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
 		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, Rows: []views.ProjectRow{
 			{ProjectPipeline: alpha, LastEvent: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},

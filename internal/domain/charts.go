@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -13,6 +14,10 @@ type Charts struct {
 	Days   []DayCount  // ChartDays of them, today the last
 	Before int         // how many were finished in as many days before these
 	Stages []StageTime // those in which stories are worked on, in their order
+	ToDone StageTime   // from when stories came into the first of these until they were finished; without a name
+
+	stays  [][]int32 // seconds that Stages were made of, sorted; shorter than Stages where there are none
+	toDone []int32
 }
 
 // DayCount is how many stories were finished on a day.
@@ -28,17 +33,6 @@ type StageTime struct {
 	Stays  int // how many the median is of; 0 leaves it 0
 }
 
-// AddDays adds what other counts for the same days, which may be none at all.
-func AddDays(sum, other []DayCount) []DayCount {
-	if sum == nil {
-		return slices.Clone(other)
-	}
-	for i := range other {
-		sum[i].Finished += other[i].Finished
-	}
-	return sum
-}
-
 // Finishes reports whether a story that moves from one stage to another one is finished by that: it leaves those in
 // which stories are worked on, as WorkStages has them, or what comes before them, for what comes after them.
 func Finishes(stages []Stage, from, to string) bool {
@@ -51,6 +45,9 @@ func Finishes(stages []Stage, from, to string) bool {
 func chartStart(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 }
+
+// unknownStart stands for when work on a story began, where nobody saw that.
+const unknownStart = math.MinInt64
 
 // Charts counts over the last ChartDays days, in now's time zone. stages are the project's.
 func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
@@ -66,9 +63,30 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 			finishes[from][to] = Finishes(stages, h.names[from], h.names[to])
 		}
 	}
-	stays := make([][]int64, len(h.names))
+	stays, toDone := make([][]int32, len(h.names)), []int32{}
+	began := map[uint32]int64{} // when work on a story began
+	from, to := WorkStages(stages)
+	isWork := make([]bool, len(h.names))
+	for i, name := range h.names {
+		isWork[i] = slices.ContainsFunc(stages[from:to], func(s Stage) bool { return s.Name == name })
+	}
 	earlier, before := start.AddDate(0, 0, -ChartDays).UnixMilli(), 0
 	for _, m := range h.moves {
+		begin, seen := began[m.story]
+		if !seen {
+			begin = unknownStart
+			switch {
+			case isWork[m.from] && m.stayedMS >= 0:
+				begin = m.atMS - m.stayedMS
+			case isWork[m.to] && !isWork[m.from]:
+				begin = m.atMS
+			}
+		}
+		if finishes[m.from][m.to] {
+			delete(began, m.story)
+		} else if seen || isWork[m.from] || isWork[m.to] {
+			began[m.story] = begin
+		}
 		if m.atMS < start.UnixMilli() {
 			if m.atMS >= earlier && finishes[m.from][m.to] {
 				before++
@@ -76,7 +94,7 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 			continue
 		}
 		if m.stayedMS >= 0 {
-			stays[m.from] = append(stays[m.from], m.stayedMS)
+			stays[m.from] = append(stays[m.from], seconds(m.stayedMS))
 		}
 		if finishes[m.from][m.to] {
 			after, _ := slices.BinarySearchFunc(days, m.atMS, func(d DayCount, ms int64) int {
@@ -86,30 +104,38 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 				return -1
 			})
 			days[after-1].Finished++
+			if begin != unknownStart {
+				toDone = append(toDone, seconds(m.atMS-begin))
+			}
 		}
 	}
-	from, to := WorkStages(stages)
-	c := Charts{Days: days, Before: before}
+	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), toDone: toDone}
 	for _, stage := range stages[from:to] {
-		t := StageTime{Stage: stage.Name}
+		var took []int32
 		if i := slices.Index(h.names, stage.Name); i >= 0 {
-			t.Stays, t.Median = len(stays[i]), median(stays[i])
+			took = stays[i]
 		}
-		c.Stages = append(c.Stages, t)
+		c.Stages, c.stays = append(c.Stages, stageTime(stage.Name, took)), append(c.stays, took)
 	}
 	return c
 }
 
-// median sorts values, milliseconds.
-func median(values []int64) time.Duration {
-	if len(values) == 0 {
-		return 0
+// seconds are milliseconds to the second, at most what fits.
+func seconds(ms int64) int32 { return int32(min(max(0, ms/1000), math.MaxInt32)) }
+
+// stageTime sorts took, seconds.
+func stageTime(stage string, took []int32) StageTime {
+	t := StageTime{Stage: stage, Stays: len(took)}
+	if len(took) == 0 {
+		return t
 	}
-	slices.Sort(values)
-	middle := values[len(values)/2]
-	if len(values)%2 == 0 {
-		below := values[len(values)/2-1]
-		middle = below + (middle-below)/2
+	slices.Sort(took)
+	middle := time.Duration(took[len(took)/2])
+	if len(took)%2 == 0 {
+		middle = (middle + time.Duration(took[len(took)/2-1])) * time.Second / 2
+	} else {
+		middle *= time.Second
 	}
-	return time.Duration(middle) * time.Millisecond
+	t.Median = middle
+	return t
 }

@@ -78,7 +78,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 		ended := h.saved[stayKey{before.StoryID, before.Number}]
 		ended.Blocked = before.Blocked // counted again when an event tells when it was over
 		stay.before = &ended
-		if m, ok := h.newMove(before.Stage, stage, before.From, since); ok {
+		if m, ok := h.newMove(item.StoryID, before.Stage, stage, before.From, since); ok {
 			h.remember(m)
 			stay.move = &m
 		}

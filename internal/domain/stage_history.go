@@ -73,7 +73,7 @@ func (h *StageHistory) Add(e Event, now time.Time) {
 
 func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) {
 	stay := h.open[d.StoryID]
-	made, ok := h.newMove(d.FromStage, d.ToStage, time.Time{}, at)
+	made, ok := h.newMove(d.StoryID, d.FromStage, d.ToStage, time.Time{}, at)
 	if !ok {
 		return
 	}
@@ -81,7 +81,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		if before := stay.before; before != nil {
 			before.To = at
 			h.change(*before)
-			made, _ = h.newMove(before.Stage, d.ToStage, before.From, at)
+			made, _ = h.newMove(d.StoryID, before.Stage, d.ToStage, before.From, at)
 		}
 		if stay.move != nil {
 			h.correct(*stay.move, &made)
@@ -103,7 +103,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		}
 		h.change(Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage})
 	default:
-		made, _ = h.newMove(d.FromStage, d.ToStage, stay.From, at)
+		made, _ = h.newMove(d.StoryID, d.FromStage, d.ToStage, stay.From, at)
 		h.end(stay, at, d.ToStage)
 	}
 	if stay != nil {

@@ -29,7 +29,7 @@ func (h *StageHistory) Restore(s Stay) {
 	if s.Next == "" {
 		return
 	}
-	if m, ok := h.newMove(s.Stage, s.Next, s.From, s.To); ok {
+	if m, ok := h.newMove(s.StoryID, s.Stage, s.Next, s.From, s.To); ok {
 		h.remember(m)
 	}
 }

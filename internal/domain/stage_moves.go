@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -12,6 +13,7 @@ type move struct {
 	atMS     int64
 	stayedMS int64 // in from; less than 0 where that is not known
 	from, to uint8
+	story    uint32 // hash of its id
 }
 
 func (h *StageHistory) remember(m move) {
@@ -38,13 +40,20 @@ func (h *StageHistory) correct(was move, is *move) {
 	}
 }
 
-// newMove returns a move between two stages, false when there are too many of these.
-func (h *StageHistory) newMove(from, to string, arrived, left time.Time) (m move, ok bool) {
-	m = move{atMS: left.UnixMilli(), stayedMS: -1, from: h.index(from), to: h.index(to)}
+// newMove returns a story's move between two stages, false when there are too many of these.
+func (h *StageHistory) newMove(storyID, from, to string, arrived, left time.Time) (m move, ok bool) {
+	m = move{atMS: left.UnixMilli(), stayedMS: -1, from: h.index(from), to: h.index(to), story: storyHash(storyID)}
 	if !arrived.IsZero() {
 		m.stayedMS = max(-1, left.UnixMilli()-arrived.UnixMilli())
 	}
 	return m, max(m.from, m.to) < maxStageNames
+}
+
+// storyHash is the same in every process, since moves are saved.
+func storyHash(id string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum32()
 }
 
 // Moves returns how many moves after since and before an end the history holds.
@@ -61,7 +70,7 @@ func (m move) isWithin(since, before time.Time) bool {
 	return m.atMS >= since.UnixMilli() && m.atMS < before.UnixMilli()
 }
 
-// AppendMoves appends the moves from since to before it, in about 8 bytes each.
+// AppendMoves appends the moves from since to before it, in about 12 bytes each.
 func (h *StageHistory) AppendMoves(b []byte, since, before time.Time) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h.names)))
 	for _, name := range h.names {
@@ -73,7 +82,7 @@ func (h *StageHistory) AppendMoves(b []byte, since, before time.Time) []byte {
 		if m.isWithin(since, before) {
 			b = binary.AppendVarint(b, m.atMS-last)
 			b = binary.AppendUvarint(b, uint64(m.stayedMS+1))
-			b = append(b, m.from, m.to)
+			b = binary.LittleEndian.AppendUint32(append(b, m.from, m.to), m.story)
 			last = m.atMS
 		}
 	}
@@ -107,12 +116,14 @@ func (h *StageHistory) RestoreMoves(b []byte) (rest []byte, err error) {
 			return nil, errBadMoves
 		}
 		var stayed uint64
-		if stayed, b, err = CutNumber(b[size:]); err != nil || len(b) < 2 || max(int(b[0]), int(b[1])) >= len(h.names) {
+		if stayed, b, err = CutNumber(b[size:]); err != nil || len(b) < 6 || max(int(b[0]), int(b[1])) >= len(h.names) {
 			return nil, errBadMoves
 		}
 		last += step
-		h.moves = append(h.moves, move{atMS: last, stayedMS: int64(stayed) - 1, from: b[0], to: b[1]})
-		b = b[2:]
+		h.moves = append(h.moves, move{
+			atMS: last, stayedMS: int64(stayed) - 1, from: b[0], to: b[1], story: binary.LittleEndian.Uint32(b[2:]),
+		})
+		b = b[6:]
 	}
 	return b, nil
 }

@@ -45,10 +45,8 @@ type Snapshot struct {
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
 	Charts    []domain.Charts          // likewise; empty ones while they are not drawn
 	Alerts    domain.Alerts
+	Together  domain.Charts  // of all projects; empty while they are not drawn
 	Agents    []domain.Agent // alive ones
-	// FinishedBefore is how many were finished in as many days before those of Finished.
-	FinishedBefore int
-	Finished       []domain.DayCount // stories of all projects; none while they are not counted
 
 	took time.Duration // to join, without what was waited for
 }
@@ -99,10 +97,7 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, e
 	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
-	for _, chart := range s.Charts {
-		s.Finished = domain.AddDays(s.Finished, chart.Days)
-		s.FinishedBefore += chart.Before
-	}
+	s.Together = domain.SumCharts(s.Charts)
 	s.took = time.Since(began)
 	return s, nil
 }

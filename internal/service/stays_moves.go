@@ -66,7 +66,7 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 }
 
 // movesFormat begins what is stored.
-const movesFormat = 1
+const movesFormat = 2
 
 // encodeMoves returns the moves before a time of all projects of which memory has all, false where there are too many. Callers
 // hold mu.
