@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"switchyard/internal/domain"
 )
@@ -14,29 +13,19 @@ const activeKey = "active_project"
 // Registry returns what is stored of the registry: the active project's name, "" when there is none, and the projects
 // ordered by name, byte by byte.
 func (db *Tables) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
-	// One transaction sees one state of both tables.
-	tx, err := db.engine.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return "", nil, db.Translate(err)
-	}
-	defer tx.Rollback() //nolint:errcheck // it only reads
-	err = tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", nil, db.Translate(err)
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT name, url, token FROM projects ORDER BY name")
-	if err != nil {
-		return "", nil, db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p domain.Project
-		if err := rows.Scan(&p.Name, &p.URL, &p.Token); err != nil {
-			return "", nil, db.Translate(err)
+	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil && !IsMissing(err) {
+			return err
 		}
-		projects = append(projects, p)
-	}
-	return active, projects, db.Translate(rows.Err())
+		return EachRow(ctx, tx, func(rows *sql.Rows) (p domain.Project, err error) {
+			err = rows.Scan(&p.Name, &p.URL, &p.Token)
+			return p, err
+		}, func(p domain.Project) bool {
+			projects = append(projects, p)
+			return true
+		}, "SELECT name, url, token FROM projects ORDER BY name")
+	})
+	return active, projects, db.Translate(err)
 }
 
 // AddProjects stores new projects, all or none, and when active is not "" makes it the active one.

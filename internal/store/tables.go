@@ -13,16 +13,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Engine is the database that tables are in.
-type Engine struct {
-	Write *sql.DB
-	Read  *sql.DB
-	// Code gives an error of the driver its domain code, and returns nil for one that it does not know.
-	Code func(error) *domain.Error
-	// Notify tells other gateways, as soon as the transaction is committed, what it was about. It is nil where there are none.
-	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
-}
-
 // Tables is what is stored in the same way by both engines.
 type Tables struct {
 	engine Engine

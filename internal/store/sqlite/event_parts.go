@@ -6,6 +6,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
+	"switchyard/internal/store"
 )
 
 func (w writing) projectID(name string) (int64, error) {
@@ -23,7 +24,7 @@ func (w writing) projectID(name string) (int64, error) {
 }
 
 // kindID returns 0 for a kind that would be one too many.
-func (w writing) kindID(k eventKind) (int64, error) {
+func (w writing) kindID(k store.EventKind) (int64, error) {
 	if id, ok := w.kinds[k]; ok {
 		return id, nil
 	}
@@ -47,15 +48,15 @@ func (w writing) kindID(k eventKind) (int64, error) {
 }
 
 // textID returns 0 for an event without further texts.
-func (w writing) textID(project int64, t eventText) (int64, error) {
-	if t == (eventText{}) {
+func (w writing) textID(project int64, t store.EventText) (int64, error) {
+	if t == (store.EventText{}) {
 		return 0, nil
 	}
-	id, err := w.id(w.text, project, t.StoryID, t.digest())
+	id, err := w.id(w.text, project, t.StoryID, t.Digest())
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.digest()); err != nil {
+	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.Digest()); err != nil {
 		return 0, err
 	}
 	w.unindexed = append(w.unindexed, indexedText{id, indexed(project, t)})
@@ -64,7 +65,7 @@ func (w writing) textID(project int64, t eventText) (int64, error) {
 
 // known notes that the record is stored, and reports whether it was already.
 func (w writing) known(project int64, r domain.Record) (bool, error) {
-	added, err := w.exec(w.addDigest, project, digest(r.JSON))
+	added, err := w.exec(w.addDigest, project, store.Digest(r.JSON))
 	return !added, err
 }
 
@@ -74,35 +75,35 @@ func (w writing) event(e domain.Event, older bool) error {
 	if err != nil {
 		return err
 	}
-	c := columnsOf(e.Record)
-	kind, err := w.kindID(c.kind)
+	c := store.ColumnsOf(e.Record)
+	kind, err := w.kindID(c.Kind)
 	if err == nil && kind == 0 {
-		c = c.withoutStages(e.Record)
-		kind, err = w.kindID(c.kind)
+		c = c.WithoutStages(e.Record)
+		kind, err = w.kindID(c.Kind)
 	}
 	if err != nil {
 		return err
 	}
-	text, err := w.textID(project, c.text)
+	text, err := w.textID(project, c.Text)
 	if err != nil {
 		return err
 	}
 	var record any
-	if c.record != nil {
-		record = string(c.record)
+	if c.Record != nil {
+		record = string(c.Record)
 	}
 	if _, err := w.exec(w.addEvent, e.ID, project, kind, text, e.At.UnixMilli(), e.ReceivedAt.UnixMilli(), record); err != nil {
 		return err
 	}
-	if !ours(e.Type) || c.text.StoryID == "" {
+	if !store.Ours(e.Type) || c.Text.StoryID == "" {
 		return nil
 	}
-	if c.text.More != "" {
-		if text, err = w.textID(project, eventText{StoryID: c.text.StoryID, StoryName: c.text.StoryName}); err != nil {
+	if c.Text.More != "" {
+		if text, err = w.textID(project, store.EventText{StoryID: c.Text.StoryID, StoryName: c.Text.StoryName}); err != nil {
 			return err
 		}
 	}
-	return w.story(project, c.text.StoryID, text, older)
+	return w.story(project, c.Text.StoryID, text, older)
 }
 
 // named notes the name of a story that no event tells of; see story.
@@ -111,7 +112,7 @@ func (w writing) named(s domain.StoryRef, older bool) error {
 	if err != nil {
 		return err
 	}
-	text, err := w.textID(project, eventText{StoryID: s.ID, StoryName: s.Name})
+	text, err := w.textID(project, store.EventText{StoryID: s.ID, StoryName: s.Name})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/fold"
+	"switchyard/internal/store"
 )
 
 // What is particular to SQLite in finding parts of words is here: the index of trigrams.
@@ -36,38 +37,30 @@ func projectMark(id int64) string {
 }
 
 // indexed is what of a text is indexed. At its end each of its characters begins a trigram, too.
-func indexed(project int64, t eventText) string {
-	return projectMark(project) + "\n" + fold.Text(strings.Join(t.values(), "\n")) + "\n\n"
+func indexed(project int64, t store.EventText) string {
+	return projectMark(project) + "\n" + fold.Text(strings.Join(t.Values(), "\n")) + "\n\n"
 }
 
-// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are too
-// many.
-func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx) (texts []int64, complete bool, err error) {
-	words := trigrams(f.project, f.text)
-	if f.short() {
-		if words, err = f.beginnings(ctx, tx); err != nil || words == "" {
-			return nil, err == nil, err
+// TextsWith selects the texts that have all trigrams of the text, or of a short one those that have a trigram that begins
+// with it.
+func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error) {
+	words := trigrams(project, text)
+	if utf8.RuneCountInString(text) < 3 {
+		if words, err = beginnings(ctx, tx, project, text); err != nil || words == "" {
+			return "", nil, err
 		}
 	}
-	seen := 0
-	err = eachText(ctx, tx, func(id int64, text eventText) bool {
-		if text.holds(f.text) {
-			texts = append(texts, id)
-		}
-		seen++
-		return seen < 2*maxMatches && len(texts) < maxMatches
-	}, `SELECT event_texts.id, story_id, story_name, more FROM event_words JOIN event_texts ON event_texts.id = event_words.rowid
-		WHERE event_words MATCH $1 AND event_texts.project_id = COALESCE(NULLIF($2, 0), event_texts.project_id)`, words, f.project)
-	return texts, seen < 2*maxMatches && len(texts) < maxMatches, err
+	return `SELECT event_texts.id, story_id, story_name, more FROM event_words JOIN event_texts ON event_texts.id = event_words.rowid
+		WHERE event_words MATCH $1 AND event_texts.project_id = COALESCE(NULLIF($2, 0), event_texts.project_id)`, []any{words, project}, nil
 }
 
-// short reports whether the text is too short to have a trigram.
-func (f eventFilter) short() bool { return utf8.RuneCountInString(f.text) < 3 }
+// maxTrigrams is how many trigrams may begin with a short text.
+const maxTrigrams = 200
 
-// beginnings is a full-text query for what holds a trigram that begins with the text, in the wanted project; "" when there is
+// beginnings is a full-text query for what holds a trigram that begins with the text, in a project unless it is 0; "" when there is
 // none.
-func (f eventFilter) beginnings(ctx context.Context, tx *sql.Tx) (string, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", f.text, f.text+"\U0010ffff", maxTrigrams)
+func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (string, error) {
+	rows, err := tx.QueryContext(ctx, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", text, text+"\U0010ffff", maxTrigrams)
 	if err != nil {
 		return "", err
 	}
@@ -81,8 +74,8 @@ func (f eventFilter) beginnings(ctx context.Context, tx *sql.Tx) (string, error)
 		terms = append(terms, quote(term))
 	}
 	words := strings.Join(terms, " OR ")
-	if f.project != 0 && words != "" {
-		words = "(" + words + ") AND " + quote(projectMark(f.project))
+	if project != 0 && words != "" {
+		words = "(" + words + ") AND " + quote(projectMark(project))
 	}
 	return words, rows.Err()
 }
@@ -103,8 +96,3 @@ func trigrams(project int64, text string) string {
 }
 
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
-
-// holds reports whether a folded text is in one of the values.
-func (t eventText) holds(text string) bool {
-	return slices.ContainsFunc(t.values(), func(value string) bool { return strings.Contains(fold.Text(value), text) })
-}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 // Bounds of what is remembered of names that are stored once.
@@ -44,7 +45,7 @@ type eventWriter struct {
 	// What transactions found or added.
 	mu       sync.Mutex
 	projects map[string]int64
-	kinds    map[eventKind]int64
+	kinds    map[store.EventKind]int64
 	stories  map[storyKey]int64 // the text that is known to have its newest name
 	// What a transaction has still to index. Other statements between would make FTS5 write a segment for each text.
 	unindexed []indexedText
@@ -90,7 +91,7 @@ func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error)
 }
 
 func (w *eventWriter) forget() {
-	w.projects, w.kinds, w.stories = map[string]int64{}, map[eventKind]int64{}, map[storyKey]int64{}
+	w.projects, w.kinds, w.stories = map[string]int64{}, map[store.EventKind]int64{}, map[storyKey]int64{}
 }
 
 // writing is the use of an eventWriter by one transaction. Only the transaction watches for the end of its context: each

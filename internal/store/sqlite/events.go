@@ -63,21 +63,3 @@ func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
 	err = db.read.QueryRowContext(ctx, db.lastEventID()).Scan(&id)
 	return id, db.Translate(err)
 }
-
-// FeedCursors returns the reading positions of every URL that the project ever had, in no particular order.
-func (db *DB) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
-	rows, err := db.read.QueryContext(ctx, "SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var cursors []domain.FeedCursor
-	for rows.Next() {
-		var c domain.FeedCursor
-		if err := rows.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence); err != nil {
-			return nil, db.Translate(err)
-		}
-		cursors = append(cursors, c)
-	}
-	return cursors, db.Translate(rows.Err())
-}

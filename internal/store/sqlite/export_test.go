@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"switchyard/internal/store"
 )
 
 // FillDisk makes the database as if the disk had no space left, or had it again.
@@ -72,10 +74,15 @@ func (db *DB) Plan(ctx context.Context, statement string) (steps []string, err e
 	return steps, rows.Err()
 }
 
-// BusySearches takes all connections for searches until the test ends, and shortens the time that a search may take.
-func (db *DB) BusySearches(t testing.TB, limit time.Duration) {
+// LimitSearches sets the time that a search may take in databases that are opened until the test ends.
+func LimitSearches(t testing.TB, limit time.Duration) {
+	searchLimit = limit
+	t.Cleanup(func() { searchLimit = store.SearchLimit })
+}
+
+// BusySearches takes all connections for searches until the test ends.
+func (db *DB) BusySearches(t testing.TB) {
 	t.Helper()
-	db.searchLimit = limit
 	for range searchers {
 		tx, err := db.searches.Begin()
 		if err != nil {
@@ -84,11 +91,3 @@ func (db *DB) BusySearches(t testing.TB, limit time.Duration) {
 		t.Cleanup(func() { _ = tx.Rollback() })
 	}
 }
-
-// MaxMatches is how many texts are looked up in the index of words.
-const MaxMatches = maxMatches
-
-const (
-	LastingStaysSQL = newStays + newOfProject + lastingStays
-	ProjectStaysSQL = newStays + newOfProject + endedStays
-)

@@ -25,33 +25,40 @@ func (db *DB) findOld(ctx context.Context) error {
 
 const oldEvents = "SELECT id, project, type, timestamp_ms, received_at_ms, record FROM old_events WHERE "
 
-// readOldEvents adds what the query selects of the old events.
-func readOldEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
-	after, before, order := bounds(p.query)
+// earlier is what Upgrade has not moved yet.
+type earlier struct{}
+
+// Events calls take with the first limit old events that q selects.
+func (earlier) Events(ctx context.Context, tx *sql.Tx, q domain.EventQuery, limit int, take func(domain.Event) bool) error {
+	after, before, order := store.Bounds(q)
 	conditions, args := []string{"id > $1", "id < $2"}, []any{after, before}
 	where := func(condition string, arg any) {
 		args = append(args, arg)
 		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
 	}
-	if p.query.Project != "" {
-		where("project = $%d", p.query.Project)
+	if q.Project != "" {
+		where("project = $%d", q.Project)
 	}
-	if p.query.Type != "" {
-		where("type = $%d", p.query.Type)
+	if q.Type != "" {
+		where("type = $%d", q.Type)
 	}
-	if p.query.Text != "" {
-		where(`words LIKE $%d ESCAPE '\'`, store.Pattern(strings.ToLower(p.query.Text)))
+	if q.Text != "" {
+		where(`words LIKE $%d ESCAPE '\'`, store.Pattern(strings.ToLower(q.Text)))
 	}
-	args = append(args, p.missing())
-	return eachOldEvent(ctx, tx, p.take, fmt.Sprintf("%s %s ORDER BY %s LIMIT $%d", oldEvents, strings.Join(conditions, " AND "),
-		strings.TrimPrefix(order, "events."), len(args)), args...)
+	args = append(args, limit)
+	return eachOldEvent(ctx, tx, take, fmt.Sprintf("%s %s ORDER BY %s LIMIT $%d", oldEvents, strings.Join(conditions, " AND "), order, len(args)), args...)
+}
+
+// StoryEvents calls take with the newest limit old events of a story.
+func (earlier) StoryEvents(ctx context.Context, tx *sql.Tx, project, id string, limit int, take func(domain.Event) bool) error {
+	return eachOldEvent(ctx, tx, take, oldStoryEvents, project, id, limit)
 }
 
 const oldStoryEvents = oldEvents + "project = $1 AND json_extract(record, '$.story_id') = $2 ORDER BY id DESC LIMIT $3"
 
 // eachOldEvent calls take with what a statement selects, until it returns false.
 func eachOldEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
-	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+	return store.EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
 		var stamp, received int64
 		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
 		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
@@ -70,14 +77,17 @@ func (db *DB) knownBefore(w writing, project string, r domain.Record) (known boo
 	return known, err
 }
 
-// oldStoryName is StoryName among the old stories.
-func (db *DB) oldStoryName(ctx context.Context, project, id string) (name string, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT story_name FROM old_stories WHERE project = $1 AND story_id = $2", project, id).Scan(&name)
-	return name, db.Translate(err)
+// StoryName is store.Tables.StoryName, with the old stories.
+func (db *DB) StoryName(ctx context.Context, project, id string) (name string, err error) {
+	name, err = db.Tables.StoryName(ctx, project, id)
+	if domain.CodeOf(err) == domain.NotFound && db.upgrading.Load() {
+		err = db.Translate(db.read.QueryRowContext(ctx, "SELECT story_name FROM old_stories WHERE project = $1 AND story_id = $2", project, id).Scan(&name))
+	}
+	return name, err
 }
 
-// findOldStories adds old stories to those that were found, as FindStories finds them.
-func findOldStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error) {
+// FindStories adds old stories to those that were found, as FindStories finds them.
+func (earlier) FindStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error) {
 	var conditions []string
 	var args []any
 	for i, word := range words {
@@ -104,4 +114,15 @@ func findOldStories(ctx context.Context, tx *sql.Tx, words []string, limit int, 
 		}
 	}
 	return found, rows.Err()
+}
+
+// OldestEvent returns when the oldest event was received, zero while there is none.
+func (db *DB) OldestEvent(ctx context.Context) (received time.Time, err error) {
+	if db.upgrading.Load() {
+		err = db.read.QueryRowContext(ctx, "SELECT received_at_ms FROM old_events WHERE id = (SELECT MIN(id) FROM old_events)").Scan((*store.Milli)(&received))
+		if !store.IsMissing(err) {
+			return received, db.Translate(err)
+		}
+	}
+	return db.Tables.OldestEvent(ctx)
 }

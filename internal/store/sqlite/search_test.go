@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 	"switchyard/internal/store/sqlite"
 )
 
 func TestASearchThatTakesTooLongSaysSoAndHoldsUpNothing(t *testing.T) {
+	sqlite.LimitSearches(t, time.Millisecond)
 	db := openStore(t)
 	appendEvents(t, db, feedRead("alpha", move(t, 1)))
-	db.BusySearches(t, time.Millisecond)
+	db.BusySearches(t)
 	_, err := db.Events(t.Context(), domain.EventQuery{Text: "story", Limit: 10})
 	if domain.CodeOf(err) != domain.Unavailable || !strings.Contains(domain.MessageOf(err), "too long") {
 		t.Errorf("searching events: %v", err)
@@ -40,7 +42,7 @@ func TestASearchThatTakesTooLongSaysSoAndHoldsUpNothing(t *testing.T) {
 // that the index does not help.
 func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	db := openStore(t)
-	const stories = sqlite.MaxMatches + 2000
+	const stories = store.MaxMatches + 2000
 	reads := make([]domain.FeedRead, 0, stories)
 	for n := range stories {
 		reads = append(reads, feedRead([]string{"alpha", "beta"}[n%2], eventRecord(t, fmt.Sprintf(

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"switchyard/internal/files"
 	"switchyard/internal/store"
@@ -26,9 +25,7 @@ type DB struct {
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
-	// searchLimit is how long one may take.
-	searchLimit time.Duration
-	events      *eventWriter
+	events   *eventWriter
 	// upgrading is whether old_events or old_stories may hold something.
 	upgrading atomic.Bool
 }
@@ -53,7 +50,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := check(ctx, path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	db := &DB{searchLimit: defaultSearchLimit}
+	db := &DB{}
 	var err error
 	if db.write, err = open(path, "_txlock=immediate"); err != nil {
 		return nil, err
@@ -69,7 +66,9 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 		return nil, errors.Join(err, db.read.Close(), db.write.Close())
 	}
 	db.searches.SetMaxOpenConns(searchers)
-	db.Tables = store.NewTables(store.Engine{Write: db.write, Read: db.read, Code: code})
+	db.Tables = store.NewTables(store.Engine{
+		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Earlier: db.earlier,
+	})
 	if err := db.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.Close())
 	}
@@ -88,8 +87,19 @@ func (db *DB) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// driverName is another one only in tests.
-var driverName = "sqlite"
+// earlier returns what Upgrade has not moved yet, nil when that is nothing.
+func (db *DB) earlier() store.Earlier {
+	if !db.upgrading.Load() {
+		return nil
+	}
+	return earlier{}
+}
+
+// What is different only in tests.
+var (
+	driverName  = "sqlite"
+	searchLimit = store.SearchLimit
+)
 
 func open(path, option string) (*sql.DB, error) {
 	if err := registerFold(); err != nil {

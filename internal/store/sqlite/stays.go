@@ -1,18 +1,11 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"slices"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
 )
-
-// staysUpTo is the key of the id of the last event that the stored stays account for.
-const staysUpTo = "stays_up_to"
 
 // SaveStays stores what became of stays and stories, and up to which event that goes.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
@@ -38,7 +31,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 			}
 		}
 		_, err := w.tx.ExecContext(w.ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-			staysUpTo, c.UpTo)
+			store.StaysUpToKey, c.UpTo)
 		return err
 	})
 }
@@ -63,8 +56,8 @@ func (w writing) stay(s domain.Stay) error {
 		return err
 	}
 	text, err := w.id(w.storyText, project, s.StoryID)
-	if isMissing(err) {
-		text, err = w.textID(project, eventText{StoryID: s.StoryID})
+	if store.IsMissing(err) {
+		text, err = w.textID(project, store.EventText{StoryID: s.StoryID})
 	}
 	if err != nil {
 		return err
@@ -72,108 +65,4 @@ func (w writing) stay(s domain.Stay) error {
 	_, err = w.exec(w.addStay, text, s.Number, s.Stage, store.ToMilli(s.From), store.ToMilli(s.To), s.Next, s.Shown,
 		s.Blocked.Milliseconds(), store.ToMilli(s.BlockedSince), store.ToMilli(s.MergeFailedSince))
 	return err
-}
-
-// StaysUpTo returns the id of the last event that the stored stays account for, 0 before the first.
-func (db *DB) StaysUpTo(ctx context.Context) (id int64, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT COALESCE(MAX(CAST(value AS BIGINT)), 0) FROM state WHERE key = $1", staysUpTo).Scan(&id)
-	return id, db.Translate(err)
-}
-
-// stayColumns are the columns of old stays and of others.
-const stayColumns = "number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms"
-
-const (
-	newStays = "SELECT event_projects.name, event_texts.story_id, " + stayColumns + " FROM stays JOIN event_texts ON event_texts.id = stays.text_id" +
-		" JOIN event_projects ON event_projects.id = event_texts.project_id WHERE "
-	oldStays = "SELECT project, story_id, " + stayColumns + " FROM old_stays WHERE "
-
-	newOfProject = "event_texts.project_id = (SELECT id FROM event_projects WHERE name = $1)"
-	oldOfProject = "project = $1"
-	newOfStory   = newOfProject + " AND event_texts.story_id = $2"
-	oldOfStory   = oldOfProject + " AND story_id = $2"
-)
-
-// RecentStays returns the newest limit stays that ended since then, in the order of their ends.
-func (db *DB) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {
-	const newest = "to_ms >= $1 ORDER BY to_ms DESC LIMIT $2"
-	ended, err := db.stays(ctx, newest, newest, max(1, since.UnixMilli()), limit)
-	return inOrder(ended, byEnd, limit), err
-}
-
-// ProjectStays returns the newest limit stays of a project that ended since then, in the order of their ends, and after them
-// all that last.
-func (db *DB) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
-	ended, err := db.stays(ctx, newOfProject+endedStays, oldOfProject+endedStays, project, max(1, since.UnixMilli()), limit)
-	if err != nil {
-		return nil, err
-	}
-	lasting, err := db.LastingStays(ctx, project)
-	return append(inOrder(ended, byEnd, limit), lasting...), err
-}
-
-// LastingStays returns the stays of a project that last.
-func (db *DB) LastingStays(ctx context.Context, project string) ([]domain.Stay, error) {
-	return db.stays(ctx, newOfProject+lastingStays, oldOfProject+lastingStays, project)
-}
-
-// The "+" keeps SQLite from going through the stays of all projects by their ends.
-const (
-	endedStays   = " AND +to_ms >= $2 ORDER BY +to_ms DESC LIMIT $3"
-	lastingStays = " AND +to_ms = 0"
-)
-
-// Stays returns the last limit stays of a story, the first of them first.
-func (db *DB) Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error) {
-	const newest = " ORDER BY number DESC LIMIT $3"
-	stays, err := db.stays(ctx, newOfStory+newest, oldOfStory+newest, project, storyID, limit)
-	return inOrder(stays, func(a, b domain.Stay) int { return cmp.Compare(a.Number, b.Number) }, limit), err
-}
-
-func byEnd(a, b domain.Stay) int { return a.To.Compare(b.To) }
-
-// inOrder sorts stays and returns the last limit of them.
-func inOrder(stays []domain.Stay, order func(a, b domain.Stay) int, limit int) []domain.Stay {
-	slices.SortStableFunc(stays, order)
-	return stays[max(0, len(stays)-limit):]
-}
-
-// stays returns the stays that one condition selects, and those of the old ones that the other selects.
-func (db *DB) stays(ctx context.Context, ofNew, ofOld string, args ...any) (stays []domain.Stay, err error) {
-	err = snapshot(ctx, db.read, func(ctx context.Context, tx *sql.Tx) error {
-		statements := []string{newStays + ofNew}
-		if db.upgrading.Load() {
-			statements = append(statements, oldStays+ofOld)
-		}
-		for _, statement := range statements {
-			found, err := selectStays(ctx, tx, statement, args...)
-			if err != nil {
-				return err
-			}
-			stays = append(stays, found...)
-		}
-		return nil
-	})
-	return stays, db.Translate(err)
-}
-
-// selectStays returns what a statement selects that begins as newStays or oldStays.
-func selectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any) (stays []domain.Stay, err error) {
-	rows, err := tx.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var s domain.Stay
-		var blocked int64
-		err := rows.Scan(&s.Project, &s.StoryID, &s.Number, &s.Stage, (*store.Milli)(&s.From), (*store.Milli)(&s.To), &s.Next, &s.Shown,
-			&blocked, (*store.Milli)(&s.BlockedSince), (*store.Milli)(&s.MergeFailedSince))
-		if err != nil {
-			return nil, err
-		}
-		s.Blocked = time.Duration(blocked) * time.Millisecond
-		stays = append(stays, s)
-	}
-	return stays, rows.Err()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 // UpgradeLeft returns how many rows of an earlier version's database are still to be moved.
@@ -90,11 +91,11 @@ func (w writing) moveStories(limit int) (moved int, err error) {
 
 // moveStays moves the first of the old stays.
 func (w writing) moveStays(limit int) (moved int, err error) {
-	last, err := selectIDs(w.ctx, w.tx, "SELECT rowid FROM old_stays ORDER BY rowid LIMIT $1", limit)
+	last, err := store.SelectIDs(w.ctx, w.tx, "SELECT rowid FROM old_stays ORDER BY rowid LIMIT $1", limit)
 	if err != nil || len(last) == 0 {
 		return 0, err
 	}
-	stays, err := selectStays(w.ctx, w.tx, oldStays+"rowid <= $1", last[len(last)-1])
+	stays, err := store.SelectStays(w.ctx, w.tx, store.OldStays+"rowid <= $1", last[len(last)-1])
 	if err != nil {
 		return 0, err
 	}

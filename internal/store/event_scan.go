@@ -1,4 +1,4 @@
-package sqlite
+package store
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times 
 		if times == 0 {
 			return false, nil
 		}
-		ids, err := mergeRuns(ctx, tx, runs, q, scanned)
+		ids, err := p.mergeRuns(ctx, tx, runs, q, scanned)
 		if err != nil || len(ids) == 0 {
 			return err == nil, err
 		}
@@ -66,7 +66,7 @@ func (f eventFilter) matchingSets(ctx context.Context, tx *sql.Tx) (*matchingSet
 func (m *matchingSets) among(ctx context.Context, tx *sql.Tx, ids []int64) (found []int64, err error) {
 	type event struct{ id, text int64 }
 	var events []event // whose text decides
-	rows, err := tx.QueryContext(ctx, "SELECT id, project_id, kind_id, text_id FROM events WHERE id IN ("+list(ids)+")")
+	rows, err := tx.QueryContext(ctx, "SELECT id, project_id, kind_id, text_id FROM events WHERE id IN ("+List(ids)+")")
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,10 @@ func (m *matchingSets) among(ctx context.Context, tx *sql.Tx, ids []int64) (foun
 		return nil, err
 	}
 	if len(unknown) > 0 {
-		err = eachText(ctx, tx, func(id int64, t eventText) bool {
+		err = eachText(ctx, tx, func(id int64, t EventText) bool {
 			m.texts[id] = t.holds(m.text)
 			return true
-		}, "SELECT id, story_id, story_name, more FROM event_texts WHERE id IN ("+list(unknown)+")")
+		}, "SELECT id, story_id, story_name, more FROM event_texts WHERE id IN ("+List(unknown)+")")
 	}
 	for _, e := range events {
 		if m.texts[e.text] {

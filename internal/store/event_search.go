@@ -1,39 +1,36 @@
-package sqlite
+package store
 
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"math"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
-	"switchyard/internal/store"
 )
 
 const (
-	// defaultSearchLimit is how long a search may take.
-	defaultSearchLimit = 5 * time.Second
-	// maxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
+	// SearchLimit is how long a search may take.
+	SearchLimit = 5 * time.Second
+	// MaxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
 	// found by reading events.
-	maxMatches = 5000
+	MaxMatches = 5000
 	// scanned is how many events are read at once then, and shortScan how often, before a text of one or two characters is looked
 	// up.
 	scanned, shortScan = 2000, 3
-	// maxTrigrams is how many trigrams may begin with it.
-	maxTrigrams = 200
 )
 
 var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
 
 // search runs fn as snapshot does, on a connection for searches and within their limit.
-func (db *DB) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-	limited, cancel := context.WithTimeout(ctx, db.searchLimit)
+func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+	limited, cancel := context.WithTimeout(ctx, db.engine.SearchLimit)
 	defer cancel()
-	err := snapshot(limited, db.searches, fn)
+	err := db.snapshot(limited, db.engine.Searches, fn)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return errTooLong
 	}
@@ -78,7 +75,7 @@ type eventFilter struct {
 func newEventFilter(ctx context.Context, tx *sql.Tx, q domain.EventQuery) (f eventFilter, found bool, err error) {
 	f.text = fold.Text(q.Text)
 	if q.Project != "" {
-		ids, err := selectIDs(ctx, tx, "SELECT id FROM event_projects WHERE name = $1", q.Project)
+		ids, err := SelectIDs(ctx, tx, "SELECT id FROM event_projects WHERE name = $1", q.Project)
 		if err != nil || len(ids) == 0 {
 			return f, false, err
 		}
@@ -87,7 +84,7 @@ func newEventFilter(ctx context.Context, tx *sql.Tx, q domain.EventQuery) (f eve
 		}
 	}
 	if q.Type != "" {
-		f.kinds, err = selectIDs(ctx, tx, "SELECT id FROM event_kinds WHERE type = $1", q.Type)
+		f.kinds, err = SelectIDs(ctx, tx, "SELECT id FROM event_kinds WHERE type = $1", q.Type)
 		if err != nil || len(f.kinds) == 0 {
 			return f, false, err
 		}
@@ -96,20 +93,20 @@ func newEventFilter(ctx context.Context, tx *sql.Tx, q domain.EventQuery) (f eve
 }
 
 // runs are the events of the project and of these kinds, nil for all.
-func (f eventFilter) runs(kinds []int64) []run {
+func (f eventFilter) runs(kinds []int64) []Run {
 	if kinds == nil {
-		return []run{{project: f.project}}
+		return []Run{{Project: f.project}}
 	}
-	var runs []run
+	var runs []Run
 	for _, kind := range kinds {
-		runs = append(runs, run{project: f.project, kind: kind})
+		runs = append(runs, Run{Project: f.project, Kind: kind})
 	}
 	return runs
 }
 
 // matches returns the runs of the events that hold the text: in their project's name, in what makes their kind, or in their
 // further texts. It returns false when those are too many.
-func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader) (runs []run, complete bool, err error) {
+func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader) (runs []Run, complete bool, err error) {
 	kinds, err := f.matchingKinds(ctx, tx)
 	if err != nil {
 		return nil, false, err
@@ -124,25 +121,25 @@ func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader) (ru
 	for _, id := range projects {
 		runs = append(runs, eventFilter{project: id}.runs(f.kinds)...)
 	}
-	if len(runs) > maxMatches {
+	if len(runs) > MaxMatches {
 		return nil, false, nil
 	}
-	texts, complete, err := f.matchingTexts(ctx, tx)
+	texts, complete, err := f.matchingTexts(ctx, tx, p.dialect)
 	if err != nil || !complete {
 		return nil, false, err
 	}
-	if texts, err = firstTexts(ctx, tx, texts, f.kinds, p.query, p.missing()); err != nil {
+	if texts, err = p.firstTexts(ctx, tx, texts, f.kinds); err != nil {
 		return nil, false, err
 	}
 	for _, id := range texts {
-		runs = append(runs, run{text: id, kinds: f.kinds})
+		runs = append(runs, Run{Text: id, Kinds: f.kinds})
 	}
 	return runs, true, nil
 }
 
 // matchingKinds returns the wanted kinds that hold the text.
 func (f eventFilter) matchingKinds(ctx context.Context, tx *sql.Tx) ([]int64, error) {
-	kinds, err := selectIDs(ctx, tx, `SELECT id FROM event_kinds WHERE folded LIKE $1 ESCAPE '\'`, store.Pattern(f.text))
+	kinds, err := SelectIDs(ctx, tx, `SELECT id FROM event_kinds WHERE folded LIKE $1 ESCAPE '\'`, Pattern(f.text))
 	if f.kinds != nil {
 		kinds = slices.DeleteFunc(kinds, func(id int64) bool { return !slices.Contains(f.kinds, id) })
 	}
@@ -154,11 +151,11 @@ func (f eventFilter) matchingProjects(ctx context.Context, tx *sql.Tx) ([]int64,
 	if f.project != 0 {
 		return nil, nil
 	}
-	return selectIDs(ctx, tx, `SELECT id FROM event_projects WHERE folded LIKE $1 ESCAPE '\'`, store.Pattern(f.text))
+	return SelectIDs(ctx, tx, `SELECT id FROM event_projects WHERE folded LIKE $1 ESCAPE '\'`, Pattern(f.text))
 }
 
 // eachText calls take with the texts that a statement selects, until it returns false.
-func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t eventText) bool, statement string, args ...any) error {
+func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t EventText) bool, statement string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -166,7 +163,7 @@ func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t eventText) 
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
-		var t eventText
+		var t EventText
 		if err := rows.Scan(&id, &t.StoryID, &t.StoryName, &t.More); err != nil {
 			return err
 		}
@@ -177,5 +174,28 @@ func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t eventText) 
 	return rows.Err()
 }
 
-// isMissing reports whether nothing was found.
-func isMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are too
+// many.
+func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dialect) (texts []int64, complete bool, err error) {
+	statement, args, err := dialect.TextsWith(ctx, tx, f.project, f.text)
+	if err != nil || statement == "" {
+		return nil, err == nil, err
+	}
+	seen := 0
+	err = eachText(ctx, tx, func(id int64, text EventText) bool {
+		if text.holds(f.text) {
+			texts = append(texts, id)
+		}
+		seen++
+		return seen < 2*MaxMatches && len(texts) < MaxMatches
+	}, statement, args...)
+	return texts, seen < 2*MaxMatches && len(texts) < MaxMatches, err
+}
+
+// short reports whether the text is too short to have a trigram.
+func (f eventFilter) short() bool { return utf8.RuneCountInString(f.text) < 3 }
+
+// holds reports whether a folded text is in one of the values.
+func (t EventText) holds(text string) bool {
+	return slices.ContainsFunc(t.Values(), func(value string) bool { return strings.Contains(fold.Text(value), text) })
+}

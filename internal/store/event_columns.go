@@ -1,4 +1,4 @@
-package sqlite
+package store
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 	"switchyard/internal/domain"
 )
 
-// eventKind is what many events have in common. The stages are ” but for transitions.
-type eventKind struct {
+// EventKind is what many events have in common. The stages are "" but for transitions.
+type EventKind struct {
 	Type     domain.EventType
 	From, To string
 }
 
-// eventText is what else of an event can be searched.
-type eventText struct {
+// EventText is what else of an event can be searched.
+type EventText struct {
 	StoryID, StoryName string
 	More               string // a reason; of a record of another form its further texts, one a line
 }
@@ -29,35 +29,40 @@ type eventText struct {
 // thousand times its length in nanoseconds to index.
 const maxMore = 4 << 10
 
-// columns are a record in parts that are stored once for many events.
-type columns struct {
-	kind   eventKind
-	text   eventText
-	record []byte // nil where compose makes it of the parts
+// EventColumns are a record in parts that are stored once for many events.
+type EventColumns struct {
+	Kind   EventKind
+	Text   EventText
+	Record []byte // nil where compose makes it of the parts
 }
 
-// columnsOf takes a record apart.
-func columnsOf(r domain.Record) columns {
+// ColumnsOf takes a record apart.
+func ColumnsOf(r domain.Record) EventColumns {
 	d := r.Details()
-	c := columns{kind: eventKind{Type: r.Type}, text: eventText{StoryID: d.StoryID, StoryName: d.StoryName}}
+	c := EventColumns{Kind: EventKind{Type: r.Type}, Text: EventText{StoryID: d.StoryID, StoryName: d.StoryName}}
 	switch r.Type {
 	case domain.StageTransition:
-		c.kind.From, c.kind.To = d.FromStage, d.ToStage
+		c.Kind.From, c.Kind.To = d.FromStage, d.ToStage
 	case domain.MergeFailure, domain.StoryBlocked:
-		c.text.More = d.Reason
+		c.Text.More = d.Reason
 	}
-	if ours(r.Type) && bytes.Equal(compose(c.kind, c.text, r.At.UnixMilli()), r.JSON) {
+	if Ours(r.Type) && !c.hasNUL() && bytes.Equal(compose(c.Kind, c.Text, r.At.UnixMilli()), r.JSON) {
 		return c
 	}
 	return c.whole(r)
 }
 
+// hasNUL reports whether there is a character in the parts that PostgreSQL cannot store.
+func (c EventColumns) hasNUL() bool {
+	return slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), func(text string) bool { return strings.Contains(text, "\x00") })
+}
+
 // whole makes c hold the record as it is, beside its kind.
-func (c columns) whole(r domain.Record) columns {
-	c.record = r.JSON
-	known := []string{string(c.kind.Type), c.kind.From, c.kind.To, c.text.StoryID, c.text.StoryName}
+func (c EventColumns) whole(r domain.Record) EventColumns {
+	c.Record = r.JSON
+	known := []string{string(c.Kind.Type), c.Kind.From, c.Kind.To, c.Text.StoryID, c.Text.StoryName}
 	more := slices.DeleteFunc(r.Texts(), func(text string) bool { return slices.Contains(known, text) })
-	c.text.More = cut(strings.Join(more, "\n"), maxMore)
+	c.Text.More = cut(strings.Join(more, "\n"), maxMore)
 	return c
 }
 
@@ -69,18 +74,19 @@ func cut(text string, n int) string {
 	return text
 }
 
-// withoutStages is c with the stages of its transition among its texts, for when there are too many kinds.
-func (c columns) withoutStages(r domain.Record) columns {
-	c.kind.From, c.kind.To = "", ""
+// WithoutStages is c with the stages of its transition among its texts, for when there are too many kinds.
+func (c EventColumns) WithoutStages(r domain.Record) EventColumns {
+	c.Kind.From, c.Kind.To = "", ""
 	return c.whole(r)
 }
 
-func ours(t domain.EventType) bool {
+// Ours reports whether events of a type tell of a story, in the form of our own feed.
+func Ours(t domain.EventType) bool {
 	return t == domain.StageTransition || t == domain.MergeFailure || t == domain.StoryBlocked
 }
 
 // compose is the record of an event that is ours, with the keys in the order of domain.Record.
-func compose(kind eventKind, text eventText, stamp int64) []byte {
+func compose(kind EventKind, text EventText, stamp int64) []byte {
 	b := make([]byte, 0, 128+len(text.StoryID)+len(text.StoryName)+len(text.More))
 	if kind.Type == domain.StageTransition {
 		b = appendText(append(b, `{"from_stage":`...), kind.From)
@@ -111,14 +117,14 @@ func appendText(b []byte, text string) []byte {
 	return append(b, bytes.TrimRight(quoted.Bytes(), "\n")...)
 }
 
-// digest is the first 8 bytes of the SHA-256 of data.
-func digest(data []byte) int64 {
+// Digest is the first 8 bytes of the SHA-256 of data.
+func Digest(data []byte) int64 {
 	sum := sha256.Sum256(data)
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// digest tells texts of one story apart.
-func (t eventText) digest() int64 { return digest([]byte(t.StoryName + "\x00" + t.More)) }
+// Digest tells texts of one story apart.
+func (t EventText) Digest() int64 { return Digest([]byte(t.StoryName + "\x00" + t.More)) }
 
-// values are the texts that are searched.
-func (t eventText) values() []string { return []string{t.StoryID, t.StoryName, t.More} }
+// Values are the texts that are searched.
+func (t EventText) Values() []string { return []string{t.StoryID, t.StoryName, t.More} }

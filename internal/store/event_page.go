@@ -1,4 +1,4 @@
-package sqlite
+package store
 
 import (
 	"context"
@@ -16,12 +16,14 @@ const maxPage = 4 << 20
 
 // Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. Of huge
 // ones it returns fewer, at least one. It returns Unavailable when a search for a text takes too long.
-func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
-	reader := &pageReader{query: q}
+func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	reader := &pageReader{query: q, dialect: db.engine.Dialect}
 	sources := []func(context.Context, *sql.Tx, *pageReader) error{readEvents}
-	if db.upgrading.Load() {
-		// The old events are those with the smaller ids.
-		if sources = append(sources, readOldEvents); !q.Backward {
+	if earlier := db.earlier(); earlier != nil {
+		old := func(ctx context.Context, tx *sql.Tx, p *pageReader) error {
+			return earlier.Events(ctx, tx, p.query, p.missing(), p.take)
+		}
+		if sources = append(sources, old); !q.Backward {
 			sources[0], sources[1] = sources[1], sources[0]
 		}
 	}
@@ -35,7 +37,7 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage
 	}
 	var err error
 	if q.Text == "" {
-		err = snapshot(ctx, db.read, read)
+		err = db.snapshot(ctx, db.engine.Read, read)
 	} else {
 		err = db.search(ctx, read)
 	}
@@ -45,32 +47,23 @@ func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage
 	return reader.page, nil
 }
 
-// snapshot runs fn in a transaction that sees one state of the database and only reads.
-func snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
-	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // it only reads
-	return fn(ctx, tx)
-}
-
 // pageReader gathers the page that a query selects.
 type pageReader struct {
-	query domain.EventQuery
-	page  domain.EventPage
-	size  int // of the records, in bytes
+	query   domain.EventQuery
+	dialect Dialect
+	page    domain.EventPage
+	size    int // of the records, in bytes
 }
 
-// bounds returns the ids between which, exclusively, the query selects events, and the order of those.
-func bounds(q domain.EventQuery) (after, before int64, order string) {
+// Bounds returns the ids between which, exclusively, the query selects events, and the order of those.
+func Bounds(q domain.EventQuery) (after, before int64, order string) {
 	switch {
 	case !q.Backward:
-		return q.After, math.MaxInt64, "events.id"
+		return q.After, math.MaxInt64, "id"
 	case q.Before == 0:
-		return math.MinInt64, math.MaxInt64, "events.id DESC"
+		return math.MinInt64, math.MaxInt64, "id DESC"
 	}
-	return math.MinInt64, q.Before, "events.id DESC"
+	return math.MinInt64, q.Before, "id DESC"
 }
 
 // missing is how many events are still to be found, with the one that shows that there are more.
@@ -96,14 +89,14 @@ func selectEvents(from, condition, order string) string {
 	return fmt.Sprintf(`SELECT events.id, event_projects.name, type, from_stage, to_stage, COALESCE(event_texts.story_id, ''),
 		COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms, received_at_ms, record
 		FROM %s JOIN event_projects ON event_projects.id = events.project_id JOIN event_kinds ON event_kinds.id = kind_id
-		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY %s`, from, condition, order)
+		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY events.%s`, from, condition, order)
 }
 
 // eachEvent calls take with what a statement of selectEvents selects, until it returns false.
 func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
-	return eachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
-		var kind eventKind
-		var text eventText
+	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+		var kind EventKind
+		var text EventText
 		var stamp, received int64
 		err = rows.Scan(&e.ID, &e.Project, &kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More,
 			&stamp, &received, (*[]byte)(&e.JSON))
@@ -113,23 +106,4 @@ func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, st
 		}
 		return e, err
 	}, take, statement, args...)
-}
-
-// eachRow calls take with what scan makes of each row that a statement selects, until take returns false.
-func eachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
-	rows, err := tx.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		found, err := scan(rows)
-		if err != nil {
-			return err
-		}
-		if !take(found) {
-			return nil
-		}
-	}
-	return rows.Err()
 }

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Engine is the database that tables are in.
+type Engine struct {
+	Write    *sql.DB
+	Read     *sql.DB
+	Searches *sql.DB // for what may take long, so that other reads never wait for it
+	// SearchLimit is how long a search may take.
+	SearchLimit time.Duration
+	// Snapshot is the isolation under which a transaction sees one state of the database.
+	Snapshot sql.IsolationLevel
+	Dialect  Dialect
+	// Code gives an error of the driver its domain code, and returns nil for one that it does not know.
+	Code func(error) *domain.Error
+	// Notify tells other gateways, as soon as the transaction is committed, what it was about. It is nil where there are none.
+	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
+	// Earlier returns what an earlier version of the program left in other tables, nil when that is nothing.
+	Earlier func() Earlier
+}
+
+// Dialect is what the engines say differently.
+type Dialect interface {
+	// From is the table events, for reading those of a run.
+	From(Run) string
+	// FirstOfRuns selects the first $3 ids of the events of each of these runs between the ids $1 and $2, exclusively, or
+	// the first $3 of all of them; order is "id" or "id DESC". There may be doubles.
+	FirstOfRuns(runs []Run, order string) string
+	// TextsWith selects id, story_id, story_name and more of the texts that may hold a folded text, those of a project
+	// unless that is 0. An empty statement selects nothing.
+	TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error)
+	// StoriesWith selects project, id and name of the stories that may hold these folded words, the newest first.
+	StoriesWith(words []string) (statement string, args []any)
+}
+
+// Earlier is what an earlier version of the program left in other tables, beside those of Tables.
+type Earlier interface {
+	// Events calls take with the first limit events that q selects, until it returns false. Their ids are the smaller ones.
+	Events(ctx context.Context, tx *sql.Tx, q domain.EventQuery, limit int, take func(domain.Event) bool) error
+	// StoryEvents calls take with the newest limit events of a story, the newest first.
+	StoryEvents(ctx context.Context, tx *sql.Tx, project, id string, limit int, take func(domain.Event) bool) error
+	// FindStories adds stories to those that were found, as Tables.FindStories finds them.
+	FindStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error)
+}
+
+func (db *Tables) earlier() Earlier {
+	if db.engine.Earlier == nil {
+		return nil
+	}
+	return db.engine.Earlier()
+}

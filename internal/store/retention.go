@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// EventProjects returns the names of all projects that the stream has or had events of, in no particular order.
+func (db *Tables) EventProjects(ctx context.Context) (names []string, err error) {
+	rows, err := db.engine.Read.QueryContext(ctx, "SELECT name FROM event_projects")
+	if err != nil {
+		return nil, db.Translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, db.Translate(err)
+		}
+		names = append(names, name)
+	}
+	return names, db.Translate(rows.Err())
+}
+
+const (
+	// firstKept selects the oldest of the newest $2 events of a project.
+	firstKept = `SELECT id FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
+		ORDER BY id DESC LIMIT 1 OFFSET $2 - 1`
+	// oldest selects a project's events with ids below $2. Those received after $3 came while the clock was wrong.
+	oldest = `SELECT id, received_at_ms FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
+		AND id < $2 AND received_at_ms <= $3 ORDER BY id LIMIT $4`
+)
+
+// ExpiredEvents returns ids of events that e selects, the oldest first, at most limit. Events behind one that is to be kept
+// wait for that, where the clock was set back between.
+func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
+	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
+		kept, err := SelectIDs(ctx, tx, firstKept, e.Project, e.Keep)
+		if err != nil || len(kept) == 0 {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, oldest, e.Project, min(kept[0], e.Needed), e.Now.UnixMilli(), limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			var received time.Time
+			if err := rows.Scan(&id, (*Milli)(&received)); err != nil {
+				return err
+			}
+			if !received.Before(e.Before) {
+				return nil
+			}
+			ids = append(ids, id)
+		}
+		return rows.Err()
+	})
+	return ids, db.Translate(err)
+}
+
+// OldestEvent returns when the oldest event was received, zero while there is none.
+func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err error) {
+	err = db.engine.Read.QueryRowContext(ctx, "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)").Scan((*Milli)(&received))
+	if IsMissing(err) {
+		return time.Time{}, nil
+	}
+	return received, db.Translate(err)
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// snapshot runs fn in a transaction that sees one state of the database and only reads.
+func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.engine.Snapshot})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it only reads
+	return fn(ctx, tx)
+}
+
+// EachRow calls take with what scan makes of each row that a statement selects, until take returns false.
+func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
+	rows, err := tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		found, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		if !take(found) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
+
+// SelectIDs returns the only column of what a statement selects.
+func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (ids []int64, err error) {
+	err = EachRow(ctx, tx, func(rows *sql.Rows) (id int64, err error) {
+		err = rows.Scan(&id)
+		return id, err
+	}, func(id int64) bool {
+		ids = append(ids, id)
+		return true
+	}, statement, args...)
+	return ids, err
+}
+
+// List is these ids with commas between.
+func List(ids []int64) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
+}
+
+// IsMissing reports whether nothing was found.
+func IsMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
