@@ -163,7 +163,7 @@ func (a *access) openCaller(r *http.Request) caller {
 // authenticateAgent returns the agent that the path names. It returns Unauthorized for a wrong secret.
 func (a *access) authenticateAgent(r *http.Request) (caller, error) {
 	id := web.PathParam(r, "id")
-	if err := a.agents.CheckSecret(id, agentSecret(r)); err != nil {
+	if err := a.agents.CheckSecret(r.Context(), id, agentSecret(r)); err != nil {
 		return caller{}, err
 	}
 	return caller{auth: web.AuthAgent, Identity: service.Identity{Actor: domain.Actor{Who: id, Via: domain.ViaAgent}}}, nil
@@ -200,7 +200,7 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string
 	if a.token != "" && web.MatchesToken(token, a.token) {
 		return service.Identity{Actor: domain.Administrator(domain.ViaAdminToken)}, nil
 	}
-	if identity, ok := a.named.Token(domain.Secret(token)); ok {
+	if identity, ok := a.named.Token(r.Context(), domain.Secret(token)); ok {
 		return identity, nil
 	}
 	if err := a.countWrong(w, r); err != nil {

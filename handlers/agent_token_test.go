@@ -104,14 +104,14 @@ func TestTheTokenOfAnAgentsCommandEndsWithItsAssignment(t *testing.T) {
 		if end(s); s.lives(token) {
 			t.Errorf("%s: it is still good", what)
 		}
-		if _, ok := s.Access.Session(session.ID); ok {
+		if _, ok := s.Access.Session(t.Context(), session.ID); ok {
 			t.Errorf("%s: a session that was made with it is still good", what)
 		}
 		later := gatewaytest.New(t, service.Options{Store: s.gateway.Store}, handlers.Gateway{AdminToken: adminToken})
-		if _, good := later.Access.Token(domain.Secret(token)); good {
+		if _, good := later.Access.Token(t.Context(), domain.Secret(token)); good {
 			t.Errorf("%s: it is good again after a restart", what)
 		}
-		if _, good := later.Access.Session(session.ID); good {
+		if _, good := later.Access.Session(t.Context(), session.ID); good {
 			t.Errorf("%s: its session is good again after a restart", what)
 		}
 	}
@@ -122,7 +122,7 @@ func TestTheTokenOfAnAgentsCommandOutlivesARestart(t *testing.T) {
 	s.assign("alpha")
 	token := s.issue("alpha")
 	later := gatewaytest.New(t, service.Options{Store: s.gateway.Store}, handlers.Gateway{AdminToken: adminToken})
-	identity, good := later.Access.Token(domain.Secret(token))
+	identity, good := later.Access.Token(t.Context(), domain.Secret(token))
 	if !good || identity.Who != "builder" || identity.Role != domain.RoleOperator || identity.Project != "alpha" {
 		t.Errorf("%+v, %v", identity, good)
 	}

@@ -96,7 +96,7 @@ func sessionCookie(name string, secure bool) *http.Cookie {
 // identity returns whose session the request carries, false when it carries none.
 func (s sessions) identity(r *http.Request) (service.Identity, bool) {
 	for _, id := range s.ids(r) {
-		if who, ok := s.access.Session(id); ok {
+		if who, ok := s.access.Session(r.Context(), id); ok {
 			return who, true
 		}
 	}

@@ -119,3 +119,16 @@ type JoinToken struct {
 	UsedBy    string    // id of the agent that it made
 	Project   string    // to which that agent is assigned as soon as it joins, "" for none
 }
+
+// AgentNews is what has changed among the stored agents since a position.
+type AgentNews struct {
+	Changed  []SeenAgent
+	Count    int   // of all agents
+	Position int64 // to ask from next
+}
+
+// SeenAgent is a stored agent and for how long, by the clock of the store, nothing has been heard of it.
+type SeenAgent struct {
+	AgentRecord
+	Silent time.Duration
+}

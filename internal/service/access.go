@@ -35,8 +35,9 @@ type accessStore interface {
 // Access knows who has access: the sessions that have not ended, and the named tokens. Both are kept in memory, so that a
 // request reads no store, and stored so that a restart neither ends nor revives any.
 type Access struct {
-	store accessStore
-	audit *Audit
+	store  accessStore
+	audit  *Audit
+	stored *reloader
 
 	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
 	change sync.Mutex
@@ -68,26 +69,13 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
-func loadAccess(ctx context.Context, store accessStore, audit *Audit, log *slog.Logger) (*Access, error) {
+func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit, log *slog.Logger) (*Access, error) {
 	if err := store.RemoveSessionsBefore(ctx, time.Now().Add(-SessionTime)); err != nil {
 		log.WarnContext(ctx, "old sessions could not be removed", "error", err)
 	}
-	sessions, err := store.Sessions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := store.NamedTokens(ctx)
-	if err != nil {
-		return nil, err
-	}
 	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
-	for _, s := range sessions {
-		a.sessions[s.ID] = newSessionEntry(s)
-	}
-	for _, t := range tokens {
-		a.addToken(t)
-	}
-	return a, nil
+	a.stored = newReloader(changes, domain.TopicAccess, a.load)
+	return a, a.load(ctx)
 }
 
 // BeginSession begins a session of an actor who has just come in. tokenID is that of the named token that it was made with,
@@ -114,7 +102,14 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 }
 
 // Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.
-func (a *Access) Session(id string) (Identity, bool) {
+func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
+	if who, ok := a.session(id); ok || a.stored.refresh(ctx) != nil { // it may just have begun elsewhere
+		return who, ok
+	}
+	return a.session(id)
+}
+
+func (a *Access) session(id string) (Identity, bool) {
 	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,6 +156,10 @@ func (a *Access) Sessions() []domain.Session {
 
 // EndSession ends a session. It returns NotFound when there is none of that id.
 func (a *Access) EndSession(ctx context.Context, id string) error {
+	return retry(ctx, func() error { return a.endSession(ctx, id) }, a.stored)
+}
+
+func (a *Access) endSession(ctx context.Context, id string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	a.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Reload makes memory agree with the store, which other gateways change as well: what is gone there ends here, and what is
+// load makes memory agree with the store, which other gateways may change as well: what is gone there ends here, and what is
 // new there holds here.
-func (a *Access) Reload(ctx context.Context) error {
+func (a *Access) load(ctx context.Context) error {
 	a.change.Lock() // a change of our own is in both, or in neither
 	defer a.change.Unlock()
 	sessions, err := a.store.Sessions(ctx)

@@ -2,7 +2,10 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // useInterval is how long it takes until it is written that a session was seen or a token used: what a crash can lose.
@@ -16,10 +19,8 @@ func (a *Access) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ticker.C:
-			if err := a.dropEnded(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
-			if err := a.saveUses(ctx); err != nil && ctx.Err() == nil {
+			err := errors.Join(a.dropEnded(ctx), a.saveUses(ctx))
+			if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
 				return err
 			}
 		case <-ctx.Done():

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,20 +17,46 @@ type acknowledgementStore interface {
 
 // acknowledgements are those that have not ended, as they are stored.
 type acknowledgements struct {
+	stored *reloader
+	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
+	change sync.Mutex
+
 	mu    sync.Mutex
 	byKey map[string]domain.Acknowledgement
 }
 
 func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*acknowledgements, error) {
+	a := &acknowledgements{}
+	_, err := a.load(ctx, store)
+	return a, err
+}
+
+// load makes memory agree with the store. It reports whether that changed anything.
+func (a *acknowledgements) load(ctx context.Context, store acknowledgementStore) (changed bool, err error) {
+	a.change.Lock()
+	defer a.change.Unlock()
 	stored, err := store.Acknowledgements(ctx)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	a := &acknowledgements{byKey: make(map[string]domain.Acknowledgement, len(stored))}
+	byKey := make(map[string]domain.Acknowledgement, len(stored))
 	for _, one := range stored {
-		a.byKey[one.Key] = one
+		byKey[one.Key] = one
 	}
-	return a, nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed = !maps.Equal(a.byKey, byKey)
+	a.byKey = byKey
+	return changed, nil
+}
+
+// reloadAcknowledgements takes account of what other gateways have acknowledged and reopened.
+func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
+	changed, err := s.acknowledged.load(ctx, s.store)
+	if changed {
+		s.changed.Add(1)
+	}
+	return err
 }
 
 // Acknowledge notes that somebody takes care of an alert: for a time, or with 0 for as long as its trouble lasts and says
@@ -50,6 +77,8 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 			a.Until = now.Add(duration).Truncate(time.Millisecond) // not of the cut time: "until 8:00" would end before it
 			change.Detail = details("until: "+exactTime(a.Until), a.Text)
 		}
+		s.acknowledged.change.Lock()
+		defer s.acknowledged.change.Unlock()
 		err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, a) })
 		if err != nil {
 			return err
@@ -66,6 +95,11 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 // Reopen takes an acknowledgement back. It returns NotFound when there is neither an alert nor an acknowledgement of that
 // key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
+	if err := s.acknowledged.stored.refresh(ctx); err != nil {
+		return err
+	}
+	s.acknowledged.change.Lock()
+	defer s.acknowledged.change.Unlock()
 	s.acknowledged.mu.Lock()
 	a, known := s.acknowledged.byKey[key]
 	s.acknowledged.mu.Unlock()

@@ -12,10 +12,16 @@ type agentEntry struct {
 	open    int           // heartbeats that are being answered
 	held    chan struct{} // closed, and replaced, when another heartbeat is held
 	unsaved bool          // heartbeats changed it since it was saved
-	sentTo  assignment    // where the last answer to a heartbeat sent it
-	changed chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
-	removed bool
-	failing time.Time // when its command failed first; zero where it has not, or was well since
+	news    bool          // its state or detail is among that
+	// ours is whether this gateway stored its last heartbeat: the agent calls here. storedSeen is when the agent was last seen
+	// by what is stored, in Unix milliseconds, and savedAt when this gateway stored that last.
+	ours       bool
+	storedSeen int64
+	savedAt    time.Time
+	sentTo     assignment    // where the last answer to a heartbeat sent it
+	changed    chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
+	removed    bool
+	failing    time.Time // when its command failed first; zero where it has not, or was well since
 }
 
 // recoveredAfter is how long a command must run after a failure to count as well again.
@@ -29,14 +35,22 @@ func (e *agentEntry) failingSince() time.Time {
 	return e.failing
 }
 
-// failingIn is what failing becomes with the state that was just said.
-func (e *agentEntry) failingIn(state domain.AgentState) time.Time {
+// setState takes account of the state that the agent has had since.
+func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
+	if state != e.record.State {
+		e.failing = e.failingIn(state, since)
+	}
+	e.record.State, e.record.StateSince = state, since
+}
+
+// failingIn is what failing becomes with a state that began then.
+func (e *agentEntry) failingIn(state domain.AgentState, began time.Time) time.Time {
 	since := e.failingSince()
 	switch {
 	case state == domain.AgentIdle || state == domain.AgentStopped:
 		return time.Time{}
 	case state == domain.AgentFailed && since.IsZero():
-		return e.record.LastSeen
+		return began
 	}
 	return since
 }

@@ -15,36 +15,39 @@ import (
 // so that a step of the wall clock ends nobody.
 type agentTable struct {
 	timeout time.Duration
+	store   agentStore
+	changes Changes // nil where no other gateway changes agents
+	stored  *reloader
 	// change is held over a change of stored fields and of memory, so that the two agree. Never taken under mu.
 	change sync.Mutex
+	// saving is held while heartbeats are stored. Taken after change, never under mu.
+	saving   sync.Mutex
+	position int64 // up to which news of the store are known
 
 	mu   sync.Mutex // guards byID and everything in its entries
 	byID map[string]*agentEntry
 }
 
-// loadAgentTable loads the agents from the store. One last seen in the
-// future, by today's wall clock, counts as seen just now.
-func loadAgentTable(ctx context.Context, store agentStore, timeout time.Duration) (*agentTable, error) {
-	records, err := store.AgentRecords(ctx)
-	if err != nil {
-		return nil, err
-	}
-	table := &agentTable{timeout: timeout, byID: make(map[string]*agentEntry, len(records))}
-	now := time.Now()
-	for _, r := range records {
-		silent := max(0, now.Sub(r.LastSeen))
-		table.add(r, now.Add(-silent))
-	}
-	return table, nil
+// loadAgentTable loads the agents from the store.
+func loadAgentTable(ctx context.Context, store agentStore, changes Changes, timeout time.Duration) (*agentTable, error) {
+	t := &agentTable{timeout: timeout, store: store, changes: changes, byID: map[string]*agentEntry{}}
+	t.stored = newReloader(changes, domain.TopicAgents, t.load)
+	t.stored.always = true
+	return t, t.load(ctx)
 }
 
 func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
-	e := &agentEntry{record: r, seen: seen, changed: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.insert(r, seen)
+}
+
+// insert is add for a caller that holds mu.
+func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
+	e := &agentEntry{record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{})}
 	if r.State == domain.AgentFailed {
 		e.failing = r.StateSince
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.byID[r.ID] = e
 	return e
 }
@@ -81,11 +84,12 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 		state = *b.State
 	}
 	if state != e.record.State {
-		e.failing = e.failingIn(state)
-		e.record.State, e.record.StateSince = state, e.record.LastSeen
+		e.setState(state, e.record.LastSeen)
+		e.news = true
 	}
-	if b.Detail != nil {
+	if b.Detail != nil && *b.Detail != e.record.Detail {
 		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
+		e.news = true
 	}
 	return e
 }
@@ -111,7 +115,9 @@ func (t *agentTable) end(e *agentEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.open--
-	e.touch(time.Now())
+	if e.seen = time.Now(); e.ours || e.unsaved { // else it has called another gateway since
+		e.touch(e.seen)
+	}
 }
 
 // touchOpen counts every agent with an open heartbeat as seen now.
@@ -119,7 +125,7 @@ func (t *agentTable) touchOpen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.byID {
-		if e.open > 0 {
+		if e.open > 0 && (e.ours || e.unsaved) {
 			e.touch(time.Now())
 		}
 	}

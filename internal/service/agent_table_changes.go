@@ -3,8 +3,6 @@ package service
 import (
 	"slices"
 	"time"
-
-	"switchyard/internal/domain"
 )
 
 func (t *agentTable) assign(e *agentEntry, project string) {
@@ -55,6 +53,11 @@ func (t *agentTable) label(e *agentEntry, label string) {
 func (t *agentTable) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.drop(id)
+}
+
+// drop is remove for a caller that holds mu.
+func (t *agentTable) drop(id string) {
 	e := t.byID[id]
 	delete(t.byID, id)
 	e.removed = true
@@ -72,32 +75,4 @@ func (t *agentTable) silent(d time.Duration) []string {
 		}
 	}
 	return ids
-}
-
-// takeBeats returns what heartbeats changed since the last call.
-func (t *agentTable) takeBeats() []domain.AgentBeat {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var beats []domain.AgentBeat
-	for _, e := range t.byID {
-		if e.unsaved {
-			e.unsaved = false
-			r := e.record
-			beats = append(beats, domain.AgentBeat{
-				ID: r.ID, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
-			})
-		}
-	}
-	return beats
-}
-
-// returnBeats marks agents as unsaved again.
-func (t *agentTable) returnBeats(beats []domain.AgentBeat) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, b := range beats {
-		if e := t.byID[b.ID]; e != nil {
-			e.unsaved = true
-		}
-	}
 }

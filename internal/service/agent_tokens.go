@@ -9,7 +9,15 @@ import (
 // IssueToken gives an agent's command a token of role operator, whose changes stay within the project that the agent is
 // assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is assigned to
 // none, and Unauthorized when it is removed. The caller has checked the agent's secret.
-func (s *Agents) IssueToken(ctx context.Context, id string) (domain.NamedToken, domain.Secret, error) {
+func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
+	err = s.change(ctx, func() (err error) {
+		token, secret, err = s.issueToken(ctx, id)
+		return err
+	})
+	return token, secret, err
+}
+
+func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, domain.Secret, error) {
 	s.projects.mu.RLock() // project and assignment stay until the token is stored
 	defer s.projects.mu.RUnlock()
 	s.table.change.Lock()

@@ -35,8 +35,6 @@ type Agents struct {
 
 const (
 	agentIDBytes = 10 // 80 random bits: no two agents ever share an id
-	// beatInterval is how long a heartbeat waits to be written: what a crash can lose.
-	beatInterval = time.Second
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
 	// forgetInterval is how often outlived identities and tokens are looked for. The first time is that long
@@ -76,14 +74,20 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	if err := domain.CheckAgentVersion(version); err != nil {
 		return domain.Agent{}, "", err
 	}
+	t, err := s.store.Token(ctx, hashSecret(token.Reveal()))
+	if err == nil && s.checkProject(t.Project) != nil {
+		_ = s.projects.stored.refresh(ctx) // it may be new; without it the agent is assigned to none
+	}
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
-	if t, err := s.store.Token(ctx, hashSecret(token.Reveal())); err == nil && s.checkProject(t.Project) == nil {
+	s.table.change.Lock()
+	defer s.table.change.Unlock()
+	if err == nil && s.checkProject(t.Project) == nil {
 		record.Project = t.Project
 	}
 	self := domain.Actor{Who: record.Label, Via: domain.ViaAgent, RequestID: domain.ActorOf(ctx).RequestID}
 	change := domain.Change{Action: domain.AgentJoined, Subject: record.Label, Detail: details(is("id", record.ID), is("version", version), is("project", record.Project))}
-	err := s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
+	err = s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
 		return s.store.Redeem(ctx, hashSecret(token.Reveal()), record)
 	})
 	if err != nil {
@@ -96,8 +100,14 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 
-// CheckSecret returns Unauthorized unless secret is that of the agent.
-func (s *Agents) CheckSecret(id string, secret domain.Secret) error {
+// CheckSecret returns Unauthorized unless secret is that of the agent. Where the store is needed to know that, and does not
+// answer, it returns Unavailable: nobody loses an identity by that.
+func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
+	if s.table.find(id) == nil && IsAgentSecret(secret) {
+		if err := s.table.stored.refresh(ctx); err != nil { // it may just have joined elsewhere
+			return err
+		}
+	}
 	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.table.secretHash(id))) == 1 {
 		return nil
 	}
@@ -125,7 +135,20 @@ func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Regi
 
 // Assign sends an agent, alive or not, to a project, "" for none. It returns Invalid when the project does
 // not exist and NotFound when the agent does not.
-func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
+func (s *Agents) Assign(ctx context.Context, id, project string) (agent domain.Agent, err error) {
+	err = s.change(ctx, func() (err error) {
+		agent, err = s.assign(ctx, id, project)
+		return err
+	})
+	return agent, err
+}
+
+// change makes a change of an agent.
+func (s *Agents) change(ctx context.Context, change func() error) error {
+	return retry(ctx, change, s.projects.stored, s.table.stored)
+}
+
+func (s *Agents) assign(ctx context.Context, id, project string) (domain.Agent, error) {
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
 	s.table.change.Lock()
@@ -163,6 +186,15 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	if err := domain.CheckAgentLabel(label); err != nil {
 		return domain.Agent{}, err
 	}
+	var agent domain.Agent
+	err := s.change(ctx, func() (err error) {
+		agent, err = s.setLabel(ctx, id, label)
+		return err
+	})
+	return agent, err
+}
+
+func (s *Agents) setLabel(ctx context.Context, id, label string) (domain.Agent, error) {
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
 	entry := s.table.find(id)
@@ -182,6 +214,10 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 // Remove ends an agent's identity: its open heartbeat, and every later one, is refused.
 // It returns NotFound when there is no such agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
+	return s.change(ctx, func() error { return s.remove(ctx, id) })
+}
+
+func (s *Agents) remove(ctx context.Context, id string) error {
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
 	entry := s.table.find(id)

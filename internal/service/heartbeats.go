@@ -29,7 +29,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	}
 	entry := s.table.begin(id, b)
 	defer s.table.end(entry)
-	known, over := s.table.knownAssignment(entry, b.Assigned), b.Wait <= 0
+	known, over := s.knownAssignment(entry, b.Assigned), b.Wait <= 0
 	var superseded <-chan struct{}
 	if !over {
 		superseded = s.table.hold(entry)
@@ -46,6 +46,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		}
 		if over || now != known {
 			s.table.setSentTo(entry, now)
+			s.table.flush(ctx, entry)
 			return agent, nil
 		}
 		select {
@@ -61,6 +62,16 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	}
 }
 
+// knownAssignment returns the assignment of an agent that says it is assigned to project, as that agent knows it. Its url is ""
+// if no heartbeat of it was answered yet.
+func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
+	known := s.table.knownAssignment(e, project)
+	if known.url == "" && s.table.changes != nil && s.projects.moved.within(project, s.table.timeout) {
+		known.url = "unknown" // another gateway answered it last, maybe with the address before
+	}
+	return known
+}
+
 // onTick shortens a hold by up to a hundredth, so that it ends on a tick: waking up for each of thousands of heartbeats
 // costs more than answering it, so those of a tick end together.
 func onTick(hold time.Duration) time.Duration {
@@ -73,38 +84,26 @@ func onTick(hold time.Duration) time.Duration {
 // Run writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
 // It returns an error when the store failed; nothing is lost when it is run again.
 func (s *Agents) Run(ctx context.Context) error {
-	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
+	save, forget := time.NewTicker(s.table.interval()), time.NewTicker(forgetInterval)
 	defer save.Stop()
 	defer forget.Stop()
 	for {
 		var err error
 		select {
 		case <-save.C:
-			err = s.saveBeats(ctx)
+			err = s.table.save(ctx, false)
 		case <-forget.C:
 			err = s.forget(ctx)
 		case <-ctx.Done():
 			s.table.touchOpen()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
-			return s.saveBeats(last)
+			return s.table.save(last, true)
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // the database comes back by itself
 			return err
 		}
 	}
-}
-
-func (s *Agents) saveBeats(ctx context.Context) error {
-	beats := s.table.takeBeats()
-	if len(beats) == 0 {
-		return nil
-	}
-	err := s.store.SaveBeats(ctx, beats)
-	if err != nil {
-		s.table.returnBeats(beats)
-	}
-	return err
 }
 
 func (s *Agents) forget(ctx context.Context) error {

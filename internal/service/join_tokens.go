@@ -52,7 +52,7 @@ func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.Joi
 // CreateJoinTokenFor issues a join token whose agent is assigned to a project as soon as it joins, "" for none. It returns
 // Invalid when the project does not exist.
 func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
-	if err := s.checkProject(project); err != nil {
+	if err := retry(ctx, func() error { return s.checkProject(project) }, s.projects.stored); err != nil {
 		return "", domain.JoinToken{}, err
 	}
 	token := tokenPrefix + randomText(secretBytes)

@@ -94,10 +94,17 @@ func (a *Access) tokenByID(id string) *tokenEntry {
 }
 
 // Token returns who a named token stands for, which counts as used now; false when it is none, was revoked or has expired.
-func (a *Access) Token(secret domain.Secret) (Identity, bool) {
+func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
 	}
+	if who, ok := a.token(secret); ok || a.stored.refresh(ctx) != nil { // it may just have been made elsewhere
+		return who, ok
+	}
+	return a.token(secret)
+}
+
+func (a *Access) token(secret domain.Secret) (Identity, bool) {
 	hash, now := hashSecret(secret.Reveal()), time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,6 +135,10 @@ func (a *Access) Tokens() []domain.NamedToken {
 
 // RevokeToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
+	return retry(ctx, func() error { return a.revokeToken(ctx, id) }, a.stored)
+}
+
+func (a *Access) revokeToken(ctx context.Context, id string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	a.mu.Lock()

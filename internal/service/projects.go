@@ -25,6 +25,8 @@ type Projects struct {
 	audit  *Audit
 	agents *agentTable // a removed project unassigns its agents
 	access *Access     // and ends the tokens of their commands
+	stored *reloader
+	moved  movedProjects
 
 	// mu makes check, store and publish one step. A caller that must not see a project
 	// vanish meanwhile holds it for reading.
@@ -49,12 +51,32 @@ func (s *Projects) publish(next domain.Registry) {
 	}
 }
 
+// load makes the registry agree with the store.
 func (s *Projects) load(ctx context.Context) error {
+	s.mu.Lock() // a change of our own is in both, or in neither
+	defer s.mu.Unlock()
 	active, projects, err := s.store.Registry(ctx)
-	if err == nil {
-		s.publish(domain.Registry{Active: active, Projects: projects})
+	if err != nil {
+		return err
 	}
-	return err
+	known := s.current.Load()
+	if known == nil || known.Active != active || !slices.Equal(known.Projects, projects) {
+		next := domain.Registry{Active: active, Projects: projects}
+		if known != nil {
+			s.moved.note(&known.Registry, &next)
+		}
+		s.publish(next)
+	}
+	return nil
+}
+
+// change makes a change of the registry, one at a time.
+func (s *Projects) change(ctx context.Context, change func() error) error {
+	return retry(ctx, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return change()
+	}, s.stored)
 }
 
 // Registry returns the registry as it is now. It is shared: nobody may change it.
@@ -65,37 +87,52 @@ func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated 
 
 // Add registers a project; name and url are trimmed. A nil token is none.
 // It returns Conflict for a name that is taken, whatever the rest is, and Invalid for what cannot be a project.
-func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.add(ctx, name, url, token)
+func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
+	err = s.change(ctx, func() (err error) {
+		p, err = s.add(ctx, name, url, token)
+		return err
+	})
+	return p, err
 }
 
 // Update changes a project's url, and its token unless that is nil ("" removes it). A url of another origin without a token
 // removes the stored one, which was meant for the old server only.
 // It returns Invalid and NotFound.
-func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.update(ctx, name, url, token)
+func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
+	if err := s.stored.refresh(ctx); err != nil { // what stays as it is must be as it is
+		return p, err
+	}
+	err = s.change(ctx, func() (err error) {
+		p, err = s.update(ctx, name, url, token)
+		return err
+	})
+	return p, err
 }
 
 // Ensure adds a project or, where the name exists, changes it as Update does.
-func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.Secret) (domain.Project, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name = strings.TrimSpace(name)
-	if _, found := s.Registry().Find(name); found {
-		return s.update(ctx, name, url, token)
+func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
+	if err := s.stored.refresh(ctx); err != nil {
+		return p, err
 	}
-	return s.add(ctx, name, url, token)
+	name = strings.TrimSpace(name)
+	err = s.change(ctx, func() (err error) {
+		if _, found := s.Registry().Find(name); found {
+			p, err = s.update(ctx, name, url, token)
+		} else {
+			p, err = s.add(ctx, name, url, token)
+		}
+		return err
+	})
+	return p, err
 }
 
 // Seed registers projects, all or none, and makes the first the active one, if the registry is empty;
 // otherwise it does nothing. Tokens stay unset.
 func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(ctx, func() error { return s.seed(ctx, projects) })
+}
+
+func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 	if len(projects) == 0 || len(s.Registry().Projects) > 0 {
 		return nil
 	}
@@ -128,8 +165,10 @@ func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
 
 // Switch makes a project the active one. It returns NotFound.
 func (s *Projects) Switch(ctx context.Context, name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(ctx, func() error { return s.switchTo(ctx, name) })
+}
+
+func (s *Projects) switchTo(ctx context.Context, name string) error {
 	next := *s.Registry()
 	if _, found := next.Find(name); !found {
 		return projectNotFound(name)

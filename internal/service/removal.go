@@ -24,9 +24,20 @@ func (r Removal) detail() string {
 
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
-func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Projects) Remove(ctx context.Context, name string) (removed Removal, err error) {
+	for _, stored := range []*reloader{s.stored, s.agents.stored} { // what is undone later must be as it is
+		if err := stored.refresh(ctx); err != nil {
+			return Removal{}, err
+		}
+	}
+	err = s.change(ctx, func() (err error) {
+		removed, err = s.remove(ctx, name)
+		return err
+	})
+	return removed, err
+}
+
+func (s *Projects) remove(ctx context.Context, name string) (Removal, error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
@@ -52,8 +63,19 @@ func (s *Projects) Remove(ctx context.Context, name string) (Removal, error) {
 // now, and those of its agents come back that are assigned to none now. It returns how many these are.
 // It returns Conflict when the name is taken by now.
 func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	for _, stored := range []*reloader{s.stored, s.agents.stored} {
+		if err := stored.refresh(ctx); err != nil {
+			return 0, err
+		}
+	}
+	err = s.change(ctx, func() (err error) {
+		agents, err = s.restore(ctx, removed)
+		return err
+	})
+	return agents, err
+}
+
+func (s *Projects) restore(ctx context.Context, removed Removal) (agents int, err error) {
 	s.agents.change.Lock()
 	defer s.agents.change.Unlock()
 	p, next := removed.Project, *s.Registry()

@@ -31,7 +31,9 @@ type Store interface {
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
 	Store Store
-	Log   *slog.Logger
+	// Changes tells what other gateways on the same database have changed, nil when there are none.
+	Changes Changes
+	Log     *slog.Logger
 	// AgentTimeout is how long an agent may be silent before it leaves the list.
 	AgentTimeout time.Duration
 	// KeepEvents is after how long events are removed, 0 for never.
@@ -73,21 +75,25 @@ type Service struct {
 	Audit     *Audit
 	Retention *Retention
 
-	store Store
+	store     Store
+	changes   Changes
+	reloaders []*reloader
+	log       *slog.Logger
 }
 
 // New returns a Service over what o holds, with registry, agents and the end of the stream loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
-	table, err := loadAgentTable(ctx, o.Store, o.AgentTimeout)
+	table, err := loadAgentTable(ctx, o.Store, o.Changes, o.AgentTimeout)
 	if err != nil {
 		return nil, err
 	}
 	audit := &Audit{store: o.Store, log: o.Log}
-	access, err := loadAccess(ctx, o.Store, audit, o.Log)
+	access, err := loadAccess(ctx, o.Store, o.Changes, audit, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access}
+	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
@@ -112,11 +118,15 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Access:    access,
 		Audit:     audit,
 		store:     o.Store,
+		changes:   o.Changes,
+		log:       o.Log,
 	}
 	s.Alerts = &Alerts{
 		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
 		pipelines: s.Pipelines, acknowledged: acknowledged,
 	}
+	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
+	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}

@@ -65,7 +65,7 @@ func TestJoinTokens(t *testing.T) {
 			secret domain.Secret
 			want   domain.Code
 		}{{a.ID, secret, ""}, {other.ID, secret, domain.Unauthorized}, {a.ID, fresh, domain.Unauthorized}, {"nobody", secret, domain.Unauthorized}, {"nobody", "", domain.Unauthorized}, {a.ID, "", domain.Unauthorized}} {
-			if err := g.Agents.CheckSecret(c.id, c.secret); domain.CodeOf(err) != c.want {
+			if err := g.Agents.CheckSecret(t.Context(), c.id, c.secret); domain.CodeOf(err) != c.want {
 				t.Errorf("secret %.8s for %s: %v, want %q", c.secret.Reveal(), c.id, err, c.want)
 			}
 		}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// load makes the table agree with the store. Where other gateways change that too, it reads what is new since the last call.
+func (t *agentTable) load(ctx context.Context) error {
+	t.change.Lock() // a change of our own is in both, or in neither
+	defer t.change.Unlock()
+	t.saving.Lock()
+	defer t.saving.Unlock()
+	if t.changes == nil {
+		return t.loadAll(ctx)
+	}
+	news, err := t.changes.AgentsSince(ctx, t.position)
+	if err != nil {
+		return err
+	}
+	if gone := t.apply(news); gone {
+		ids, err := t.changes.AgentIDs(ctx)
+		if err != nil {
+			return err
+		}
+		t.removeOthers(ids)
+	}
+	t.position = news.Position
+	return nil
+}
+
+// loadAll reads all agents. One last seen in the future, by today's wall clock, counts as seen just now.
+func (t *agentTable) loadAll(ctx context.Context) error {
+	records, err := t.store.AgentRecords(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, r := range records {
+		t.add(r, now.Add(-max(0, now.Sub(r.LastSeen))))
+	}
+	return nil
+}
+
+// apply takes account of what is new in the store. It reports whether agents are gone.
+func (t *agentTable) apply(news domain.AgentNews) (gone bool) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range news.Changed {
+		seen := now.Add(-max(0, r.Silent))
+		if e := t.byID[r.ID]; e != nil {
+			e.apply(r.AgentRecord, seen)
+		} else {
+			t.insert(r.AgentRecord, seen)
+		}
+	}
+	return len(t.byID) != news.Count
+}
+
+// apply takes account of what is stored of an agent, which was seen at that time somewhere.
+func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
+	e.record.Label = r.Label
+	if e.record.Project != r.Project {
+		e.assign(r.Project)
+	}
+	if r.LastSeen.UnixMilli() == e.storedSeen {
+		return // that is what this gateway has stored, or knows already
+	}
+	e.storedSeen, e.ours = r.LastSeen.UnixMilli(), false
+	if seen.After(e.seen) {
+		e.seen = seen
+	}
+	if e.unsaved { // it calls here again
+		return
+	}
+	e.setState(r.State, r.StateSince)
+	e.record.Detail, e.record.LastSeen = r.Detail, r.LastSeen
+	if e.held != nil { // it calls another gateway by now
+		close(e.held)
+		e.held = nil
+	}
+}
+
+// removeOthers removes the agents that are none of these.
+func (t *agentTable) removeOthers(ids []string) {
+	slices.Sort(ids)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.byID {
+		if _, known := slices.BinarySearch(ids, id); !known {
+			t.drop(id)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// Changes tells what other gateways on the same database have changed.
+type Changes interface {
+	// Changed returns a channel that is closed when a topic may have changed. Ask for it before reading.
+	Changed(topic domain.Topic) <-chan struct{}
+	// Version returns a value that is another one after each change of a topic. It costs less than reading that.
+	Version(ctx context.Context, topic domain.Topic) (string, error)
+	// AgentsSince returns the agents that were changed since a position, 0 for all of them.
+	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
+	// AgentIDs returns the ids of all agents.
+	AgentIDs(ctx context.Context) ([]string, error)
+}
+
+const (
+	// reloadInterval is how often a topic is looked at, told or not.
+	reloadInterval = time.Second
+	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as that took: no
+	// stranger, and no busy gateway, makes this one do nothing else.
+	reloadPause, maxReloadPause = 20 * time.Millisecond, 250 * time.Millisecond
+	reloadShare                 = 4
+	// reloadLimit is how long reading may take.
+	reloadLimit = 5 * time.Second
+)
+
+// reloader makes what memory holds of a topic agree with the store, which other gateways change as well.
+type reloader struct {
+	changes Changes // nil where no other gateway changes anything
+	topic   domain.Topic
+	read    func(context.Context) error
+	// always is whether read finds out by itself, cheaply, that nothing has changed.
+	always bool
+
+	turn         chan struct{} // holds a value while somebody reads; guards what follows
+	began, ended time.Time     // of the last reading
+	failed       error         // of that
+	version      string
+}
+
+func newReloader(changes Changes, topic domain.Topic, read func(context.Context) error) *reloader {
+	return &reloader{changes: changes, topic: topic, read: read, turn: make(chan struct{}, 1)}
+}
+
+// refresh reads the topic again, unless somebody else has begun to since the call. Alone it does nothing. No lock that read
+// takes may be held.
+func (r *reloader) refresh(ctx context.Context) error {
+	if r.changes == nil {
+		return nil
+	}
+	asked := time.Now()
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if r.began.After(asked) {
+		return r.failed
+	}
+	pause := min(max(reloadShare*r.ended.Sub(r.began), reloadPause), maxReloadPause)
+	if !supervise.Sleep(ctx, time.Until(r.ended.Add(pause))) {
+		return ctx.Err()
+	}
+	// One who goes away does not fail those who wait for the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
+	defer cancel()
+	r.began = time.Now()
+	r.failed = r.reload(ctx)
+	r.ended = time.Now()
+	return r.failed
+}
+
+func (r *reloader) reload(ctx context.Context) error {
+	if r.always {
+		return r.read(ctx)
+	}
+	version, err := r.changes.Version(ctx, r.topic)
+	if err != nil || version == r.version {
+		return err
+	}
+	if err := r.read(ctx); err != nil {
+		return err
+	}
+	r.version = version
+	return nil
+}
+
+// follow refreshes whenever the topic may have changed, until ctx ends.
+func (r *reloader) follow(ctx context.Context) {
+	tick := time.NewTicker(reloadInterval)
+	defer tick.Stop()
+	for {
+		changed := r.changes.Changed(r.topic)
+		_ = r.refresh(ctx) // what fails is tried again, and the store's own state says why
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// retry makes a change. Where memory, or the store, contradicts it, it is made once more with what the store holds by now:
+// another gateway may just have changed that.
+func retry(ctx context.Context, change func() error, stale ...*reloader) error {
+	err := change()
+	switch domain.CodeOf(err) {
+	case domain.NotFound, domain.Conflict, domain.Invalid, domain.Unauthorized:
+	default:
+		return err
+	}
+	again := false
+	for _, r := range stale {
+		if r.changes == nil {
+			continue
+		}
+		again = true
+		if failed := r.refresh(ctx); failed != nil {
+			return failed
+		}
+	}
+	if !again {
+		return err
+	}
+	return change()
+}
+
+// Follow keeps what memory holds in agreement with the store, which other gateways change as well, until ctx ends. Alone it
+// returns at once.
+func (s *Service) Follow(ctx context.Context) error {
+	if s.changes == nil {
+		return nil
+	}
+	group := supervise.New(ctx, s.log)
+	for _, r := range s.reloaders {
+		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.follow(ctx); return nil })
+	}
+	group.Wait()
+	return nil
+}
