@@ -44,7 +44,8 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 
 // again is another gateway on the same database.
 func (g guarded) again(t *testing.T, token domain.Secret, key string) guarded {
-	other := gatewaytest.New(t, service.Options{Store: g.db}, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
+	o := service.Options{Store: g.db, Changes: &gatewaytest.Changes{Store: g.db}}
+	other := gatewaytest.New(t, o, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
 	return guarded{other.HTTP.Handler(), g.log, g.db, other.Service}
 }
 
