@@ -48,11 +48,7 @@ func (c *Client) send(ctx context.Context, cancel func(), p domain.Project, call
 	if err != nil {
 		return err
 	}
-	transport := c.others
-	if call.path == feedPath {
-		transport = c.feeds
-	}
-	response, err := transport.RoundTrip(request)
+	response, err := c.transportFor(request, call.path).RoundTrip(request)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ package upstream
 import (
 	"net"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -13,9 +15,10 @@ const (
 	maxAnswer = 8 << 20
 	// maxHeader is the largest header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// feedBuffer and otherBuffer are the sizes of a connection's read and write buffers, in bytes. Most connections are idle
-	// long-polls: with the default of 4 KiB each, the buffers of 1,000 projects are half of the heap.
-	feedBuffer, otherBuffer = 512, 1 << 10
+	// buffer is the size of a connection's read and write buffers, in bytes: of the default of 4 KiB most is never used.
+	buffer = 1 << 10
+	// idleFeeds is how long a feed's connection stays open that waits for no answer.
+	idleFeeds = 90 * time.Second
 )
 
 // Client calls project servers. It is safe for concurrent use.
@@ -24,19 +27,26 @@ type Client struct {
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)
 
-	feeds, others *http.Transport // not Clients: these would follow redirects, and copy headers for that
+	// They are no Clients, which would follow redirects, and copy headers for that.
+	feeds, secureFeeds, others transport
 
 	timeout time.Duration
 	slots   slots
 }
 
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:   newTransport(90*time.Second, 0, feedBuffer),
-		others:  newTransport(idleOthers, maxIdleOthers, otherBuffer),
-		timeout: timeout,
-		slots:   newSlots(),
+		feeds:       newFeedConns(),
+		secureFeeds: newTransport(idleFeeds, 0),
+		others:      newTransport(idleOthers, maxIdleOthers),
+		timeout:     timeout,
+		slots:       newSlots(),
 	}
 }
 
@@ -49,7 +59,7 @@ const idleOthers = 5 * time.Second
 const maxIdleOthers = 1100
 
 // newTransport returns a transport that keeps at most maxIdle connections to all servers, or with 0 any number.
-func newTransport(idle time.Duration, maxIdle, buffer int) *http.Transport {
+func newTransport(idle time.Duration, maxIdle int) transport {
 	dialer := &net.Dialer{Control: allowAddress}
 	return &http.Transport{
 		Proxy:                  nil, // not the environment's either: project servers are near
@@ -63,10 +73,23 @@ func newTransport(idle time.Duration, maxIdle, buffer int) *http.Transport {
 	}
 }
 
+// transportFor returns what sends a request for a path.
+func (c *Client) transportFor(request *http.Request, path string) transport {
+	isASCII := strings.IndexFunc(request.URL.Host, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+	switch {
+	case path != feedPath:
+		return c.others
+	case request.URL.Scheme == "http" && isASCII:
+		return c.feeds
+	}
+	return c.secureFeeds
+}
+
 // Close closes idle connections.
 func (c *Client) Close() {
-	c.feeds.CloseIdleConnections()
-	c.others.CloseIdleConnections()
+	for _, t := range []transport{c.feeds, c.secureFeeds, c.others} {
+		t.CloseIdleConnections()
+	}
 }
 
 func (c *Client) observe(project, kind string, err error) {

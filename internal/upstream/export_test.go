@@ -15,3 +15,6 @@ func DecodeFeed(header http.Header, body []byte) (FeedAnswer, error) {
 func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {
 	return parsePipeline(answer{body: body}, nil)
 }
+
+// FeedsThroughTransport makes a client ask for feeds as for everything else, to compare what that costs.
+func (c *Client) FeedsThroughTransport() { c.feeds = c.secureFeeds }

@@ -1,0 +1,176 @@
+package upstream
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// feedConn is a connection to a project server, for one request at a time.
+type feedConn struct {
+	net.Conn
+	pool      *feedConns
+	address   string
+	idleSince time.Time
+
+	heard   bool // the server has begun to answer
+	first   [1]byte
+	pending int   // how many bytes of first are to be read yet
+	allowed int64 // how many bytes may be read before the end of the header
+}
+
+var (
+	errLargeHeader = errors.New("server response headers exceeded the limit")
+	longAgo        = time.Unix(1, 0)
+	readers        = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+	writers        = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+)
+
+// exchange sends the request and returns the answer, whose body has to be closed. The end of ctx ends both.
+func (c *feedConn) exchange(ctx context.Context, request *http.Request) (*http.Response, error) {
+	c.heard, c.allowed = false, maxHeader
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline) // of a closed connection, whose use fails anyway
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
+	response, err := c.converse(request)
+	if err != nil {
+		stop()
+		c.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	body := response.Body.(*feedBody)
+	body.stop = stop
+	return response, nil
+}
+
+func (c *feedConn) converse(request *http.Request) (*http.Response, error) {
+	if err := c.send(request); err != nil {
+		return nil, err
+	}
+	// Nothing but the connection is held while it waits.
+	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
+		return nil, err
+	}
+	c.heard, c.pending = true, 1
+	return c.receive()
+}
+
+func (c *feedConn) send(request *http.Request) error {
+	if request.Header.Get("Accept-Encoding") == "" {
+		request.Header.Set("Accept-Encoding", "gzip")
+	}
+	w := writers.Get().(*bufio.Writer)
+	defer writers.Put(w)
+	w.Reset(c.Conn)
+	defer w.Reset(nil)
+	if err := request.Write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// receive reads the header of the answer.
+func (c *feedConn) receive() (*http.Response, error) {
+	r := readers.Get().(*bufio.Reader)
+	r.Reset(c)
+	response, err := http.ReadResponse(r, nil)
+	for err == nil && response.StatusCode < http.StatusOK && response.StatusCode != http.StatusSwitchingProtocols {
+		response, err = http.ReadResponse(r, nil) // what came before is no answer yet
+	}
+	if err != nil {
+		giveReader(r)
+		if c.allowed <= 0 {
+			err = errLargeHeader
+		}
+		return nil, err
+	}
+	c.allowed = math.MaxInt64
+	body := &feedBody{Reader: response.Body, body: response.Body, conn: c, reader: r, reusable: !response.Close && response.StatusCode >= http.StatusOK}
+	body.ended = response.Body == http.NoBody
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		response.Header.Del("Content-Encoding")
+		response.ContentLength, response.Uncompressed = -1, true
+		body.Reader = &unpacking{packed: body.Reader}
+	}
+	response.Body = body
+	return response, nil
+}
+
+func giveReader(r *bufio.Reader) {
+	r.Reset(nil)
+	readers.Put(r)
+}
+
+// Read returns the byte that was read before, and then what follows it.
+func (c *feedConn) Read(p []byte) (n int, err error) {
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case c.allowed <= 0:
+		return 0, errLargeHeader
+	case c.pending > 0:
+		n, c.pending = copy(p, c.first[:]), 0
+	default:
+		n, err = c.Conn.Read(p[:min(int64(len(p)), c.allowed)])
+	}
+	c.allowed -= int64(n)
+	return n, err
+}
+
+// feedBody is the body of an answer. Its end makes the connection fit for another request.
+type feedBody struct {
+	io.Reader
+	body     io.Closer
+	conn     *feedConn
+	reader   *bufio.Reader // nil once it is closed
+	reusable bool
+	ended    bool
+	stop     func() bool // following the request's context
+}
+
+func (b *feedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF {
+		b.ended = true
+	}
+	return n, err
+}
+
+func (b *feedBody) Close() error {
+	if b.reader == nil {
+		return nil
+	}
+	nothingLeft := b.reader.Buffered() == 0
+	giveReader(b.reader)
+	b.reader = nil
+	if b.stop() && b.ended && b.reusable && nothingLeft {
+		b.conn.pool.keep(b.conn)
+		return nil
+	}
+	return b.conn.Close()
+}
+
+// unpacking begins to unpack when it is read.
+type unpacking struct {
+	packed io.Reader
+	reader *gzip.Reader
+}
+
+func (u *unpacking) Read(p []byte) (n int, err error) {
+	if u.reader == nil {
+		if u.reader, err = gzip.NewReader(u.packed); err != nil {
+			return 0, err
+		}
+	}
+	return u.reader.Read(p)
+}

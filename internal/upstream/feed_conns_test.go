@@ -1,0 +1,179 @@
+package upstream_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/upstream"
+)
+
+// feedServer answers with these texts, one for each request of a connection, and closes it then.
+func feedServer(t *testing.T, answers ...string) (project domain.Project, connections *atomic.Int64) {
+	connections = &atomic.Int64{}
+	return speak(t, func(conn net.Conn) {
+		connections.Add(1)
+		requests := bufio.NewReader(conn)
+		for _, answer := range answers {
+			if _, err := http.ReadRequest(requests); err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, answer)
+		}
+		conn.Close()
+	}), connections
+}
+
+const emptyFeed = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+
+func TestAFeedsConnectionIsUsedAgainWhereItCanBe(t *testing.T) {
+	for _, c := range []struct {
+		name, answer string
+		connections  int64 // for two requests
+	}{
+		{"with a length", emptyFeed, 1},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", 1},
+		{"after a hint", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + emptyFeed, 1},
+		{"closing", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n[]", 2},
+		{"until its end", "HTTP/1.0 200 OK\r\n\r\n[]", 2},
+		{"with more than it says", emptyFeed + "HTTP/1.1 200 OK\r\n", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answers := []string{c.answer, c.answer}
+			if c.connections == 2 {
+				answers = answers[:1]
+			}
+			project, connections := feedServer(t, answers...)
+			client := newClient(t)
+			for range 2 {
+				if feed, err := client.Feed(t.Context(), project, upstream.FeedRequest{}); err != nil || feed.Received != 0 {
+					t.Fatalf("%+v, %v", feed, err)
+				}
+			}
+			if n := connections.Load(); n != c.connections {
+				t.Errorf("%d connections, want %d", n, c.connections)
+			}
+		})
+	}
+}
+
+func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
+	project, connections := feedServer(t, emptyFeed)
+	client := newClient(t)
+	for range 3 {
+		if _, err := client.Feed(t.Context(), project, upstream.FeedRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := connections.Load(); n != 3 {
+		t.Errorf("%d connections, want 3", n)
+	}
+}
+
+func TestPackedFeedIsUnpacked(t *testing.T) {
+	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Errorf("asked with %v", r.Header)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		_, _ = io.WriteString(z, `[{"type":"x","timestamp_ms":1}]`)
+	})
+	feed, err := newClient(t).Feed(t.Context(), project, upstream.FeedRequest{})
+	if err != nil || feed.Received != 1 {
+		t.Errorf("%+v, %v", feed, err)
+	}
+}
+
+func TestAFeedsHeaderIsBounded(t *testing.T) {
+	for name, header := range map[string]string{
+		"one line":        "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100_000),
+		"many lines":      "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20_000),
+		"hints for ever":  strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 10_000),
+		"no line at all":  strings.Repeat("x", 100_000),
+		"another purpose": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			project, _ := feedServer(t, header)
+			_, err := newClient(t).Feed(t.Context(), project, upstream.FeedRequest{})
+			if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) == "request failed" {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestHostNamesWithOtherLettersAreLookedUp(t *testing.T) {
+	_, err := newClient(t).Feed(t.Context(), domain.Project{Name: "p", URL: "http://zürich.invalid"}, upstream.FeedRequest{})
+	if message := domain.MessageOf(err); message != "no such host" && message != "host name could not be looked up" {
+		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkIdleFeeds measures what a feed costs while an answer is waited for: with stacks, in bytes, without what the server
+// needs. Transport is the same by http.Transport.
+func BenchmarkIdleFeeds(b *testing.B) {
+	for _, way := range []string{"own", "transport"} {
+		b.Run(way, func(b *testing.B) {
+			for b.Loop() {
+				b.ReportMetric(idleFeedBytes(b, way == "transport"), "bytes/feed")
+			}
+		})
+	}
+}
+
+func idleFeedBytes(b *testing.B, transport bool) float64 {
+	const feeds = 1000
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	var open []net.Conn
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	client := upstream.NewClient(time.Minute)
+	defer client.Close()
+	if transport {
+		client.FeedsThroughTransport()
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	var group sync.WaitGroup
+	request := make([]byte, 4<<10)
+	for i := range feeds {
+		group.Go(func() {
+			project := domain.Project{Name: fmt.Sprint(i), URL: "http://" + listener.Addr().String()}
+			_, _ = client.Feed(ctx, project, upstream.FeedRequest{Since: 1, Wait: time.Minute})
+		})
+		conn, err := listener.Accept()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conn.Read(request); err != nil {
+			b.Fatal(err)
+		}
+		open = append(open, conn)
+	}
+	runtime.GC()
+	runtime.GC() // shrinks stacks that are hardly used
+	runtime.ReadMemStats(&after)
+	cancel()
+	group.Wait()
+	for _, conn := range open {
+		conn.Close()
+	}
+	return float64(after.HeapAlloc+after.StackInuse-before.HeapAlloc-before.StackInuse) / feeds
+}
