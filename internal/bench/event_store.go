@@ -17,15 +17,16 @@ import (
 
 const (
 	// eventsVersion is that of the databases below; a greater one makes them again.
-	eventsVersion = 1
+	eventsVersion = 2
 	// eventProjects is how many projects the events are of.
 	eventProjects = 200
 	// eventBatch is how many events of a project one read brings, and eventReads how many reads are stored at once.
 	eventBatch, eventReads = 50, 20
+	// storedEvents is how many go through the store itself. Larger databases hold copies of the smaller ones.
+	storedEvents = 100_000
 )
 
-// eventStore returns the data directory of a database with so many events, which is made where it is not there yet: from the
-// one with fewer, through the store itself, so that it is as the program of today would have made it.
+// eventStore returns the data directory of a database with so many events, which is made where it is not there yet.
 func eventStore(steps []int, step int) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -42,23 +43,30 @@ func eventStore(steps []int, step int) (dir string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	before := 0
-	if step > 0 {
-		smaller, err := eventStore(steps, step-1)
-		if err != nil {
-			return "", err
-		}
-		if before, err = steps[step-1], copyFile(filepath.Join(smaller, sqlite.FileName), filepath.Join(dir, sqlite.FileName)); err != nil {
-			return "", err
-		}
-	}
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "making a database of %s events in %s\n", thousands(steps[step]), dir)
-	if err := fill(dir, before, steps[step]); err != nil {
+	if steps[step] <= storedEvents {
+		err = fill(dir, steps[step])
+	} else {
+		err = multiply(steps, step, dir)
+	}
+	if err != nil {
 		return "", err
 	}
 	fmt.Fprintf(os.Stderr, "made in %v\n", time.Since(began).Round(time.Second))
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
+}
+
+// multiply makes a database of copies of the one of the step before.
+func multiply(steps []int, step int, dir string) error {
+	smaller, err := eventStore(steps, step-1)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(filepath.Join(smaller, sqlite.FileName), filepath.Join(dir, sqlite.FileName)); err != nil {
+		return err
+	}
+	return copyEvents(context.Background(), dir, steps[step]/steps[step-1]-1)
 }
 
 func copyFile(from, to string) error {
@@ -76,8 +84,8 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// fill appends the events from number first up to, not including, end, and accounts for them as a gateway does.
-func fill(dir string, first, end int) (err error) {
+// fill appends so many events and accounts for them, as a gateway does.
+func fill(dir string, end int) (err error) {
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, dir)
 	if err != nil {
@@ -88,14 +96,16 @@ func fill(dir string, first, end int) (err error) {
 			err = closed
 		}
 	}()
-	for n := first; n < end; {
+	begin := time.Now().Add(-eventSpan)
+	at := func(n int) time.Time { return begin.Add(eventSpan / time.Duration(end) * time.Duration(n)) }
+	for n := 0; n < end; {
 		var reads []domain.FeedRead
 		for len(reads) < eventReads && n < end {
 			project := n / eventBatch % eventProjects
-			read := domain.FeedRead{ReceivedAt: eventTime(n)}
+			read := domain.FeedRead{ReceivedAt: at(n)}
 			read.Cursor = domain.FeedCursor{Project: fmt.Sprintf("project-%04d", project), URL: "http://127.0.0.1:1"}
 			for ; len(read.Records) < eventBatch && n < end; n++ {
-				record, err := domain.ParseRecord(eventRecord(n))
+				record, err := domain.ParseRecord(eventRecord(n, at(n)))
 				if err != nil {
 					return err
 				}
@@ -134,29 +144,29 @@ func account(ctx context.Context, db *sqlite.DB) error {
 	}
 }
 
-// eventTime spreads the events over the last months: a smaller database ends earlier.
-func eventTime(n int) time.Time {
-	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 1500 * time.Millisecond)
-}
-
 var (
-	eventStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"}
+	eventStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
 	eventWords  = []string{"sign", "in", "pay", "by", "card", "export", "report", "mail", "invoice", "search", "filter", "faster", "page", "customer", "address", "refund", "cache", "retry", "queue", "upload", "picture", "mobile", "print", "archive"}
 )
 
-// eventRecord is event n as a project server sends it: a story goes through its stages, and one of four is blocked on the way.
-func eventRecord(n int) []byte {
-	stamp := eventTime(n).UnixMilli()
+// eventRecord is event n as a project server sends it: a story goes through its stages in as many events; every other one is
+// blocked on the way, and tested by nobody.
+func eventRecord(n int, at time.Time) []byte {
+	stamp := at.UnixMilli()
 	inProject := n/(eventBatch*eventProjects)*eventBatch + n%eventBatch // the how manieth of its project
-	story, step := inProject/len(eventStages), inProject%len(eventStages)
+	story, step := inProject/(len(eventStages)-1), inProject%(len(eventStages)-1)
 	r := rand.New(rand.NewPCG(uint64(story), uint64(n/eventBatch%eventProjects)))
 	word := func() string { return eventWords[r.IntN(len(eventWords))] }
 	name := fmt.Sprintf("%s %s %s %s for %s %d", word(), word(), word(), word(), word(), story)
 	id := fmt.Sprintf("%d_story_%s_%s", story, word(), word())
-	if step == len(eventStages)-1 {
+	from, to := eventStages[step], eventStages[step+1]
+	switch blocked := story%2 == 0; {
+	case blocked && step == 1:
 		return fmt.Appendf(nil, `{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":"waiting for the %s of the %s","timestamp_ms":%d}`,
 			id, name, word(), word(), stamp)
+	case blocked && step == 2:
+		from = eventStages[1]
 	}
 	return fmt.Appendf(nil, `{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
-		id, name, eventStages[step], eventStages[step+1], stamp)
+		id, name, from, to, stamp)
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"time"
+
+	"switchyard/internal/store/sqlite"
+)
+
+// eventSpan is the time over which the events of a database are spread, up to when it was made.
+const eventSpan = 90 * 24 * time.Hour
+
+// copyEvents adds so many copies of all events, each with stories of its own, through SQL: through the program's own store ten
+// million take half an hour. The database must be as fill leaves it. What a copy adds is what the store would have added, in the
+// order of the ids, so that indexes are as full as they would be.
+func copyEvents(ctx context.Context, dir string, copies int) error {
+	// Without a journal: whoever ends it in the middle has to begin again.
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	var events, texts, stories, first int64
+	err = db.QueryRowContext(ctx, `SELECT (SELECT MAX(id) FROM events), (SELECT MAX(id) FROM event_texts),
+		(SELECT MAX(CAST(story_id AS INTEGER)) + 1 FROM stories), (SELECT MIN(timestamp_ms) FROM events)`).Scan(&events, &texts, &stories, &first)
+	if err != nil {
+		return err
+	}
+	begin, all := time.Now().Add(-eventSpan).UnixMilli(), int64(copies+1)
+	for _, statement := range squeezed {
+		if _, err := db.ExecContext(ctx, statement, sql.Named("first", first), sql.Named("begin", begin), sql.Named("all", all)); err != nil {
+			return err
+		}
+	}
+	for n := range int64(copies) {
+		n++
+		for _, statement := range copied {
+			_, err := db.ExecContext(ctx, statement, sql.Named("events", events), sql.Named("texts", texts), sql.Named("event", n*events),
+				sql.Named("text", n*texts), sql.Named("story", n*stories), sql.Named("later", n*eventSpan.Milliseconds()/all))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	_, err = db.ExecContext(ctx, "UPDATE state SET value = $1 WHERE key = 'stays_up_to'", all*events)
+	return err
+}
+
+// squeezed makes room for the copies: all that there is was in the first part of the time. Stories that have come to their end
+// have left the board.
+var squeezed = []string{
+	"UPDATE events SET timestamp_ms = :begin + (timestamp_ms - :first) / :all, received_at_ms = :begin + (received_at_ms - :first) / :all",
+	"UPDATE stays SET to_ms = from_ms + 60000 WHERE to_ms = 0",
+	`UPDATE stays SET to_ms = :begin + (to_ms - :first) / :all, blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
+		from_ms = CASE from_ms WHEN 0 THEN 0 ELSE :begin + (from_ms - :first) / :all END`,
+	"DELETE FROM moves",
+}
+
+// Stories are numbered at the beginning of their ids and at the end of their names.
+const (
+	copiedID   = "(CAST(story_id AS INTEGER) + :story) || substr(story_id, instr(story_id, '_'))"
+	copiedName = "rtrim(story_name, '0123456789') || (CAST(story_id AS INTEGER) + :story)"
+)
+
+// copied adds one copy. The digests of texts and records only have to differ.
+var copied = []string{
+	`INSERT INTO event_texts (id, project_id, story_id, story_name, more, digest)
+		SELECT id + :text, project_id, ` + copiedID + `, ` + copiedName + `, more, random() FROM event_texts WHERE id <= :texts`,
+	`INSERT INTO event_words (rowid, words) SELECT id, char(57344, 57344, 57344 + project_id, 10) || lower(story_id || char(10) || story_name || char(10) || more)
+		|| char(10, 10) FROM event_texts WHERE id > :text AND id <= :text + :texts`,
+	`INSERT INTO stories (project_id, story_id, text_id) SELECT stories.project_id, event_texts.story_id, event_texts.id
+		FROM stories JOIN event_texts ON event_texts.id = stories.text_id + :text WHERE stories.text_id <= :texts`,
+	`INSERT INTO event_digests (project_id, digest) SELECT project_id, random() FROM events WHERE id <= :events`,
+	`INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
+		SELECT id + :event, project_id, kind_id, CASE text_id WHEN 0 THEN 0 ELSE text_id + :text END, timestamp_ms + :later, received_at_ms + :later, record
+		FROM events WHERE id <= :events`,
+	`INSERT INTO stays SELECT text_id + :text, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later, next_stage, shown,
+		blocked_ms, blocked_since_ms, merge_failed_since_ms FROM stays WHERE text_id <= :texts`,
+}
