@@ -7,7 +7,7 @@ import (
 )
 
 // Routes is the route table, for tests that hold something of every route.
-func Routes(g Gateway) chi.Routes { return g.router() }
+func Routes(g Gateway) chi.Routes { return g.router(nil) }
 
 // OpenAPI is the document of the API.
 //

@@ -18,10 +18,11 @@ type routeTable struct {
 	console *console.Console
 	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
+	waiting web.HandlerFunc // answers for the service while there is none; nil when there is
 }
 
-func newRouteTable(a *access, c *console.Console) *routeTable {
-	return &routeTable{Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}}
+func newRouteTable(a *access, c *console.Console, waiting web.HandlerFunc) *routeTable {
+	return &routeTable{Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, waiting: waiting}
 }
 
 // route is a row of the table.
@@ -58,12 +59,18 @@ func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.
 	_, path, _ := strings.Cut(address, " ")
 	t.api[firstSegment(path)] = true
 	check := func(next http.Handler) http.Handler { return t.access.check(who, t.access.inForm(form), next) }
+	if t.waiting != nil {
+		check, h = uncheckedHandler, t.whileWaiting(address, h)
+	}
 	t.add(who, address, check, t.access.Handler(form, h), options)
 }
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
 	check := func(next http.Handler) http.Handler { return t.access.check(who, t.refusePage, next) }
+	if t.waiting != nil {
+		check, h = uncheckedHandler, t.whileWaiting(address, h)
+	}
 	t.add(who, address, check, t.console.Page(h), options)
 }
 
@@ -97,6 +104,9 @@ func (t *routeTable) add(who role, address string, check func(http.Handler) http
 // finish adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
 func (t *routeTable) finish() chi.Router {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
+	if t.waiting != nil {
+		viewers = func(http.HandlerFunc) http.Handler { return t.access.Handler(web.Plain, t.waiting) }
+	}
 	notFound, notAllowed := viewers(t.notFound), viewers(t.methodNotAllowed)
 	t.NotFound(notFound.ServeHTTP)
 	t.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {

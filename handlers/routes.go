@@ -56,7 +56,7 @@ type TeamChat interface {
 }
 
 // Handler returns the gateway's HTTP.
-func (g Gateway) Handler() http.Handler { return g.router() }
+func (g Gateway) Handler() http.Handler { return g.router(nil) }
 
 // watched tells of those who look at projects.
 func (g Gateway) watched(next http.Handler) http.Handler {
@@ -73,13 +73,13 @@ func (g Gateway) watched(next http.Handler) http.Handler {
 }
 
 // router first gives the request its info and counts it; then come the guards, the check of who asks, and the route.
-func (g Gateway) router() chi.Router {
+func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	if g.Metrics == nil {
 		g.Metrics = metrics.New()
 	}
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, g.Log)
-	t := newRouteTable(access, c)
+	t := newRouteTable(access, c, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
 		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, middleware.GetHead,

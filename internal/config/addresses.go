@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"switchyard/internal/domain"
 )
 
 func isAddress(to *string) func([]string) error {
@@ -76,6 +78,18 @@ func isPlainURL(to *string) func([]string) error {
 			return errors.New("must not contain a query")
 		}
 		return isURL(to)(values)
+	}
+}
+
+// isDatabase takes the address of a PostgreSQL database. Its errors show nothing of it: it may hold a password.
+func isDatabase(to *domain.Secret) func([]string) error {
+	return func(values []string) error {
+		address, err := url.Parse(values[0])
+		if err != nil || address.Scheme != "postgres" && address.Scheme != "postgresql" {
+			return errors.New("must be an address that begins with postgres:// or postgresql://")
+		}
+		*to = domain.Secret(values[0])
+		return nil
 	}
 }
 

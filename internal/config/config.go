@@ -13,9 +13,12 @@ import (
 
 // Config is the gateway's configuration. Every value has been checked; paths are absolute, durations positive.
 type Config struct {
-	File        string // the configuration file, "" when there is none
-	Listen      string // HOST:PORT
-	Data        string // directory
+	File   string // the configuration file, "" when there is none
+	Listen string // HOST:PORT
+	Data   string // directory
+	// Database is the address of a PostgreSQL database that several gateways share, which may hold a password; "" for the
+	// database in Data.
+	Database    domain.Secret
 	BotConfig   string // file
 	Credentials string // file
 	LogFormat   string // text or json

@@ -112,7 +112,7 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	got, err := load(
 		t, file,
 		[]string{"SWITCHYARD_LISTEN=localhost:2", "SWITCHYARD_POLL_INTERVAL=2s", "SWITCHYARD_AGENT_TIMEOUT=", "SWITCHYARD_ALLOW_HOSTS= a.example, ,b.example ", "SWITCHYARD_OAUTH_CLIENT_ID=env", "SWITCHYARD_CREDENTIALS=/env"},
-		[]string{"--listen=localhost:3", "--allow-host=c.example", "--allow-host=d.example"},
+		[]string{"--listen=localhost:3", "--allow-host=c.example", "--allow-host=d.example", "--database=postgres://me:canary@db/yard"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +129,8 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 		"key below it":            {got.SignIn.Product, "file"},
 		"credentials":             {got.Credentials, "/env"},
 		"metrics of each project": {got.MetricsPerProject, true},
+		"a database's password":   {fmt.Sprintf("%+v", got), strings.ReplaceAll(fmt.Sprintf("%+v", got), "canary", "")},
+		"database":                {got.Database.Reveal(), "postgres://me:canary@db/yard"},
 		"relative path":           {got.Data, filepath.Join(cwd, "relative")},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
@@ -294,6 +296,10 @@ func TestAMistakeInAFlagOrVariableIsNamed(t *testing.T) {
 		{"SWITCHYARD_ALLOW_UNAUTHENTICATED=sure", "", `SWITCHYARD_ALLOW_UNAUTHENTICATED: "sure" is neither true nor false`},
 		{"SWITCHYARD_PUBLIC_URL=yard.example", "", "SWITCHYARD_PUBLIC_URL: must be an absolute http"},
 		{"", "--public-url=https://yard.example/?a", "--public-url: must not contain a query"},
+		{"", "--database=mysql://me:secret@db/yard", "--database: must be an address that begins with postgres://"},
+		{"", "--database=host=db password=secret", "--database: must be an address that begins with postgres://"},
+		{"", "--database=postgres://me:secret%zz@db/yard", "--database: must be an address that begins with postgres://"},
+		{"SWITCHYARD_DATABASE=/var/secret", "", "SWITCHYARD_DATABASE: must be an address that begins with postgres://"},
 		{"SWITCHYARD_OAUTH_TOKEN_FORMAT=xml", "", "SWITCHYARD_OAUTH_TOKEN_FORMAT: must be one of json, form"},
 		{"SWITCHYARD_LOGIN_CLIENT_SECRET=secret words", "", "SWITCHYARD_LOGIN_CLIENT_SECRET: the token must be"},
 		{"SWITCHYARD_OAUTH_SCOPES= ", "", "SWITCHYARD_OAUTH_SCOPES: must not be empty"},

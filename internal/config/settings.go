@@ -40,6 +40,10 @@ func (c *Config) settings() []setting {
 			usage: "keep the database in `DIR`", set: isPath(&c.Data),
 		},
 		{
+			flag: "database", env: "SWITCHYARD_DATABASE", key: "gateway.database",
+			usage: "share the PostgreSQL database at `URL` (postgres://…) with other gateways instead", set: isDatabase(&c.Database),
+		},
+		{
 			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config", fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
 			usage: "keep the chat bot's configuration in `FILE`", set: isPath(&c.BotConfig),
 		},
