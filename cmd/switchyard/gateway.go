@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,11 +55,14 @@ type gateway struct {
 	config    *config.Config
 	log       *slog.Logger
 	listeners []net.Listener
-	service   *service.Service
 	handler   handlers.Gateway
-	loops     []loop
-	closers   []func() error // in the order of opening
-	served    []string       // lines that say where the project servers of this process are
+	// What the service needs, and what it is: nil until a shared database was opened.
+	service *service.Service
+	shared  *sharedDatabase // nil where the database is this gateway's alone
+	loops   []loop
+	prepare func(ctx context.Context, out io.Writer) error // called once there is a service; may be nil
+	begun   chan struct{}                                  // closed when that is done
+	closing
 }
 
 // loop is what a gateway does besides answering.
@@ -68,22 +73,44 @@ type loop struct {
 
 // run serves until ctx ends, and says on out where. Its loops have ended when it returns, or were given up.
 func (g *gateway) run(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var handler http.Handler
 	loops := supervise.New(ctx, g.log)
-	for _, l := range g.loops {
-		loops.Go(l.name, l.run)
-	}
-	for _, line := range g.served {
-		fmt.Fprintln(out, line)
+	if g.service == nil {
+		handler = g.waitForDatabase(loops, cancel, out)
+	} else {
+		if err := g.begin(ctx, loops, out); err != nil {
+			return unlessCancelled(ctx, err)
+		}
+		handler = g.handler.Handler()
 	}
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
 	notify(ready)
 	keepHeapFloor(gatewayHeapFloor)
-	err := serve(ctx, g.log, g.listeners, g.handler.Handler())
-	cancel()
+	err := serve(ctx, g.log, g.listeners, handler)
+	cancel(nil)
 	await(g.log, loops)
+	g.shared.leave()
+	var failed startError
+	if errors.As(context.Cause(ctx), &failed) {
+		return errors.Join(failed.error, err)
+	}
 	return err
+}
+
+// begin starts what the gateway does besides answering.
+func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writer) error {
+	if g.prepare != nil {
+		if err := g.prepare(ctx, out); err != nil {
+			return err
+		}
+	}
+	for _, l := range g.loops {
+		loops.Go(l.name, l.run)
+	}
+	close(g.begun)
+	return nil
 }
 
 // loopLimit is how long loops may take to end once the server has drained. With drainLimit it is the 10 s that a stop may take.
@@ -100,12 +127,26 @@ func await(log *slog.Logger, loops *supervise.Group) {
 	}
 }
 
+// closing is what was opened. A gateway that serves already adds to it.
+type closing struct {
+	mu      sync.Mutex
+	closers []func() error // in the order of opening
+}
+
+func (c *closing) addCloser(closer func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closers = append(c.closers, closer)
+}
+
 // close gives back what was opened, the last first.
-func (g *gateway) close() (err error) {
-	for _, closer := range slices.Backward(g.closers) {
+func (c *closing) close() (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, closer := range slices.Backward(c.closers) {
 		err = errors.Join(err, closer())
 	}
-	g.closers = nil
+	c.closers = nil
 	return err
 }
 

@@ -16,13 +16,22 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
+	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
 )
 
-// openGateway builds the gateway, its parts in the order in which they need each other. The caller closes it.
+// database is what a gateway needs of its store.
+type database interface {
+	service.Store
+	bot.State
+	Close() error
+}
+
+// openGateway takes the data directory and the port, and opens the database there; one that is shared is opened by run, which
+// waits for it while the gateway serves. The caller closes the gateway.
 func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
-	g := &gateway{config: c, log: log}
+	g := &gateway{config: c, log: log, handler: newHandler(c, log), begun: make(chan struct{})}
 	for _, warning := range c.Warnings {
 		log.Warn(warning)
 	}
@@ -36,12 +45,18 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, func() error { unlock(); return nil })
+	g.addCloser(func() error { unlock(); return nil })
 
 	if g.listeners, err = listen(log, c.Listen); err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, func() error { closeAll(g.listeners); return nil })
+	g.addCloser(func() error { closeAll(g.listeners); return nil })
+	if c.Database != "" {
+		if err := postgres.CheckAddress(c.Database.Reveal()); err != nil {
+			return nil, usagef("the address of the database: %w", err)
+		}
+		return g, nil
+	}
 
 	if err := checkNotEmptied(c.Data); err != nil {
 		return nil, err
@@ -50,13 +65,21 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, db.Close)
+	g.addCloser(db.Close)
 	// Made after the database: where there is a key, there was one.
-	key, err := sessionKey(c.Data)
-	if err != nil {
+	if g.handler.SessionKey, err = sessionKey(c.Data); err != nil {
 		return nil, err
 	}
+	if err := g.build(ctx, db, nil); err != nil {
+		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
+	}
+	return g, nil
+}
 
+// build builds the gateway over an open database, its parts in the order in which they need each other. Shared is nil where the
+// database is this gateway's alone.
+func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase) (err error) {
+	c, log := g.config, g.log
 	botFile := botfile.File{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
 	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
@@ -78,14 +101,14 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
-		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
+		return err
 	}
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
-		return nil, err
+		return err
 	}
 	feeds := poll.New(poll.Options{
 		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
-		Interval: c.PollInterval, Log: log,
+		Interval: c.PollInterval, Log: log, Duties: shared.feedDuties(),
 	})
 	projects.Observe = func(project, kind string, err error) {
 		counts.Call(project, kind, err)
@@ -99,7 +122,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		Stories: s.Stories, Search: s.Search,
 	}
 	g.loops = append(
-		g.loops,
+		shared.followers(g.service),
 		loop{"feeds", feeds.Run},
 		loop{"pipelines", g.service.Pipelines.Run},
 		loop{"agents", g.service.Agents.Run},
@@ -109,24 +132,26 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)
-	g.handler = handlers.Gateway{
-		Service:    g.service,
+	g.handler.Service, g.handler.TeamChat, g.handler.Metrics = g.service, chat, counts
+	return nil
+}
+
+// newHandler returns what is known of a gateway's HTTP before its service is built.
+func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
+	h := handlers.Gateway{
 		Log:        log,
 		AllowHosts: c.AllowHosts,
-		Metrics:    counts,
 		Version:    version,
-		TeamChat:   chat,
 		AdminToken: c.AdminToken,
-		SessionKey: key,
 
 		TrustedProxies: c.Login.TrustedProxies,
 		ProxyLogin:     handlers.ProxyLogin{UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles},
 		PublicURL:      c.PublicURL,
 	}
 	if c.Login.Issuer != "" {
-		g.handler.Login = login.New(login.Config{
+		h.Login = login.New(login.Config{
 			Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
 		})
 	}
-	return g, nil
+	return h
 }

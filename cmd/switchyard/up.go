@@ -56,13 +56,10 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return unlessCancelled(cmd.Context(), err)
 			}
-			err = g.addBoards(cmd.Context(), boards, token, cmd.OutOrStdout())
-			switch {
-			case err != nil:
-				err = unlessCancelled(cmd.Context(), err)
-			case agent != "":
+			g.prepare = func(ctx context.Context, out io.Writer) error { return g.addBoards(ctx, boards, token, out) }
+			if agent != "" {
 				err = g.runWithAgent(cmd.Context(), cmd.OutOrStdout(), agent, command)
-			default:
+			} else {
 				err = g.run(cmd.Context(), cmd.OutOrStdout())
 			}
 			return errors.Join(err, g.close())
@@ -93,6 +90,10 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	}
 	var ended sync.WaitGroup
 	ended.Go(func() {
+		select {
+		case <-g.begun:
+		case <-ctx.Done():
+		}
 		supervise.Run(ctx, g.log, "agent", func(ctx context.Context) error {
 			if err := agentrun.Run(ctx, options); err != nil { // removed on the console, say: it stays so
 				g.log.Error("the agent ended", "agent", label, "error", err)
@@ -134,7 +135,7 @@ func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domai
 		if err != nil {
 			return fmt.Errorf("project %s: %w", b.name, err)
 		}
-		g.served = append(g.served, fmt.Sprintf("Project %s is served at %s from %s", b.name, address, b.dir))
+		fmt.Fprintf(out, "Project %s is served at %s from %s\n", b.name, address, b.dir)
 	}
 	if len(boards) > 0 && g.service.Projects.Registry().Active == "" {
 		return g.service.Projects.Switch(ctx, boards[0].name)
@@ -152,7 +153,7 @@ func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret
 	if err != nil {
 		return "", err
 	}
-	g.closers = append(g.closers, func() error { closeAll(listeners); return nil })
+	g.addCloser(func() error { closeAll(listeners); return nil })
 	address = baseURL(anyPort, listeners)
 	if _, err := g.service.Projects.Ensure(ctx, b.name, address, &token); err != nil {
 		return "", err

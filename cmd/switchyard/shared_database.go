@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/cluster"
+	"switchyard/internal/domain"
+	"switchyard/internal/poll"
+	"switchyard/internal/service"
+	"switchyard/internal/supervise"
+)
+
+// sharedStore is a database that several gateways share.
+type sharedStore interface {
+	database
+	// Duties is what gateways agree through on who does what.
+	Duties() cluster.Store
+	// Changed returns a channel that is closed when another gateway may have changed something of that topic.
+	Changed(topic domain.Topic) <-chan struct{}
+	// Run listens to what other gateways change, until ctx ends or the connection is lost, which is its error.
+	Run(ctx context.Context) error
+}
+
+// sharedDatabase is this gateway among those that share its database. Its methods take nil for a gateway alone.
+type sharedDatabase struct {
+	store  sharedStore
+	member *cluster.Member
+	end    context.CancelFunc
+	loops  *supervise.Group // that outlive the gateway's others
+}
+
+// joinShared makes a gateway one of those that share the database. It has no duties before wanted returns any.
+func (g *gateway) joinShared(store sharedStore) *sharedDatabase {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	s := &sharedDatabase{store: store}
+	s.member = cluster.New(store.Duties(), g.log, name, func() []string { return dutiesOf(g.service.Projects.Registry()) })
+	ctx, end := context.WithCancel(context.Background())
+	s.end, s.loops = end, supervise.New(ctx, g.log)
+	return s
+}
+
+// dutiesOf returns all duties that there are.
+func dutiesOf(registry *domain.Registry) []string {
+	duties := make([]string, 0, len(registry.Projects)+3)
+	duties = append(duties, domain.DutyBot, domain.DutyRetention, domain.DutyStays)
+	for _, p := range registry.Projects {
+		duties = append(duties, domain.FeedDuty(p.Name))
+	}
+	return duties
+}
+
+// begin makes the gateway take part. The service must be there.
+func (s *sharedDatabase) begin() {
+	s.loops.Go("changes", s.store.Run)
+	s.loops.Go("duties", s.member.Run)
+}
+
+// leave gives the gateway's duties back, after everything that is done under them has ended.
+func (s *sharedDatabase) leave() {
+	if s != nil {
+		s.end()
+		s.loops.Wait()
+	}
+}
+
+// feedDuties is which feeds this gateway follows, nil for all.
+func (s *sharedDatabase) feedDuties() poll.Duties {
+	if s == nil {
+		return nil
+	}
+	return s.member
+}
+
+// followers are the loops that take over what other gateways change.
+func (s *sharedDatabase) followers(svc *service.Service) []loop {
+	if s == nil {
+		return nil
+	}
+	return []loop{{"stream", func(ctx context.Context) error {
+		return svc.Events.Follow(ctx, func() <-chan struct{} { return s.store.Changed(domain.TopicEvents) })
+	}}}
+}
+
+const (
+	// openInterval is how often a database that is not there is tried, openLimit how long a try may take.
+	openInterval = time.Second
+	openLimit    = 30 * time.Second
+)
+
+// startError is why a gateway that serves already could not begin its work.
+type startError struct{ error }
+
+// waitForDatabase opens the shared database as soon as it can be reached, and begins then. What it returns answers in the
+// meantime, and passes requests on afterwards.
+func (g *gateway) waitForDatabase(loops *supervise.Group, fail context.CancelCauseFunc, out io.Writer) http.Handler {
+	var reason atomic.Pointer[error]
+	say := func(err error) { reason.Store(&err) }
+	say(domain.Errorf(domain.Unavailable, "the database has not answered yet"))
+	var serving atomic.Pointer[http.Handler]
+	waiting := g.handler.Waiting(func() error { return *reason.Load() })
+	serving.Store(&waiting)
+	loops.Go("database", func(ctx context.Context) error {
+		for said := ""; ; supervise.Sleep(ctx, openInterval) {
+			err := g.openShared(ctx)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err == nil {
+				break
+			}
+			say(err)
+			if text := err.Error(); text != said {
+				said = text
+				g.log.ErrorContext(ctx, "the database cannot be used; trying again each second", "error", err)
+			}
+		}
+		g.shared.begin()
+		if err := g.begin(ctx, loops, out); err != nil && ctx.Err() == nil {
+			fail(startError{err})
+			return nil
+		}
+		ready := g.handler.Handler()
+		serving.Store(&ready)
+		return nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*serving.Load()).ServeHTTP(w, r) })
+}
+
+// openShared opens the shared database and builds the gateway over it. After an error it can be called again.
+func (g *gateway) openShared(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	store, err := openPostgres(ctx, g.config.Database.Reveal())
+	if err != nil {
+		return err
+	}
+	shared := g.joinShared(store)
+	if err := g.build(ctx, store, shared); err != nil {
+		shared.leave()
+		return errors.Join(err, store.Close())
+	}
+	g.shared = shared
+	g.addCloser(store.Close)
+	return nil
+}
+
+func openPostgres(context.Context, string) (sharedStore, error) {
+	return nil, errors.New("this build knows no shared database")
+}
