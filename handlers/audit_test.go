@@ -164,7 +164,7 @@ func (a *audited) join(label string) (id, secret string) {
 
 func (a *audited) callback() string {
 	a.Helper()
-	address, err := a.SignIn.Start("http://localhost:3000/callback")
+	address, err := a.SignIn.Start(a.Context(), "http://localhost:3000/callback")
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 		g.Metrics = metrics.New()
 	}
 	access := newAccess(g)
-	c := console.New(g.Service, access, g.Sample, g.Log)
+	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)
 	t := newRouteTable(access, c, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,

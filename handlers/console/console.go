@@ -21,7 +21,6 @@ type Console struct {
 	sample   Sample
 	notices  notices
 	parts    parts
-	removals removals
 }
 
 // Sessions begins and ends the reader's session.
@@ -39,8 +38,9 @@ type Sessions interface {
 }
 
 // New returns the console over a service.
-func New(s *service.Service, sessions Sessions, sample Sample, log *slog.Logger) *Console {
-	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample, notices: newNotices()}
+// noticeKey signs what a page says at the next one.
+func New(s *service.Service, sessions Sessions, sample Sample, noticeKey []byte, log *slog.Logger) *Console {
+	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample, notices: newNotices(noticeKey)}
 }
 
 // Page adapts h, writing its errors as pages.

@@ -8,8 +8,7 @@ import (
 	"switchyard/views"
 )
 
-// notices carry the result of an action to the next page, in a signed cookie. The key lives as long as the
-// process: nothing is lost with it but a sentence.
+// notices carry the result of an action to the next page, in a signed cookie: whichever gateway shows that.
 type notices struct{ codec *securecookie.SecureCookie }
 
 // The cookie crosses ports: what another gateway on this host has signed is left alone.
@@ -18,8 +17,8 @@ const (
 	noticeSeconds = 60
 )
 
-func newNotices() notices {
-	codec := securecookie.New(securecookie.GenerateRandomKey(32), nil)
+func newNotices(key []byte) notices {
+	codec := securecookie.New(key, nil)
 	codec.SetSerializer(securecookie.JSONEncoder{})
 	codec.MaxAge(noticeSeconds)
 	return notices{codec}

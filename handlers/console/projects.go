@@ -124,10 +124,13 @@ func (c *Console) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.notices.redirect(w, r, views.ProjectsURL, views.Notice{
-		Text: name + " is removed.",
-		Undo: views.Undo{URL: views.RestoreProjectURL, Name: "removal", Value: c.removals.keep(removed)},
-	})
+	notice := views.Notice{Text: name + " is removed."}
+	if id, err := c.service.Projects.KeepRemoval(r.Context(), removed); err != nil {
+		c.LogCause(r, err)
+	} else {
+		notice.Undo = views.Undo{URL: views.RestoreProjectURL, Name: "removal", Value: id}
+	}
+	return c.notices.redirect(w, r, views.ProjectsURL, notice)
 }
 
 // RestoreProject undoes a removal.
@@ -136,11 +139,7 @@ func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	removed, ok := c.removals.take(fields.Get("removal"))
-	if !ok {
-		return domain.Errorf(domain.NotFound, "This can no longer be undone. Add the project again.")
-	}
-	agents, err := c.service.Projects.Restore(r.Context(), removed)
+	removed, agents, err := c.service.Projects.UndoRemoval(r.Context(), fields.Get("removal"))
 	if err != nil {
 		return err
 	}

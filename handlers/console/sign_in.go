@@ -18,8 +18,8 @@ func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	address, err := c.service.SignIn.Start(redirectURI)
-	if domain.CodeOf(err) == domain.Unavailable {
+	address, err := c.service.SignIn.Start(r.Context(), redirectURI)
+	if domain.CodeOf(err) == domain.NotFound {
 		address, err = views.SignInSetUpURL, nil
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	if props.RedirectURI, err = redirectURI(r); err != nil {
 		return err
 	}
-	if props.Address, err = c.service.SignIn.Start(props.RedirectURI); err != nil {
+	if props.Address, err = c.service.SignIn.Start(r.Context(), props.RedirectURI); err != nil {
 		return err
 	}
 	v.page = views.SignInByHand(props)
@@ -146,6 +146,10 @@ var signInPages = map[domain.SignInOutcome]struct {
 	domain.SignInUnknownState: {http.StatusBadRequest, views.SignInResultProps{
 		Title: "Invalid State", Message: "Unknown or expired state, log in again.",
 		Next: "Each sign-in works once, and restarting the gateway cancels those in progress.",
+	}},
+	domain.SignInNoDatabase: {http.StatusServiceUnavailable, views.SignInResultProps{
+		Title: "Database Unreachable", Message: "The sign-in could not be looked up.",
+		Next: "Reload this page when the database is back.",
 	}},
 	domain.SignInUnreachable: {http.StatusInternalServerError, views.SignInResultProps{
 		Title: "Token Exchange Failed", Message: "Failed to contact the provider.",

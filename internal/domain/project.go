@@ -126,6 +126,13 @@ func origin(text string) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
+// Removal is a project that was removed, as it was. It holds the project's token.
+type Removal struct {
+	Project Project
+	Active  bool     // it was the active one
+	Agents  []string // ids of those that were assigned to it
+}
+
 // Registry is one consistent state of the project registry.
 type Registry struct {
 	// Version grows with every change.

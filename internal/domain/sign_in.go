@@ -16,6 +16,12 @@ type Credentials struct {
 	Scopes       []string
 }
 
+// SignInFlow is a sign-in that waits for its callback.
+type SignInFlow struct {
+	Verifier    Secret
+	RedirectURI string
+}
+
 // SignInCallback holds the parameters with which the provider sends the browser back. Nil is a missing parameter;
 // one that is present but empty is not missing.
 type SignInCallback struct {
@@ -30,6 +36,7 @@ const (
 	SignInNoCode       SignInOutcome = "no code"       // the code is missing
 	SignInNoState      SignInOutcome = "no state"      // the state is missing
 	SignInUnknownState SignInOutcome = "unknown state" // never given out, used, or from before a restart
+	SignInNoDatabase   SignInOutcome = "no database"   // whether the state was given out is not known now
 	SignInUnreachable  SignInOutcome = "unreachable"   // the token endpoint gave no whole answer
 	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is no success
 	SignInUnreadable   SignInOutcome = "unreadable"    // the token endpoint's answer is no token response

@@ -33,6 +33,7 @@ type Config struct {
 	ClientSecret domain.Secret // "" for a public client
 	RolesClaim   string        // says which groups somebody is in
 	Roles        domain.RoleLists
+	Spent        Spent // nil for that of this process alone
 }
 
 // Provider is an OpenID Connect provider. It is safe for concurrent use.
@@ -43,8 +44,6 @@ type Provider struct {
 	discovery singleflight.Group
 
 	slots chan struct{} // holds a value for each callback that is being worked on
-	spent spent
-
 	mu    sync.Mutex
 	known *endpoints // nil before the first discovery
 	asked time.Time  // when it was discovered last
@@ -60,6 +59,9 @@ type Attempt struct {
 
 // New returns the provider that c describes. It is asked for the first time when somebody logs in.
 func New(c Config) *Provider {
+	if c.Spent == nil {
+		c.Spent = &spent{}
+	}
 	p := &Provider{config: c, http: newHTTPClient(), slots: make(chan struct{}, maxCallbacks)}
 	if issuer, err := url.Parse(c.Issuer); err == nil {
 		p.host = issuer.Host
@@ -88,7 +90,15 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, callback url.Values) (Person, error) {
 	ctx, cancel := context.WithTimeout(ctx, callbackLimit)
 	defer cancel()
-	if time.Since(time.UnixMilli(a.BeganMS)) > AttemptTime || !p.spent.add(a.State) {
+	over := time.Since(time.UnixMilli(a.BeganMS)) > AttemptTime
+	if !over {
+		first, err := p.config.Spent.SpendLogin(ctx, a.State)
+		if err != nil {
+			return Person{}, err
+		}
+		over = !first
+	}
+	if over {
 		return Person{}, domain.Errorf(domain.Invalid, "This login was finished before, or has taken too long.")
 	}
 	switch {

@@ -21,12 +21,13 @@ type projectStore interface {
 
 // Projects is the project registry, kept in memory and written through to the store: readers take a snapshot and no lock.
 type Projects struct {
-	store  projectStore
-	audit  *Audit
-	agents *agentTable // a removed project unassigns its agents
-	access *Access     // and ends the tokens of their commands
-	stored *reloader
-	moved  movedProjects
+	store    projectStore
+	audit    *Audit
+	agents   *agentTable // a removed project unassigns its agents
+	access   *Access     // and ends the tokens of their commands
+	stored   *reloader
+	moved    movedProjects
+	removals Removals
 
 	// mu makes check, store and publish one step. A caller that must not see a project
 	// vanish meanwhile holds it for reading.

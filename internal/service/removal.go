@@ -8,26 +8,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Removal is a project that was removed, as it was. It holds the project's token.
-type Removal struct {
-	Project domain.Project
-	Active  bool     // it was the active one
-	Agents  []string // ids of those that were assigned to it
-}
-
-func (r Removal) detail() string {
-	if r.Active {
-		return "url: " + r.Project.URL + "; it was the active one"
-	}
-	return "url: " + r.Project.URL
-}
-
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
-func (s *Projects) Remove(ctx context.Context, name string) (removed Removal, err error) {
+func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
 	for _, stored := range []*reloader{s.stored, s.agents.stored} { // what is undone later must be as it is
 		if err := stored.refresh(ctx); err != nil {
-			return Removal{}, err
+			return domain.Removal{}, err
 		}
 	}
 	err = s.change(ctx, func() (err error) {
@@ -37,17 +23,17 @@ func (s *Projects) Remove(ctx context.Context, name string) (removed Removal, er
 	return removed, err
 }
 
-func (s *Projects) remove(ctx context.Context, name string) (Removal, error) {
+func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, error) {
 	next := *s.Registry()
 	i, found := next.Index(name)
 	if !found {
-		return Removal{}, projectNotFound(name)
+		return domain.Removal{}, projectNotFound(name)
 	}
-	removed := Removal{Project: next.Projects[i], Active: next.Active == name}
-	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removed.detail()}
+	removed := domain.Removal{Project: next.Projects[i], Active: next.Active == name}
+	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removalDetail(removed)}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveProject(ctx, name) })
 	if err != nil {
-		return Removal{}, err
+		return domain.Removal{}, err
 	}
 	next.Projects = slices.Delete(slices.Clone(next.Projects), i, i+1)
 	if removed.Active {
@@ -62,7 +48,7 @@ func (s *Projects) remove(ctx context.Context, name string) (Removal, error) {
 // Restore takes a removal back: the project is registered as it was, is the active one again if it was and none is
 // now, and those of its agents come back that are assigned to none now. It returns how many these are.
 // It returns Conflict when the name is taken by now.
-func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, err error) {
+func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
 	for _, stored := range []*reloader{s.stored, s.agents.stored} {
 		if err := stored.refresh(ctx); err != nil {
 			return 0, err
@@ -75,7 +61,7 @@ func (s *Projects) Restore(ctx context.Context, removed Removal) (agents int, er
 	return agents, err
 }
 
-func (s *Projects) restore(ctx context.Context, removed Removal) (agents int, err error) {
+func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
 	s.agents.change.Lock()
 	defer s.agents.change.Unlock()
 	p, next := removed.Project, *s.Registry()
@@ -101,4 +87,11 @@ func (s *Projects) restore(ctx context.Context, removed Removal) (agents int, er
 		s.agents.assign(s.agents.find(id), p.Name)
 	}
 	return len(free), nil
+}
+
+func removalDetail(r domain.Removal) string {
+	if r.Active {
+		return "url: " + r.Project.URL + "; it was the active one"
+	}
+	return "url: " + r.Project.URL
 }

@@ -33,7 +33,9 @@ type Options struct {
 	Store Store
 	// Changes tells what other gateways on the same database have changed, nil when there are none.
 	Changes Changes
-	Log     *slog.Logger
+	// Removals is nil for those of this process alone.
+	Removals Removals
+	Log      *slog.Logger
 	// AgentTimeout is how long an agent may be silent before it leaves the list.
 	AgentTimeout time.Duration
 	// KeepEvents is after how long events are removed, 0 for never.
@@ -92,7 +94,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access}
+	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access, removals: o.Removals}
+	if o.Removals == nil {
+		projects.removals = &removals{}
+	}
 	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
 	if err := projects.load(ctx); err != nil {
 		return nil, err

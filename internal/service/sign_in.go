@@ -13,7 +13,7 @@ import (
 // SignInProvider is the identity provider. Begin returns the address at which a browser signs in. Redeem works once
 // for each state that Begin gave out; its errors are *domain.SignInError.
 type SignInProvider interface {
-	Begin(redirectURI string) (address string)
+	Begin(ctx context.Context, redirectURI string) (address string, err error)
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
 }
 
@@ -40,12 +40,12 @@ type SignIn struct {
 }
 
 // Start begins a sign-in that comes back to redirectURI, and returns the address at which a browser continues it.
-// It returns an Unavailable error when no identity provider is configured.
-func (s *SignIn) Start(redirectURI string) (address string, err error) {
+// It returns NotFound when no identity provider is configured.
+func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string, err error) {
 	if s.provider == nil {
-		return "", domain.Errorf(domain.Unavailable, "sign-in is not set up: no identity provider is configured")
+		return "", domain.Errorf(domain.NotFound, "sign-in is not set up: no identity provider is configured")
 	}
-	return s.provider.Begin(redirectURI), nil
+	return s.provider.Begin(ctx, redirectURI)
 }
 
 // Finish takes what the provider sent the browser back with, and stores the credentials when all is well.
@@ -58,7 +58,7 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 			ctx = domain.WithActor(ctx, &domain.Actor{Via: domain.ViaCallback, RequestID: domain.ActorOf(ctx).RequestID})
 		}
 		s.audit.changed(ctx, domain.Change{Action: domain.SignedIn, Subject: "identity provider", Detail: "the credentials are stored"})
-	case domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable, domain.SignInNotSaved:
+	case domain.SignInNoDatabase, domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable, domain.SignInNotSaved:
 		s.log.WarnContext(ctx, "sign-in failed", "outcome", result.Outcome, "detail", result.Detail)
 	}
 	return result

@@ -32,7 +32,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := s.SignIn.Start("http://localhost:3000/callback")
+	address, err := s.SignIn.Start(t.Context(), "http://localhost:3000/callback")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ type Config struct {
 	Product      string      // part of the scope user:sessions:<product>_code
 	TokenFormat  TokenFormat // "" for JSON
 	Scopes       []string    // nil for the usual five
+	Flows        Flows       // nil for those of this process alone
 }
 
 func (c Config) scopes() []string {
@@ -44,29 +45,37 @@ func (c Config) scopes() []string {
 // Client signs people in at one identity provider. It is safe for concurrent use.
 type Client struct {
 	config    Config
-	flows     *flows
+	flows     Flows
 	transport http.RoundTripper
 }
 
 // New returns a client for the provider that c describes.
 func New(c Config, log *slog.Logger) *Client {
-	return &Client{config: c, flows: newFlows(log), transport: newTransport()}
+	if c.Flows == nil {
+		c.Flows = newFlows(log)
+	}
+	return &Client{config: c, flows: c.Flows, transport: newTransport()}
 }
 
-// Begin starts a flow and returns the address at which a browser continues it. The flow waits for its callback,
-// however long, in memory only.
-func (c *Client) Begin(redirectURI string) (address string) {
-	f := flow{verifier: randomText(verifierLength), redirectURI: redirectURI}
-	state := c.flows.add(f)
-	return c.config.authorizeAddress(f, state)
+// Begin starts a flow, which waits for its callback, and returns the address at which a browser continues it.
+func (c *Client) Begin(ctx context.Context, redirectURI string) (address string, err error) {
+	f := domain.SignInFlow{Verifier: domain.Secret(randomText(verifierLength)), RedirectURI: redirectURI}
+	state := randomText(stateLength)
+	if err := c.flows.AddSignInFlow(ctx, state, f); err != nil {
+		return "", err
+	}
+	return c.config.authorizeAddress(f, state), nil
 }
 
 // Redeem ends the flow of that state and exchanges the code for tokens. The state works once, whatever becomes of the
 // exchange, which ends within 15 s. Every error is a *domain.SignInError.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
-	f, ok := c.flows.take(state)
-	if !ok {
+	f, err := c.flows.TakeSignInFlow(ctx, state)
+	if domain.CodeOf(err) == domain.NotFound {
 		return domain.Credentials{}, &domain.SignInError{Outcome: domain.SignInUnknownState}
+	}
+	if err != nil {
+		return domain.Credentials{}, &domain.SignInError{Outcome: domain.SignInNoDatabase, Detail: domain.MessageOf(err)}
 	}
 	answer, err := c.exchange(ctx, f, code, state)
 	if err != nil {
@@ -81,7 +90,7 @@ func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credent
 }
 
 // authorizeAddress appends the parameters to the configured address, in a fixed order.
-func (c Config) authorizeAddress(f flow, state string) string {
+func (c Config) authorizeAddress(f domain.SignInFlow, state string) string {
 	base, _, _ := strings.Cut(cmp.Or(c.AuthorizeURL, SetupPage), "#") // a fragment would swallow the query
 	var b strings.Builder
 	b.WriteString(base)
@@ -92,9 +101,9 @@ func (c Config) authorizeAddress(f flow, state string) string {
 		b.WriteByte('&')
 	}
 	b.WriteString("code=true&client_id=" + escape(c.ClientID) + "&response_type=code")
-	b.WriteString("&redirect_uri=" + escape(f.redirectURI))
+	b.WriteString("&redirect_uri=" + escape(f.RedirectURI))
 	b.WriteString("&scope=" + escape(strings.Join(c.scopes(), " ")))
-	b.WriteString("&code_challenge=" + escape(challenge(f.verifier)) + "&code_challenge_method=S256")
+	b.WriteString("&code_challenge=" + escape(challenge(f.Verifier.Reveal())) + "&code_challenge_method=S256")
 	b.WriteString("&state=" + escape(state))
 	return b.String()
 }

@@ -22,6 +22,16 @@ func newClient(p *signintest.Provider) *signin.Client {
 	return signin.New(config(p), slog.New(slog.DiscardHandler))
 }
 
+// begin begins a sign-in and returns the address at which a browser continues it.
+func begin(t *testing.T, c *signin.Client) string {
+	t.Helper()
+	address, err := c.Begin(t.Context(), redirectURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
 // queryOf returns code and state of a callback address.
 func queryOf(t *testing.T, address string) (code, state string) {
 	t.Helper()
@@ -58,7 +68,7 @@ func TestTheAuthorizeAddressHasTheParametersInOrder(t *testing.T) {
 		"https://id.test/authorize#top":          "https://id.test/authorize?" + rest,
 	} {
 		c := signin.New(signin.Config{AuthorizeURL: configured, ClientID: signintest.ClientID, Product: signintest.Product}, slog.New(slog.DiscardHandler))
-		got := c.Begin(redirectURI)
+		got := begin(t, c)
 		u, err := url.Parse(got)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +86,7 @@ func TestStatesAreDistinctAndUseEveryLetterAlike(t *testing.T) {
 	const n = 10_000
 	seen, letters := map[string]bool{}, map[rune]int{}
 	for range n {
-		_, state := queryOf(t, c.Begin(redirectURI))
+		_, state := queryOf(t, begin(t, c))
 		if len(state) != 32 {
 			t.Fatalf("state %q has %d characters", state, len(state))
 		}
@@ -101,7 +111,7 @@ func TestStatesAreDistinctAndUseEveryLetterAlike(t *testing.T) {
 func TestAStateWorksOnceWhateverBecomesOfTheExchange(t *testing.T) {
 	p := signintest.New(t)
 	c := newClient(p)
-	_, state := queryOf(t, p.Approve(t, c.Begin(redirectURI)))
+	_, state := queryOf(t, p.Approve(t, begin(t, c)))
 	_, err := c.Redeem(t.Context(), "a wrong code", state)
 	wantOutcome(t, err, domain.SignInRefused)
 	_, err = c.Redeem(t.Context(), "a wrong code", state)
@@ -115,20 +125,20 @@ func TestManyWaitingFlowsAreLoggedOnceAndAllKept(t *testing.T) {
 	var log bytes.Buffer
 	p := signintest.New(t)
 	c := signin.New(config(p), slog.New(slog.NewTextHandler(&log, nil)))
-	first := p.Approve(t, c.Begin(redirectURI))
+	first := p.Approve(t, begin(t, c))
 	for range 65_535 {
-		c.Begin(redirectURI)
+		begin(t, c)
 	}
 	if log.Len() > 0 {
 		t.Errorf("logged with 65,536 flows: %s", log.String())
 	}
-	c.Begin(redirectURI)
-	c.Begin(redirectURI)
+	begin(t, c)
+	begin(t, c)
 	code, state := queryOf(t, first)
 	if _, err := c.Redeem(t.Context(), code, state); err != nil {
 		t.Errorf("the first flow: %v", err)
 	}
-	c.Begin(redirectURI)
+	begin(t, c)
 	if lines := strings.Count(log.String(), "\n"); lines != 1 {
 		t.Errorf("%d lines logged, want 1:\n%s", lines, log.String())
 	}

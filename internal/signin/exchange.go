@@ -32,7 +32,7 @@ func newTransport() *http.Transport {
 }
 
 // exchange asks the token endpoint. Every error is a *domain.SignInError.
-func (c *Client) exchange(ctx context.Context, f flow, code, state string) (tokenResponse, error) {
+func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (tokenResponse, error) {
 	if c.config.TokenURL == "" {
 		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: "no token address is set: sign_in.token_url"}
 	}
@@ -53,7 +53,7 @@ func (c *Client) exchange(ctx context.Context, f flow, code, state string) (toke
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxTokenResponse+1))
-	reported := reportedError(data, code, state, f.verifier)
+	reported := reportedError(data, code, state, f.Verifier.Reveal())
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		status := strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))
 		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInRefused, Detail: joinNonEmpty(status, reported)}

@@ -27,7 +27,7 @@ import (
 // signIn goes through one sign-in.
 func signIn(t *testing.T, p *signintest.Provider, c *signin.Client) (domain.Credentials, error) {
 	t.Helper()
-	code, state := queryOf(t, p.Approve(t, c.Begin(redirectURI)))
+	code, state := queryOf(t, p.Approve(t, begin(t, c)))
 	return c.Redeem(t.Context(), code, state)
 }
 
@@ -62,7 +62,7 @@ func TestAStandardProviderAcceptsTheExchange(t *testing.T) {
 
 func TestWithoutATokenAddressTheExchangeSaysSo(t *testing.T) {
 	c := signin.New(signin.Config{ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
-	address := c.Begin(redirectURI)
+	address := begin(t, c)
 	if !strings.HasPrefix(address, "/sign-in/setup?code=true&client_id=c&") {
 		t.Errorf("the address is %s", address)
 	}
@@ -223,7 +223,7 @@ func TestAnEndlessAnswerIsUnreadableAndTakesLittleMemory(t *testing.T) {
 		}
 	})
 	c := newClient(p)
-	code, state := queryOf(t, p.Approve(t, c.Begin(redirectURI)))
+	code, state := queryOf(t, p.Approve(t, begin(t, c)))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := c.Redeem(t.Context(), code, state)
@@ -261,7 +261,7 @@ func TestAProviderThatCannotBeReachedIsNamedWithoutSecrets(t *testing.T) {
 		"ftp://" + closed + "/token?key=canary-query":  "unsupported protocol",
 	} {
 		c := signin.New(signin.Config{AuthorizeURL: "http://id.test/", TokenURL: address, ClientID: "c", Product: "p"}, slog.New(slog.DiscardHandler))
-		_, state := queryOf(t, c.Begin(redirectURI))
+		_, state := queryOf(t, begin(t, c))
 		_, err := c.Redeem(t.Context(), "canary-code", state)
 		wantOutcome(t, err, domain.SignInUnreachable)
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
@@ -321,7 +321,7 @@ func TestNoWholeAnswerWithinFifteenSecondsIsNone(t *testing.T) {
 					return ours, nil
 				}
 				c.SetTransport(transport)
-				_, state := queryOf(t, c.Begin(redirectURI))
+				_, state := queryOf(t, begin(t, c))
 				start := time.Now()
 				_, err := c.Redeem(t.Context(), "code", state)
 				wantOutcome(t, err, domain.SignInUnreachable)

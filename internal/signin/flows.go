@@ -1,36 +1,39 @@
 package signin
 
 import (
+	"context"
 	"log/slog"
 	"sync"
+
+	"switchyard/internal/domain"
 )
+
+// Flows keeps the sign-ins that wait for their callback, by their state.
+type Flows interface {
+	AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error
+	// TakeSignInFlow removes and returns the flow of that state: of any number of callers at once exactly one gets it. It
+	// returns NotFound for a state that has none.
+	TakeSignInFlow(ctx context.Context, state string) (domain.SignInFlow, error)
+}
 
 // manyFlows is the number of waiting flows (some 20 MB) above which the log warns: they are never
 // removed by time and never refused.
 const manyFlows = 65_536
 
-// flow is a sign-in that waits for its callback.
-type flow struct {
-	verifier    string
-	redirectURI string
-}
-
-// flows are the waiting sign-ins by their state.
+// flows are those of a gateway that is alone.
 type flows struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	waiting map[string]flow
+	waiting map[string]domain.SignInFlow
 	warned  bool
 }
 
 func newFlows(log *slog.Logger) *flows {
-	return &flows{log: log, waiting: map[string]flow{}}
+	return &flows{log: log, waiting: map[string]domain.SignInFlow{}}
 }
 
-// add keeps f under a new state.
-func (f *flows) add(fl flow) (state string) {
-	state = randomText(stateLength)
+func (f *flows) AddSignInFlow(_ context.Context, state string, fl domain.SignInFlow) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting[state] = fl
@@ -38,11 +41,10 @@ func (f *flows) add(fl flow) (state string) {
 		f.warned = true
 		f.log.Warn("many sign-ins wait for their callback; a restart forgets them", "waiting", len(f.waiting))
 	}
-	return state
+	return nil
 }
 
-// take removes and returns the flow of that state: of any number of callers at once exactly one gets it.
-func (f *flows) take(state string) (flow, bool) {
+func (f *flows) TakeSignInFlow(_ context.Context, state string) (domain.SignInFlow, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fl, ok := f.waiting[state]
@@ -50,5 +52,8 @@ func (f *flows) take(state string) (flow, bool) {
 	if len(f.waiting) < manyFlows/2 { // well below, so that a number around the limit does not flood the log
 		f.warned = false
 	}
-	return fl, ok
+	if !ok {
+		return domain.SignInFlow{}, domain.Errorf(domain.NotFound, "no sign-in has this state")
+	}
+	return fl, nil
 }

@@ -3,19 +3,21 @@ package signin
 import (
 	"encoding/json"
 	"net/url"
+
+	"switchyard/internal/domain"
 )
 
 const authorizationCode = "authorization_code" // the grant type
 
 // tokenRequest returns the body that exchanges a code for tokens, and its type.
-func (c Config) tokenRequest(f flow, code, state string) (contentType, body string) {
+func (c Config) tokenRequest(f domain.SignInFlow, code, state string) (contentType, body string) {
 	if c.TokenFormat == Form {
 		return "application/x-www-form-urlencoded", url.Values{
 			"grant_type":    {authorizationCode},
 			"code":          {code},
 			"client_id":     {c.ClientID},
-			"redirect_uri":  {f.redirectURI},
-			"code_verifier": {f.verifier},
+			"redirect_uri":  {f.RedirectURI},
+			"code_verifier": {f.Verifier.Reveal()},
 		}.Encode()
 	}
 	data, err := json.Marshal(struct {
@@ -25,7 +27,7 @@ func (c Config) tokenRequest(f flow, code, state string) (contentType, body stri
 		RedirectURI  string `json:"redirect_uri"`
 		CodeVerifier string `json:"code_verifier"`
 		State        string `json:"state"`
-	}{authorizationCode, code, c.ClientID, f.redirectURI, f.verifier, state})
+	}{authorizationCode, code, c.ClientID, f.RedirectURI, f.Verifier.Reveal(), state})
 	if err != nil { // strings always encode
 		panic(err)
 	}

@@ -1,0 +1,72 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+
+	"switchyard/internal/domain"
+)
+
+// Removals keeps removals that can still be undone, each by an id. It holds tokens: no page shows more than the id.
+type Removals interface {
+	KeepRemoval(ctx context.Context, id string, r domain.Removal) error
+	// TakeRemoval returns the removal with this id, once. It returns NotFound when there is none.
+	TakeRemoval(ctx context.Context, id string) (domain.Removal, error)
+}
+
+// KeepRemoval makes a removal one that can be undone for a while, and returns its id.
+func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string, err error) {
+	id = rand.Text()
+	return id, s.removals.KeepRemoval(ctx, id, r)
+}
+
+// UndoRemoval restores what was kept under this id. It returns NotFound when that can no longer be undone, and Conflict when
+// the name is taken by now.
+func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
+	if r, err = s.removals.TakeRemoval(ctx, id); err != nil {
+		if domain.CodeOf(err) == domain.NotFound {
+			err = domain.WrapError(domain.NotFound, err, "This can no longer be undone. Add the project again.")
+		}
+		return r, 0, err
+	}
+	agents, err = s.Restore(ctx, r)
+	return r, agents, err
+}
+
+// removals are the last removals, in the memory of a gateway that is alone.
+type removals struct {
+	mu   sync.Mutex
+	last []keptRemoval
+}
+
+type keptRemoval struct {
+	id string
+	domain.Removal
+}
+
+// maxRemovals bounds how many removals can be undone.
+const maxRemovals = 32
+
+func (l *removals) KeepRemoval(_ context.Context, id string, r domain.Removal) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.last) == maxRemovals {
+		l.last = slices.Delete(l.last, 0, 1)
+	}
+	l.last = append(l.last, keptRemoval{id, r})
+	return nil
+}
+
+func (l *removals) TakeRemoval(_ context.Context, id string) (domain.Removal, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.last, func(kept keptRemoval) bool { return kept.id == id })
+	if i < 0 {
+		return domain.Removal{}, domain.Errorf(domain.NotFound, "there is no such removal")
+	}
+	kept := l.last[i]
+	l.last = slices.Delete(l.last, i, i+1)
+	return kept.Removal, nil
+}
