@@ -33,6 +33,10 @@ const (
 	ReopenURL       = "/attention/reopen"
 )
 
+// AllStuck stands for all stuck stories in the place of an alert's key. When they are to be reopened, the time at which they were
+// acknowledged follows, in Unix milliseconds.
+const AllStuck = "stuck@"
+
 // For how long an alert is acknowledged; "" is until it changes.
 const (
 	ForFourHours = "4h"

@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -30,8 +32,18 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "The form does not say for how long.")
 	}
 	key := fields.Get("key")
+	if key == views.AllStuck {
+		var n int
+		var at time.Time
+		if n, at, err = c.service.Alerts.AcknowledgeStuck(r.Context(), duration); err == nil {
+			said = strconv.Itoa(n) + " stuck stories acknowledged" + strings.TrimPrefix(said, "Acknowledged")
+			key += strconv.FormatInt(at.UnixMilli(), 10)
+		}
+	} else {
+		err = c.service.Alerts.Acknowledge(r.Context(), key, duration)
+	}
 	notice := views.Notice{Text: said, Undo: views.Undo{URL: views.ReopenURL, Name: "key", Value: key}}
-	return c.afterAlert(w, r, fields.Get("next"), notice, c.service.Alerts.Acknowledge(r.Context(), key, duration))
+	return c.afterAlert(w, r, fields.Get("next"), notice, err)
 }
 
 // Reopen takes the form that takes an acknowledgement back.
@@ -40,8 +52,17 @@ func (c *Console) Reopen(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = c.service.Alerts.Reopen(r.Context(), fields.Get("key"))
-	return c.afterAlert(w, r, fields.Get("next"), views.Notice{Text: "It needs attention again."}, err)
+	key, said := fields.Get("key"), "It needs attention again."
+	if text, together := strings.CutPrefix(key, views.AllStuck); together {
+		ms, parseErr := strconv.ParseInt(text, 10, 64)
+		if parseErr != nil {
+			return domain.Errorf(domain.Invalid, "key: must say when they were acknowledged")
+		}
+		err, said = c.service.Alerts.ReopenStuck(r.Context(), time.UnixMilli(ms)), "They need attention again."
+	} else {
+		err = c.service.Alerts.Reopen(r.Context(), key)
+	}
+	return c.afterAlert(w, r, fields.Get("next"), views.Notice{Text: said}, err)
 }
 
 // afterAlert leads back to where the form was, with done, or with why there was nothing to do.

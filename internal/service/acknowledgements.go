@@ -11,7 +11,7 @@ import (
 
 type acknowledgementStore interface {
 	Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error)
-	Acknowledge(ctx context.Context, a domain.Acknowledgement) error
+	Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error
 	EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error
 }
 
@@ -64,32 +64,44 @@ func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
-		if alert.Key() != key {
-			continue
+		if alert.Key() == key {
+			a := newAcknowledgement(ctx, alert, time.Now(), duration)
+			change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
+			return s.note(ctx, change, a)
 		}
-		now := time.Now()
-		a := domain.Acknowledgement{
-			Key: key, Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: now.Truncate(time.Millisecond),
-			Since: alert.Since,
-		}
-		change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
-		if duration > 0 {
-			a.Until = now.Add(duration).Truncate(time.Millisecond) // not of the cut time: "until 8:00" would end before it
-			change.Detail = details("until: "+exactTime(a.Until), a.Text)
-		}
-		s.acknowledged.change.Lock()
-		defer s.acknowledged.change.Unlock()
-		err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, a) })
-		if err != nil {
-			return err
-		}
-		s.acknowledged.mu.Lock()
-		defer s.acknowledged.mu.Unlock()
-		s.acknowledged.byKey[key] = a
-		s.changed.Add(1)
-		return nil
 	}
 	return alertNotFound()
+}
+
+func newAcknowledgement(ctx context.Context, alert domain.Alert, now time.Time, duration time.Duration) domain.Acknowledgement {
+	a := domain.Acknowledgement{
+		Key: alert.Key(), Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: now.Truncate(time.Millisecond),
+		Since: alert.Since,
+	}
+	if duration > 0 {
+		a.Until = now.Add(duration).Truncate(time.Millisecond) // not of the cut time: "until 8:00" would end before it
+	}
+	return a
+}
+
+// note stores acknowledgements that were made at once, as one change.
+func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
+	if until := all[0].Until; !until.IsZero() {
+		change.Detail = details("until: "+exactTime(until), change.Detail)
+	}
+	s.acknowledged.change.Lock()
+	defer s.acknowledged.change.Unlock()
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.Acknowledge(ctx, all...) })
+	if err != nil {
+		return err
+	}
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	for _, a := range all {
+		s.acknowledged.byKey[a.Key] = a
+	}
+	s.changed.Add(1)
+	return nil
 }
 
 // Reopen takes an acknowledgement back. It returns NotFound when there is neither an alert nor an acknowledgement of that
@@ -113,11 +125,16 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 		return alertNotFound()
 	}
 	change := domain.Change{Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.EndAcknowledgements(ctx, a) })
+	return s.takeBack(ctx, change, a)
+}
+
+// takeBack ends acknowledgements, as one change. Callers hold acknowledged.change.
+func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.EndAcknowledgements(ctx, all...) })
 	if err != nil {
 		return err
 	}
-	s.drop(a)
+	s.drop(all...)
 	return nil
 }
 

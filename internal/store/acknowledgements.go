@@ -25,14 +25,21 @@ func (db *Tables) Acknowledgements(ctx context.Context) ([]domain.Acknowledgemen
 	return all, db.Translate(rows.Err())
 }
 
-// Acknowledge stores an acknowledgement in place of an earlier one of the same key.
-func (db *Tables) Acknowledge(ctx context.Context, a domain.Acknowledgement) error {
-	_, err := db.exec(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
-		by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms,
-		since_ms = excluded.since_ms`,
-		a.Key, a.Project, a.Text, a.By, ToMilli(a.At), ToMilli(a.Until), ToMilli(a.Since))
-	return err
+// Acknowledge stores acknowledgements in place of earlier ones of the same keys.
+func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error {
+	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
+		for _, a := range all {
+			_, err := tx.ExecContext(ctx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
+				VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
+				by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms,
+				since_ms = excluded.since_ms`,
+				a.Key, a.Project, a.Text, a.By, ToMilli(a.At), ToMilli(a.Until), ToMilli(a.Since))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // EndAcknowledgements removes these acknowledgements. Those that are gone are passed over; one that was made again since
