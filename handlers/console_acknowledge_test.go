@@ -75,7 +75,7 @@ func (s *consoleSite) wantAlert(key string) domain.Alert {
 func TestAnAlertIsAcknowledgedOnThePageOfItsStory(t *testing.T) {
 	s := inboxSite(t)
 	const page = "/projects/webshop/stories/14_story_login"
-	s.get(page).wantText(t, "Blocked", "Acknowledge</button>", `name="key" value="`+loginBlocked+`"`)
+	s.get(page).wantText(t, "Blocked", `name="key" value="`+loginBlocked+`"`, "Acknowledge</button>")
 	done := s.follow(s.submit(views.AcknowledgeURL, "key", loginBlocked, "for", "", "next", page))
 	done.wantText(t, "Acknowledged until it changes.", ">Login</h1>", "Acknowledged by <bdi>admin</bdi> until it changes", "Reopen</button>")
 	done.wantNoText(t, "Acknowledge</button>")
@@ -104,6 +104,24 @@ func TestStuckStoriesThatAreAcknowledgedAreNotCounted(t *testing.T) {
 	done.wantText(t, "<title>(2) Overview", "2 stories stuck", "· 2", "1 acknowledged")
 }
 
+func TestStuckStoriesAreAcknowledgedTogetherAndBack(t *testing.T) {
+	s := newConsoleSite(t)
+	stages := board("1_backlog:", "2_current: 1_story_a, 2_story_b, 3_story_c, 4_story_d!no key", "3_done:")
+	for i := range stages[1].Items {
+		stages[1].Items[i].Since = time.Now().Add(-time.Duration(30+i) * time.Hour)
+	}
+	s.add("slow", stages)
+	s.get("/").wantText(t, "<title>(4) Overview", "3 stories stuck", `value="`+views.AllStuck+`"`)
+	s.submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/")
+	done := s.follow(s.submit(views.AcknowledgeURL, "key", views.AllStuck, "for", "4h", "next", "/"))
+	done.wantText(t, "<title>(1) Overview", "2 stuck stories acknowledged for 4 hours.", "3 acknowledged").wantNoText(t, "stories stuck")
+	undone := s.follow(s.submitUndo(done)) // what was acknowledged before stays so
+	undone.wantText(t, "<title>(3) Overview", "They need attention again.", "2 stories stuck", "1 acknowledged")
+	s.follow(s.submitUndo(done)).wantText(t, "There is nothing to acknowledge any more")
+	s.submit(views.ReopenURL, "key", views.AllStuck+"x").wantStatus(t, http.StatusBadRequest)
+	s.get("/audit").wantText(t, "2 stuck stories")
+}
+
 func TestAnAlertThatIsOverCannotBeAcknowledged(t *testing.T) {
 	s := inboxSite(t)
 	s.follow(s.submit(views.AcknowledgeURL, "key", "blocked/webshop/99", "next", "//elsewhere.example")).
@@ -124,4 +142,18 @@ func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
 	press(tab, tab.Find("button", "Undo"), kb.Enter)
 	tab.WaitText("It needs attention again.")
 	tab.Wait(`document.title.startsWith('(2) ')`)
+
+	// The second button's dialog is the same one, and it stays open, with what it is about, while the page refreshes.
+	browsertest.Eval[bool](tab, `document.querySelector('button[form=acknowledge][value$=pay]').click(), true`)
+	s.boards.set("webshop", board("1_backlog:", "2_current: 14_story_login!no key, 15_story_pay!no provider, 16_story_more!nobody", "3_done:"))
+	refresh(tab)
+	tab.WaitText("nobody")
+	press(tab, tab.Find("button", "Until it changes"), kb.Enter)
+	tab.WaitText("Acknowledged until it changes.")
+	tab.Wait(`document.getElementById('acknowledged').textContent.includes('Pay')`)
+
+	tab.Scripts(false)
+	tab.Goto(s.url + "/")
+	tab.Find("button", "Acknowledge").Click()
+	tab.WaitText("Acknowledged until it changes.")
 }

@@ -35,7 +35,7 @@ var byName, byPath = load()
 // they are a fifth smaller.
 const Console = "console.js"
 
-var consoleScripts = []string{"forms.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}
+var consoleScripts = []string{"forms.js", "acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}
 
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
