@@ -100,6 +100,9 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		}, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
+	if shared != nil {
+		options.Duties = shared.member
+	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
 	"time"
 
@@ -64,4 +66,32 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 			return nil
 		}
 	}
+}
+
+// forgetRemoved makes events invisible to readers that another gateway removed since they were older than a time.
+func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
+	s.searched.forget()
+	tail := s.tail.Load()
+	if len(tail.events) == 0 || !tail.events[0].ReceivedAt.Before(before) {
+		return nil
+	}
+	removed := map[int64]bool{}
+	for _, e := range tail.events {
+		removed[e.ID] = true
+	}
+	for after, more := tail.first, true; more && after < tail.last; {
+		page, err := s.store.Events(ctx, domain.EventQuery{After: after, Limit: followPage})
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Events {
+			delete(removed, e.ID)
+			after = e.ID
+		}
+		more = page.More
+	}
+	if len(removed) > 0 {
+		s.forget(slices.Sorted(maps.Keys(removed)))
+	}
+	return nil
 }

@@ -109,9 +109,20 @@ func (s *Pipelines) enqueue(state *pipelineState) {
 
 // Run fetches in the background, until ctx ends.
 func (s *Pipelines) Run(ctx context.Context) error {
+	var look <-chan time.Time // at projects that other gateways follow
+	if !isAlone(s.duties) {
+		tick := time.NewTicker(othersInterval)
+		defer tick.Stop()
+		look = tick.C
+	}
+	var others others
 	for {
 		select {
 		case <-s.noticed.wake:
+		case <-look:
+			if err := s.noticeOthers(ctx, &others); err != nil {
+				return unlessEnded(ctx, err)
+			}
 		case <-ctx.Done():
 			return nil
 		}

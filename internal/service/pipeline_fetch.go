@@ -36,9 +36,13 @@ func (state *pipelineState) begin() *pipelineFetch {
 
 // fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
 func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
+	generation := s.stays.generationNow()
 	s.mu.Lock()
 	fetch.askedAt = time.Now()
 	known, observed, dated := state.answer, state.observed, state.dated
+	if state.observedIn != generation {
+		observed = nil
+	}
 	s.mu.Unlock()
 	answer, err := s.callPipeline(state.project, known)
 	if err == nil {
@@ -56,7 +60,8 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	if err != nil && state.err == nil {
 		state.failed = time.Now()
 	}
-	state.fetch, state.askedAt, state.err, state.observed = nil, fetch.askedAt, err, observed
+	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
+	state.observed, state.observedIn = observed, generation
 	if err == nil {
 		state.answer, state.dated, state.seen = answer, dated, time.Now()
 		if fetch.askedAt.Before(state.wanted) {

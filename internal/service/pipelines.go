@@ -32,6 +32,7 @@ type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
 	stays    *Stays
+	duties   Duties
 	log      *slog.Logger
 	workers  workers
 	behind   workers
@@ -54,15 +55,16 @@ type pipelineState struct {
 	answer  *domain.PipelineAnswer // the last good answer, nil before the first
 	seen    time.Time              // when that came
 
-	observed *domain.PipelineAnswer // the last one that stays took account of
-	dated    datedPipeline
-	notices  notices
-	spread   float64 // 0 to 1: projects are not asked again all at once
+	observed   *domain.PipelineAnswer // the last one that stays took account of
+	observedIn int                    // their generation
+	dated      datedPipeline
+	notices    notices
+	spread     float64 // 0 to 1: projects are not asked again all at once
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
+func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
 	return &Pipelines{
-		projects: projects, servers: servers, stays: stays, log: log,
+		projects: projects, servers: servers, stays: stays, duties: duties, log: log,
 		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, noticed: newNoticed(),
 	}
 }

@@ -44,6 +44,7 @@ type Retention struct {
 	bot    BotRunner
 	log    *slog.Logger
 	keep   time.Duration // 0: for ever
+	duties Duties
 }
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost when it is run again.
@@ -56,7 +57,15 @@ func (s *Retention) Run(ctx context.Context) error {
 		return nil
 	}
 	for supervise.Sleep(ctx, min(max(s.keep/100, minRetentionPause), maxRetentionPause)) {
-		removed, err := s.RemoveExpired(ctx)
+		duty, ours := dutyOf(s.duties, domain.DutyRetention)
+		if !ours {
+			if err := s.events.forgetRemoved(ctx, time.Now().Add(-s.keep)); err != nil {
+				return unlessEnded(ctx, err)
+			}
+			continue
+		}
+		removed, err := s.RemoveExpired(domain.WithDuty(ctx, duty))
+		err = unlessLost(err)
 		if removed > 0 {
 			s.log.InfoContext(ctx, "old events were removed", "events", removed)
 		}

@@ -33,6 +33,8 @@ type Options struct {
 	Store Store
 	// Changes tells what other gateways on the same database have changed, nil when there are none.
 	Changes Changes
+	// Duties are what this gateway does among those, nil when it does everything.
+	Duties Duties
 	// Removals is nil for those of this process alone.
 	Removals Removals
 	Log      *slog.Logger
@@ -85,6 +87,9 @@ type Service struct {
 
 // New returns a Service over what o holds, with registry, agents and the end of the stream loaded.
 func New(ctx context.Context, o Options) (*Service, error) {
+	if o.Duties == nil {
+		o.Duties = alone{}
+	}
 	table, err := loadAgentTable(ctx, o.Store, o.Changes, o.AgentTimeout)
 	if err != nil {
 		return nil, err
@@ -110,13 +115,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	stays := newStays(o.Store, events, projects)
+	stays := newStays(o.Store, o.Duties, events, projects)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
-		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),
+		Pipelines: newPipelines(projects, o.Projects, stays, o.Duties, o.Log),
 		Charts:    &Charts{stays: stays},
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
@@ -137,7 +142,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: o.Bot}
+	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: o.Bot, duties: o.Duties}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -37,6 +37,7 @@ const (
 // Stays are where the stories of all projects are and have been, by the stream and by what pipelines show.
 type Stays struct {
 	store    stayStore
+	duties   Duties
 	events   *Events
 	projects *Projects
 
@@ -59,13 +60,27 @@ type Stays struct {
 	movesOnly map[string]bool    // others of which it has all but what lasts
 	moves     savedMoves
 	registry  *domain.Registry // whose other projects were forgotten last
+
+	// Where several gateways share the store, each knows where stories are, and one saves that.
+	saving     bool             // this one does
+	epoch      int64            // under which
+	stale      bool             // what is stored is to be read again before anything is saved
+	generation int              // how often that was done
+	ahead      map[string]int64 // by project: the id up to which what was read of it accounts for events already
 }
 
-func newStays(store stayStore, events *Events, projects *Projects) *Stays {
-	return &Stays{
-		store: store, events: events, projects: projects, byProject: map[string]*domain.StageHistory{},
-		names: map[storyID]string{}, changed: map[string]bool{}, complete: map[string]bool{}, movesOnly: map[string]bool{},
-	}
+func newStays(store stayStore, duties Duties, events *Events, projects *Projects) *Stays {
+	s := &Stays{store: store, duties: duties, events: events, projects: projects, saving: isAlone(duties)}
+	s.reset()
+	return s
+}
+
+// reset forgets everything, so that it is read again. Callers hold mu.
+func (s *Stays) reset() {
+	s.loaded, s.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
+	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
+	s.complete, s.movesOnly, s.ahead = map[string]bool{}, map[string]bool{}, map[string]int64{}
+	s.generation++
 }
 
 // of returns a project's history. Callers hold mu.
@@ -142,10 +157,11 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 	return stays, nil
 }
 
-// version returns the number of changes of a project's history. Callers hold mu.
+// version returns a number that grows with the changes of a project's history. Callers hold mu.
 func (s *Stays) version(project string) uint64 {
+	version := uint64(s.generation) << 32
 	if h := s.byProject[project]; h != nil {
-		return h.Version()
+		version += h.Version()
 	}
-	return 0
+	return version
 }

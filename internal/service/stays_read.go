@@ -11,7 +11,7 @@ import (
 // catchUp returns when everything in the stream is accounted for, true, or when that takes too long.
 func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
 	s.mu.Lock()
-	current := s.loaded && s.upTo >= s.events.LastID()
+	current := s.loaded && !s.stale && s.upTo >= s.events.LastID()
 	s.mu.Unlock()
 	if current {
 		return true, nil
@@ -66,7 +66,7 @@ func (s *Stays) read(ctx context.Context) {
 			return
 		}
 		if s.add(page.Events) >= maxUnsaved {
-			err = s.save(ctx)
+			err = s.settle(ctx)
 		}
 		more = page.More
 	}
@@ -81,6 +81,9 @@ func (s *Stays) position() int64 {
 // load takes in what was saved.
 func (s *Stays) load(ctx context.Context) error {
 	s.mu.Lock()
+	if s.stale {
+		s.reset()
+	}
 	loaded := s.loaded
 	s.mu.Unlock()
 	if loaded {
@@ -111,8 +114,12 @@ func (s *Stays) add(events []domain.Event) int {
 		}
 	}
 	for _, e := range events {
+		s.upTo = e.ID
+		if e.ID <= s.ahead[e.Project] {
+			continue
+		}
 		s.of(e.Project).Add(e, now)
-		s.changed[e.Project], s.upTo = true, e.ID
+		s.changed[e.Project] = true
 		s.unsaved++
 	}
 	return s.unsaved

@@ -29,32 +29,56 @@ func (s *Stays) forget() {
 func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 	for project := range projects {
 		s.mu.Lock()
-		complete, movesOnly := s.complete[project], s.movesOnly[project]
+		complete, movesOnly, generation := s.complete[project], s.movesOnly[project], s.generation
 		s.mu.Unlock()
 		if complete {
 			continue
 		}
-		var stays []domain.Stay
-		var err error
-		if movesOnly {
-			stays, err = s.store.LastingStays(ctx, project)
-		} else {
-			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
-		}
+		stays, upTo, err := s.readStays(ctx, project, movesOnly)
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
-		if !s.complete[project] && movesOnly == s.movesOnly[project] {
+		if s.generation == generation && !s.complete[project] && movesOnly == s.movesOnly[project] {
 			s.complete[project] = true
 			delete(s.movesOnly, project)
 			for _, stay := range stays {
 				s.of(project).Restore(stay)
 			}
+			if upTo > s.upTo {
+				s.ahead[project] = upTo
+			}
 		}
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// readStays returns what was saved of a project, and up to which event that goes where another gateway saves it.
+func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (stays []domain.Stay, upTo int64, err error) {
+	s.mu.Lock()
+	saving := s.saving
+	s.mu.Unlock()
+	if !saving {
+		if upTo, err = s.store.StaysUpTo(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	for range 3 { // until the other one has not saved in the meantime
+		if movesOnly {
+			stays, err = s.store.LastingStays(ctx, project)
+		} else {
+			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
+		}
+		if err != nil || saving {
+			return stays, 0, err
+		}
+		before := upTo
+		if upTo, err = s.store.StaysUpTo(ctx); err != nil || upTo == before {
+			break
+		}
+	}
+	return stays, upTo, err
 }
 
 // rememberMoves takes in at least the moves of the projects that have stages.
@@ -121,31 +145,33 @@ func (s *Stays) save(ctx context.Context) error {
 	return err
 }
 
-// Run follows the stream and saves what becomes of stays, until ctx ends. It returns an error when the store failed;
-// nothing is lost when it is run again.
+// Run follows the stream and saves what becomes of stays, while that is this gateway's duty, until ctx ends. It returns an error
+// when the store failed; nothing is lost when it is run again.
 func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
+		s.takeTurn()
 		if _, err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		if err := s.save(ctx); err != nil && ctx.Err() == nil {
+		if err := s.settle(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		s.forget()
-		if err := s.saveMoves(ctx, movesInterval); err != nil && ctx.Err() == nil {
+		if err := s.settleMoves(ctx, movesInterval); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-tick.C:
+		case <-s.duties.Changed():
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
-			if err := s.save(last); err != nil {
+			if err := s.settle(last); err != nil {
 				return err
 			}
-			return s.saveMoves(last, 0)
+			return s.settleMoves(last, 0)
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// othersInterval is how often the projects are looked at that other gateways follow.
+const othersInterval = time.Second
+
+// others notices changes of pipelines for the gateway that saves stays, where others follow the feeds: the stream says what
+// has events, and every project is asked now and then. A move without an event may so be stored up to noticeInterval late.
+type others struct {
+	upTo  int64 // the event up to which the stream was looked at
+	epoch int64 // under which stays were saved then, 0 for not
+}
+
+// notice notices the pipelines of projects that other gateways follow, if this one saves stays.
+func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
+	duty, ours := dutyOf(s.duties, domain.DutyStays)
+	if !ours {
+		o.epoch = 0
+		return nil
+	}
+	if o.epoch != duty.Epoch {
+		o.epoch, o.upTo = duty.Epoch, s.stays.events.LastID()
+		s.fetchAll() // its predecessor may not have saved what it saw last
+	}
+	news := map[string]bool{}
+	for more := true; more; {
+		page, err := s.stays.events.Page(ctx, domain.EventQuery{After: o.upTo, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Events {
+			news[e.Project], o.upTo = true, e.ID
+		}
+		more = page.More
+	}
+	for _, project := range s.projects.Registry().Projects {
+		if _, followed := s.duties.Epoch(domain.FeedDuty(project.Name)); !followed {
+			s.Notice(project, domain.FeedResult{News: news[project.Name]})
+		}
+	}
+	return nil
+}
+
+// fetchAll fetches every pipeline in the background.
+func (s *Pipelines) fetchAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(s.projects.Registry())
+	for _, state := range s.states {
+		state.notices.at = time.Now()
+		s.fetchLater(state)
+	}
+}
