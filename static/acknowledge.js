@@ -8,10 +8,10 @@
     const key = form.querySelector('[name="key"]')
     key.value = button.value
     key.disabled = false
-    form.showPopover({ source: button })
+    form.parentElement.showPopover({ source: button })
     form.querySelector('.entry').focus()
   })
   document.addEventListener('submit', ({ target }) => {
-    if (target.id === 'acknowledge') target.hidePopover()
+    if (target.id === 'acknowledge') target.parentElement.hidePopover()
   })
 })()
