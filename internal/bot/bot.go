@@ -74,6 +74,7 @@ type bot struct {
 	report  func(domain.BotState, string)
 	observe func(refused bool)
 	links   links
+	posts   bool // false for one that only answers
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
@@ -116,8 +117,10 @@ func (b *bot) run(ctx context.Context) {
 // attempt connects once and works until something fails.
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, links: b.links}
-	if err := n.load(ctx); err != nil { // first: a new bot starts at the events of this moment
-		return err
+	if b.posts {
+		if err := n.load(ctx); err != nil { // first: a new bot starts at the events of this moment
+			return err
+		}
 	}
 	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
 		return err
@@ -126,12 +129,19 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ends := make(chan error, 2)
-	go func() { ends <- caught(func() error { return b.chat.Receive(ctx, b.answer) }) }()
-	go func() { ends <- caught(func() error { return n.run(ctx) }) }()
+	works := []func() error{func() error { return b.chat.Receive(ctx, b.answer) }}
+	if b.posts {
+		works = append(works, func() error { return n.run(ctx) })
+	}
+	ends := make(chan error, len(works))
+	for _, work := range works {
+		go func() { ends <- caught(work) }()
+	}
 	err := <-ends
 	cancel()
-	<-ends
+	for range works[1:] {
+		<-ends
+	}
 	if time.Since(began) > maxPause {
 		backoff.Reset()
 	}

@@ -55,6 +55,11 @@ func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
 	if s.Status().State == domain.BotOff {
 		return math.MaxInt64, nil
 	}
+	return s.Cursor(ctx)
+}
+
+// Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
+func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
 	stored, err := s.options.State.State(ctx, outboxKey)
 	if err != nil || stored == "" {
 		return math.MaxInt64, err

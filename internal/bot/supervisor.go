@@ -16,8 +16,21 @@ type Options struct {
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended, with a slash between
 	PublicURL  string   // where people reach the console, for links to it; "" for no links
+	// Duty is which of several gateways runs the bot, nil when this one is alone. On the others the bot only answers what a
+	// chat server sends them.
+	Duty Duty
+	// Seen remembers the requests of chat servers that were acted on, nil for doing so in State.
+	Seen Seen
 	// Observe, unless it is nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
+}
+
+// Duty tells which gateway does what.
+type Duty interface {
+	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
+	Epoch(duty string) (epoch int64, ok bool)
+	// Changed returns a channel that is closed when this gateway gets or loses duties.
+	Changed() <-chan struct{}
 }
 
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
@@ -43,29 +56,52 @@ func New(o Options) *Supervisor {
 }
 
 // Run keeps the bot running until ctx ends. The old bot has ended before a new one starts, which reads the
-// configuration again.
+// configuration again. So it does when the duty comes here or goes elsewhere.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for {
-		life, end := context.WithCancel(ctx)
-		ended := s.start(life, gateway)
+		duty, ours, moved := s.duty()
+		life, end := context.WithCancel(domain.WithDuty(ctx, duty))
+		ended := s.start(life, gateway, ours)
 		if started != nil {
 			close(started)
+			started = nil
 		}
-		select {
-		case <-ctx.Done():
-			end()
-			<-ended
-			return nil
-		case started = <-s.restarts:
-			end()
-			<-ended
+		for same := true; same; {
+			select {
+			case <-ctx.Done():
+				end()
+				<-ended
+				return nil
+			case started = <-s.restarts:
+				same = false
+			case <-moved:
+				var now domain.Duty
+				var here bool
+				now, here, moved = s.duty()
+				same = now == duty && here == ours
+			}
 		}
+		end()
+		<-ended
 	}
 }
 
-// start starts a bot that ends with ctx and returns a channel that is closed when it has ended.
-func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{} {
+// duty returns under which duty the bot runs here, whether it does, and a channel that is closed when that may change.
+func (s *Supervisor) duty() (d domain.Duty, ours bool, moved <-chan struct{}) {
+	if s.options.Duty == nil {
+		return domain.Duty{}, true, nil
+	}
+	moved = s.options.Duty.Changed()
+	if epoch, here := s.options.Duty.Epoch(domain.DutyBot); here {
+		return domain.Duty{Name: domain.DutyBot, Epoch: epoch}, true, moved
+	}
+	return domain.Duty{}, false, moved
+}
+
+// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. One that is not ours only
+// answers what a chat server sends here.
+func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-chan struct{} {
 	ended := make(chan struct{})
 	config, err := gateway.Bot.Config(ctx)
 	if err != nil {
@@ -80,8 +116,13 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway) <-chan struct{}
 		close(ended)
 		return ended
 	}
+	if _, sends := chat.(*team); !ours && !sends { // only Slack sends anything
+		s.begin(config.Transport, nil, domain.BotConnecting, "")
+		close(ended)
+		return ended
+	}
 	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log, links: links(s.options.PublicURL)}
-	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, links: links(s.options.PublicURL)}
+	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, links: links(s.options.PublicURL), posts: ours}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
 	go func() {

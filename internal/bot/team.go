@@ -49,7 +49,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 		api: slack.New(token.Reveal(), slack.OptionHTTPClient(client),
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
 		secret: secret, state: o.State, log: o.Log,
-		mentions: make(chan mention, maxMentions), seen: seen{state: o.State}, turns: map[string]chan time.Time{},
+		mentions: make(chan mention, maxMentions), seen: seen{shared: o.Seen, state: o.State}, turns: map[string]chan time.Time{},
 		muted: map[string]time.Time{},
 	}
 }

@@ -15,8 +15,16 @@ const (
 	maxSeen = 1000
 )
 
+// Seen remembers the requests of chat servers that were acted on.
+type Seen interface {
+	// SeeBotRequest notes a request and reports whether it is new.
+	SeeBotRequest(ctx context.Context, id string) (first bool, err error)
+}
+
 // seen remembers the requests that were acted on, across restarts.
 type seen struct {
+	shared Seen // nil where this gateway is alone
+
 	state State
 
 	mu      sync.Mutex
@@ -37,6 +45,9 @@ func (s *seen) first(ctx context.Context, id string) (bool, error) {
 
 // note is first for a caller that holds the lock.
 func (s *seen) note(ctx context.Context, id string) (bool, error) {
+	if s.shared != nil {
+		return s.shared.SeeBotRequest(ctx, id)
+	}
 	if s.entries == nil {
 		stored, err := s.state.State(ctx, seenKey)
 		if err != nil {

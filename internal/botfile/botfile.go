@@ -91,6 +91,9 @@ func (f File) Save(c domain.BotConfig) error {
 	return files.WriteAtomic(f.Path, out.Bytes())
 }
 
+// Name is the file's path.
+func (f File) Name() string { return f.Path }
+
 // Tidy repairs the file's mode and removes what killed writers left beside it.
 func (f File) Tidy() error {
 	return errors.Join(files.SweepOrphans(f.Path), files.Restrict(f.Path))

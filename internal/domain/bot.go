@@ -46,3 +46,11 @@ type BotStatus struct {
 	Since     time.Time
 	Rooms     []string
 }
+
+// BotRun is what the gateway that runs the bot tells the others of it.
+type BotRun struct {
+	Status  BotStatus
+	Version int64  // of the configuration that the bot was started with
+	Gateway string // the name of that gateway
+	At      time.Time
+}

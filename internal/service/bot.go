@@ -14,6 +14,8 @@ type BotFile interface {
 	Load() (domain.BotConfig, error)
 	// Save replaces the file as a whole.
 	Save(domain.BotConfig) error
+	// Name is how people find it.
+	Name() string
 }
 
 // BotRunner is the running chat bot.
@@ -33,6 +35,7 @@ type Bot struct {
 	audit  *Audit
 	file   BotFile
 	runner BotRunner
+	shared *sharedRunner // the runner, nil where this gateway is alone
 	saves  chan struct{} // holds one value while a save is under way
 }
 
@@ -45,9 +48,12 @@ const (
 
 // Config returns the stored bot configuration, secrets included. It returns an Internal error that says
 // why when the file cannot be read.
-func (s *Bot) Config(context.Context) (domain.BotConfig, error) {
-	config, err := s.file.Load()
-	if err != nil {
+func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
+	if s.shared != nil {
+		config, _, err = s.shared.Store.BotConfig(ctx)
+		return config, err
+	}
+	if config, err = s.file.Load(); err != nil {
 		return domain.BotConfig{}, explain(err, "the bot configuration cannot be read: ")
 	}
 	return config, nil
@@ -71,8 +77,12 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	case <-ctx.Done():
 		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
 	}
-	before, _ := s.file.Load() // one that cannot be read is replaced
-	if err := s.file.Save(config); err != nil {
+	before, _ := s.Config(ctx) // one that cannot be read is replaced
+	err := s.store(ctx, config)
+	if domain.CodeOf(err) == domain.Unavailable { // the database is not there
+		return err
+	}
+	if err != nil {
 		return explain(err, "the bot configuration could not be saved: ")
 	}
 	s.audit.changed(ctx, domain.Change{Action: domain.BotConfigured, Subject: string(config.Transport), Detail: configChange(before, config)})
@@ -80,6 +90,23 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 		return explain(err, "the configuration is saved, but the bot did not restart: ")
 	}
 	return nil
+}
+
+func (s *Bot) store(ctx context.Context, config domain.BotConfig) error {
+	if s.shared != nil {
+		return s.shared.Store.SaveBotConfig(ctx, config)
+	}
+	return s.file.Save(config)
+}
+
+// Starting returns what a bot that starts gets its configuration from.
+func (s *Bot) Starting() interface {
+	Config(ctx context.Context) (domain.BotConfig, error)
+} {
+	if s.shared != nil {
+		return s.shared
+	}
+	return s
 }
 
 // Status returns the bot's live state.

@@ -144,6 +144,9 @@ func (s *Service) Follow(ctx context.Context) error {
 	for _, r := range s.reloaders {
 		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.follow(ctx); return nil })
 	}
+	if s.Bot.shared != nil {
+		group.Go("bot of all gateways", s.Bot.shared.follow)
+	}
 	group.Wait()
 	return nil
 }

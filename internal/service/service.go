@@ -52,6 +52,8 @@ type Options struct {
 	Tools   ToolServers
 	BotFile BotFile
 	Bot     BotRunner
+	// SharedBot is what several gateways need to share the bot, nil when this one is alone.
+	SharedBot *SharedBot
 	// Observe, unless it is nil, is called with the events that were stored, by whichever gateway.
 	Observe func(added []domain.Event)
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
@@ -131,6 +133,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		changes:   o.Changes,
 		log:       o.Log,
 	}
+	if o.SharedBot != nil {
+		if err := s.Bot.share(ctx, *o.SharedBot, o.Changes, o.Log); err != nil {
+			return nil, err
+		}
+	}
 	s.Alerts = &Alerts{
 		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
 		pipelines: s.Pipelines, acknowledged: acknowledged,
@@ -142,7 +149,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: o.Bot, duties: o.Duties}
+	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, duties: o.Duties}
 	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

@@ -1,0 +1,115 @@
+package service
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// follow gives the local bot every new configuration, and has the gateways agree on how the bot is, until ctx ends.
+func (s *sharedRunner) follow(ctx context.Context) error {
+	defer s.testing.Wait()
+	look, told := time.NewTicker(reloadInterval), time.NewTicker(botInterval)
+	defer look.Stop()
+	defer told.Stop()
+	for {
+		changed, moved := s.changes.Changed(domain.TopicBot), s.Duty.Changed()
+		if err := s.look(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
+			s.log.WarnContext(ctx, "what gateways share of the bot is not up to date", "error", err)
+		}
+		for current := true; current; {
+			select {
+			case <-changed:
+				current = false
+			case <-moved:
+				current = false
+			case <-look.C:
+				current = false
+			case <-told.C:
+				current = !s.isNews()
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// isNews reports whether the bot that runs here is not as the others were told.
+func (s *sharedRunner) isNews() bool {
+	_, here := s.Duty.Epoch(domain.DutyBot)
+	return here && !reflect.DeepEqual(told(s.local.Status()), s.last().Status)
+}
+
+// told is a status as it comes back from the store.
+func told(status domain.BotStatus) domain.BotStatus {
+	status.Since = time.UnixMilli(status.Since.UnixMilli())
+	if status.Rooms == nil {
+		status.Rooms = []string{}
+	}
+	return status
+}
+
+func (s *sharedRunner) look(ctx context.Context) error {
+	_, version, err := s.Store.BotConfig(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	isNew := version != s.started
+	s.mu.Unlock()
+	if isNew {
+		limited, cancel := context.WithTimeout(ctx, saveLimit)
+		err := s.local.Restart(limited)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	run, err := s.Store.BotRun(ctx)
+	if err != nil && domain.CodeOf(err) != domain.NotFound {
+		return err
+	}
+	ctx, here := s.runs(ctx)
+	if !here {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.run = run
+		return nil
+	}
+	s.mu.Lock()
+	now := domain.BotRun{Status: told(s.local.Status()), Version: s.started, Gateway: s.Gateway}
+	s.run = now
+	s.mu.Unlock()
+	if now.Version != run.Version || now.Gateway != run.Gateway || !reflect.DeepEqual(now.Status, run.Status) {
+		if err := s.Store.SetBotRun(ctx, now); err != nil {
+			return err
+		}
+	}
+	return s.answerTests(ctx)
+}
+
+// answerTests sends the test messages that other gateways ask for.
+func (s *sharedRunner) answerTests(ctx context.Context) error {
+	for {
+		id, err := s.Store.TakeBotTest(ctx)
+		if domain.CodeOf(err) == domain.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.testing.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, testLimit)
+			defer cancel()
+			answer := ""
+			if err := s.local.SendTest(limited); err != nil {
+				answer = domain.MessageOf(err)
+			}
+			if err := s.Store.AnswerBotTest(context.WithoutCancel(ctx), id, answer); err != nil {
+				s.log.WarnContext(ctx, "the answer about a test message was lost", "error", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// share makes the bot one that several gateways share.
+func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
+	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: time.Now()}
+	s.runner = s.shared
+	return s.importFile(ctx, log)
+}
+
+// importFile stores the file's configuration, once. Afterwards the file counts no more, and the log says so when it differs.
+func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
+	_, version, err := s.shared.Store.BotConfig(ctx)
+	if err != nil {
+		return err
+	}
+	s.shared.started = version // the local bot starts with that or with a later one
+	c, err := s.file.Load()
+	if err != nil {
+		log.WarnContext(ctx, "the file of the bot's configuration is not looked at: the database holds that", "error", err)
+		return nil
+	}
+	if reflect.DeepEqual(c, domain.BotConfig{Transport: domain.BotMatrix}) { // no file
+		return nil
+	}
+	imported, err := s.shared.Store.ImportBotConfig(ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case imported:
+		log.InfoContext(ctx, "the bot's configuration was taken over from its file into the database, which holds it from now on")
+	case s.fileDiffers(ctx):
+		log.WarnContext(ctx, "the file of the bot's configuration differs from the database, which holds it: the file is not looked at", "file", s.file.Name())
+	}
+	return nil
+}
+
+// IgnoredFile returns the name of the file that would hold the bot's configuration if the database did not, when it says something
+// else; "" otherwise.
+func (s *Bot) IgnoredFile(ctx context.Context) string {
+	if s.shared == nil || !s.fileDiffers(ctx) {
+		return ""
+	}
+	return s.file.Name()
+}
+
+func (s *Bot) fileDiffers(ctx context.Context) bool {
+	inFile, err := s.file.Load()
+	if err == nil && reflect.DeepEqual(inFile, domain.BotConfig{Transport: domain.BotMatrix}) {
+		return false // there is none
+	}
+	stored, _, storeErr := s.shared.Store.BotConfig(ctx)
+	return storeErr == nil && (err != nil || !reflect.DeepEqual(inFile, stored))
+}
