@@ -110,6 +110,7 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 		}
 	}
 	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), toDone: toDone}
+	h.chartOlder(&c, start, finishes)
 	for _, stage := range stages[from:to] {
 		var took []int32
 		if i := slices.Index(h.names, stage.Name); i >= 0 {

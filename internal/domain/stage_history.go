@@ -11,8 +11,11 @@ const (
 	maxStageNames = 100
 	// maxOpenStays is how many stories a history follows, as many as a pipeline may have.
 	maxOpenStays = 20_000
-	// maxMoves is how many moves a history remembers, the newest.
-	maxMoves = 20_000
+	// maxMoves is how many moves a history remembers, the newest: what is usual shows in them. Others are only counted by day
+	// and stages.
+	maxMoves = 4000
+	// maxOlder is how many days and pairs of stages are counted at most: a history that knows more stages keeps fewer.
+	maxOlder = 10_000
 	// moveMemory is for how long moves count for what is usual in a stage.
 	moveMemory = 90 * 24 * time.Hour
 )
@@ -20,8 +23,9 @@ const (
 // StageHistory is where the stories of one project are and how they got there, by the stream and by what its pipeline
 // shows. The zero value knows nothing.
 type StageHistory struct {
-	names   []string             // of stages; what follows holds indices into it
-	moves   []move               // in the order in which they became known
+	names   []string // of stages; what follows holds indices into it
+	moves   []move   // in the order in which they became known
+	older   map[olderMoves]uint32
 	open    map[string]*openStay // by story id
 	saved   map[stayKey]Stay     // what changed since TakeChanges
 	dropped map[stayKey]bool
@@ -196,5 +200,6 @@ func (h *StageHistory) Len() int { return len(h.moves) }
 func (h *StageHistory) Forget(now time.Time) {
 	from := now.Add(-moveMemory).UnixMilli()
 	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })
+	h.forgetOlder(dayNumber(now))
 	h.limits = nil
 }

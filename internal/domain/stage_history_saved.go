@@ -23,7 +23,9 @@ func (h *StageHistory) Restore(s Stay) {
 		if h.open == nil {
 			h.open = map[string]*openStay{}
 		}
-		h.open[s.StoryID] = &openStay{Stay: s}
+		if _, known := h.open[s.StoryID]; known || len(h.open) < maxOpenStays {
+			h.open[s.StoryID] = &openStay{Stay: s}
+		}
 		return
 	}
 	if s.Next == "" {

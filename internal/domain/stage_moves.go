@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 )
@@ -18,6 +19,7 @@ type move struct {
 
 func (h *StageHistory) remember(m move) {
 	if len(h.moves) >= maxMoves {
+		h.countOlder(h.moves[:maxMoves/10])
 		h.moves = slices.Delete(h.moves, 0, maxMoves/10)
 	}
 	h.moves = append(h.moves, m)
@@ -56,37 +58,27 @@ func storyHash(id string) uint32 {
 	return h.Sum32()
 }
 
-// Moves returns how many moves after since and before an end the history holds.
-func (h *StageHistory) Moves(since, before time.Time) (n int) {
-	for _, m := range h.moves {
-		if m.isWithin(since, before) {
-			n++
-		}
-	}
-	return n
-}
-
-func (m move) isWithin(since, before time.Time) bool {
-	return m.atMS >= since.UnixMilli() && m.atMS < before.UnixMilli()
-}
-
-// AppendMoves appends the moves from since to before it, in about 12 bytes each.
-func (h *StageHistory) AppendMoves(b []byte, since, before time.Time) []byte {
+// AppendMoves appends the newest limit moves before an end, in about 12 bytes each, and how many others there were.
+func (h *StageHistory) AppendMoves(b []byte, before time.Time, limit int) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h.names)))
 	for _, name := range h.names {
 		b = AppendString(b, name)
 	}
-	b = binary.AppendUvarint(b, uint64(h.Moves(since, before)))
-	last := int64(0)
-	for _, m := range h.moves {
-		if m.isWithin(since, before) {
-			b = binary.AppendVarint(b, m.atMS-last)
-			b = binary.AppendUvarint(b, uint64(m.stayedMS+1))
-			b = binary.LittleEndian.AppendUint32(append(b, m.from, m.to), m.story)
-			last = m.atMS
-		}
+	moves := slices.DeleteFunc(slices.Clone(h.moves), func(m move) bool { return m.atMS >= before.UnixMilli() })
+	older := StageHistory{older: maps.Clone(h.older)}
+	if over := len(moves) - limit; over > 0 {
+		older.countOlder(moves[:over])
+		moves = moves[over:]
 	}
-	return b
+	b = binary.AppendUvarint(b, uint64(len(moves)))
+	last := int64(0)
+	for _, m := range moves {
+		b = binary.AppendVarint(b, m.atMS-last)
+		b = binary.AppendUvarint(b, uint64(m.stayedMS+1))
+		b = binary.LittleEndian.AppendUint32(append(b, m.from, m.to), m.story)
+		last = m.atMS
+	}
+	return older.appendOlder(b)
 }
 
 var errBadMoves = errors.New("moves that were saved cannot be read")
@@ -125,7 +117,7 @@ func (h *StageHistory) RestoreMoves(b []byte) (rest []byte, err error) {
 		})
 		b = b[6:]
 	}
-	return b, nil
+	return h.restoreOlder(b)
 }
 
 // AppendString appends a text behind its length.

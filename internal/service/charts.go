@@ -29,15 +29,15 @@ type drawn struct {
 	first   *domain.Stage // of an answer, which never changes
 }
 
-// Draw returns the charts of each of these projects, in their order; empty ones where the stages are not known, and
-// for all while the stream is being caught up with: then they are there a little later.
+// Draw returns the charts of each of these projects, in their order; empty ones where the stages are not known, where the
+// moves are still being read, and for all while the stream is being caught up with: then they are there a little later.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts := make([]domain.Charts, len(pipelines))
 	done, err := s.stays.catchUp(ctx)
 	if !done || err != nil {
 		return charts, err
 	}
-	if err := s.stays.rememberMoves(ctx, pipelines); err != nil {
+	if _, err := s.stays.recallMoves(ctx, pipelines); err != nil {
 		return charts, err
 	}
 	now := time.Now()
@@ -49,7 +49,7 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	s.stays.mu.Lock()
 	defer s.stays.mu.Unlock()
 	for i, p := range pipelines {
-		if len(p.Stages) == 0 {
+		if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
 			continue
 		}
 		known, from := last[p.Project], drawn{day, s.stays.version(p.Project), &p.Stages[0]}

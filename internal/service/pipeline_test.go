@@ -36,6 +36,8 @@ func (m *memory) ProjectStays(context.Context, string, time.Time, int) ([]domain
 
 func (m *memory) LastingStays(context.Context, string) ([]domain.Stay, error) { return nil, nil }
 
+func (m *memory) AllLastingStays(context.Context, int) ([]domain.Stay, error) { return nil, nil }
+
 func (m *memory) Moves(context.Context) (time.Time, []byte, error) {
 	return time.Time{}, nil, domain.Errorf(domain.NotFound, "none")
 }

@@ -12,6 +12,7 @@ type stayStore interface {
 	StaysUpTo(ctx context.Context) (id int64, err error)
 	RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error)
 	LastingStays(ctx context.Context, project string) ([]domain.Stay, error)
+	AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error)
 	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
 	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
 	SaveStays(ctx context.Context, c domain.StayChanges) error
@@ -21,9 +22,13 @@ type stayStore interface {
 }
 
 const (
-	// stayMemory and maxRecentStays bound what is kept of ended stays in memory.
-	stayMemory     = 90 * 24 * time.Hour
-	maxRecentStays = 200_000
+	// stayMemory bounds how old ended stays are that are read, maxRecentStays how many of all projects are, and maxProjectStays
+	// how many of one.
+	stayMemory                      = 90 * 24 * time.Hour
+	maxRecentStays, maxProjectStays = 200_000, 20_000
+	// maxLastingStays is how many stays that last are read at a start for all projects at once. Where there are more, each
+	// project's are read when they are needed.
+	maxLastingStays = 200_000
 	// saveInterval is how long what became of stays waits to be written. What a crash loses is found again in the stream and
 	// in the pipelines.
 	saveInterval = time.Second
@@ -41,11 +46,8 @@ type Stays struct {
 	events   *Events
 	projects *Projects
 
-	catching struct { // the reading of what is new in the stream, one at a time
-		sync.Mutex
-		done chan struct{} // closed at its end; nil while none is under way
-		err  error         // of the last one
-	}
+	catching  background // the reading of what is new in the stream
+	recalling background // the reading of moves of projects that memory has none of
 
 	mu        sync.Mutex
 	loaded    bool

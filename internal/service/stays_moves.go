@@ -14,8 +14,8 @@ const (
 	movesInterval = 10 * time.Minute
 	// movesDelay is how old a move must be for that: a younger one may still be corrected.
 	movesDelay = time.Minute
-	// maxSavedMoves is how many are stored in one piece at most. Of more, those of fewer days are.
-	maxSavedMoves = 500_000
+	// maxSavedMoves is how many are stored in one piece, shared by all projects. Of each at least minSavedMoves are.
+	maxSavedMoves, minSavedMoves = 500_000, 50
 )
 
 // savedMoves are the moves that are stored in one piece. Stays.mu guards them.
@@ -50,12 +50,9 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 		return nil
 	}
 	before := now.Add(-movesDelay)
-	encoded, ok := s.encodeMoves(now, before)
+	encoded := s.encodeMoves(before)
 	s.moves.savedAt = now
 	s.mu.Unlock()
-	if !ok {
-		return nil
-	}
 	if err := s.store.SaveMoves(ctx, before, encoded); err != nil {
 		return err
 	}
@@ -66,33 +63,43 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 }
 
 // movesFormat begins what is stored.
-const movesFormat = 2
+const movesFormat = 3
 
-// encodeMoves returns the moves before a time of all projects of which memory has all, false where there are too many. Callers
-// hold mu.
-func (s *Stays) encodeMoves(now, before time.Time) (encoded []byte, ok bool) {
-	for memory := time.Duration(stayMemory); memory >= 2*domain.ChartDays*24*time.Hour; memory /= 2 {
-		since, n := now.Add(-memory), 0
-		for _, h := range s.byProject {
-			n += h.Moves(since, before)
+// encodeMoves returns the moves before a time of all projects of which memory has all. Callers hold mu.
+func (s *Stays) encodeMoves(before time.Time) []byte {
+	projects := len(s.complete) + len(s.movesOnly)
+	each := max(minSavedMoves, maxSavedMoves/max(1, projects))
+	encoded := binary.AppendUvarint([]byte{movesFormat}, uint64(projects))
+	for _, projects := range []map[string]bool{s.complete, s.movesOnly} {
+		for project := range projects {
+			encoded = s.of(project).AppendMoves(domain.AppendString(encoded, project), before, each)
 		}
-		if n > maxSavedMoves {
-			continue
-		}
-		encoded = make([]byte, 0, 10*n+64*len(s.byProject))
-		encoded = binary.AppendUvarint(append(encoded, movesFormat), uint64(len(s.complete)+len(s.movesOnly)))
-		for _, projects := range []map[string]bool{s.complete, s.movesOnly} {
-			for project := range projects {
-				encoded = s.of(project).AppendMoves(domain.AppendString(encoded, project), since, before)
-			}
-		}
-		return encoded, true
 	}
-	return nil, false
+	return encoded
 }
 
-// loadMoves takes in the moves that are stored in one piece, and the newer ones of their projects. What lasts, and all of other
-// projects, is taken in when it is needed.
+// recallMoves takes in the moves of those projects that have stages, unless memory has them. It returns when it has, true, or
+// when that takes too long.
+func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipeline) (done bool, err error) {
+	unknown := map[string]bool{}
+	s.mu.Lock()
+	for _, p := range pipelines {
+		if len(p.Stages) > 0 && !s.hasMoves(p.Project) {
+			unknown[p.Project] = true
+		}
+	}
+	s.mu.Unlock()
+	if len(unknown) == 0 {
+		return true, nil
+	}
+	return s.recalling.do(catchUpPatience, func() error { return s.remember(context.WithoutCancel(ctx), unknown) })
+}
+
+// hasMoves reports whether memory has the moves of a project. Callers hold mu.
+func (s *Stays) hasMoves(project string) bool { return s.complete[project] || s.movesOnly[project] }
+
+// loadMoves takes in the moves that are stored in one piece, the newer ones of their projects, and what lasts in these. All of
+// other projects is taken in when it is needed.
 func (s *Stays) loadMoves(ctx context.Context) error {
 	before, encoded, err := s.store.Moves(ctx)
 	if domain.CodeOf(err) == domain.NotFound || err == nil && (len(encoded) == 0 || encoded[0] != movesFormat) {
@@ -110,6 +117,15 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
+	saving := s.saving
+	s.mu.Unlock()
+	var lasting []domain.Stay
+	if saving { // otherwise another gateway may change them meanwhile
+		if lasting, err = s.store.AllLastingStays(ctx, maxLastingStays+1); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byProject = histories
 	for project := range histories {
@@ -121,6 +137,15 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 		}
 	}
 	s.moves.before, s.moves.savedAt = before, time.Now()
+	if !saving || len(lasting) > maxLastingStays {
+		return nil
+	}
+	for _, stay := range lasting {
+		if s.movesOnly[stay.Project] {
+			s.of(stay.Project).Restore(stay)
+		}
+	}
+	s.complete, s.movesOnly = s.movesOnly, map[string]bool{}
 	return nil
 }
 

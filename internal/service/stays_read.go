@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"switchyard/internal/domain"
@@ -16,60 +15,34 @@ func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
 	if current {
 		return true, nil
 	}
-	c := &s.catching
-	c.Lock()
-	if c.done == nil {
-		c.done = make(chan struct{})
-		go s.read(context.WithoutCancel(ctx))
-	}
-	ended := c.done
-	c.Unlock()
-	late := time.NewTimer(catchUpPatience)
-	defer late.Stop()
-	select {
-	case <-ended:
-		c.Lock()
-		defer c.Unlock()
-		return c.err == nil, c.err
-	case <-late.C:
-		return false, nil
-	}
+	return s.catching.do(catchUpPatience, func() error { return s.read(context.WithoutCancel(ctx)) })
 }
 
 // read accounts for what is new in the stream.
-func (s *Stays) read(ctx context.Context) {
-	var err error
-	defer func() {
-		if cause := recover(); cause != nil { // whoever waits reports it
-			err = fmt.Errorf("panic: %v", cause)
-		}
-		c := &s.catching
-		c.Lock()
-		defer c.Unlock()
-		c.err = err
-		close(c.done)
-		c.done = nil
-	}()
-	if err = s.load(ctx); err != nil {
-		return
+func (s *Stays) read(ctx context.Context) error {
+	if err := s.load(ctx); err != nil {
+		return err
 	}
-	for more := true; more && err == nil; {
-		var page domain.EventPage
-		if page, err = s.events.Page(ctx, domain.EventQuery{After: s.position(), Limit: 1000}); err != nil {
-			return
+	for more := true; more; {
+		page, err := s.events.Page(ctx, domain.EventQuery{After: s.position(), Limit: 1000})
+		if err != nil {
+			return err
 		}
 		projects := map[string]bool{}
 		for _, e := range page.Events {
 			projects[e.Project] = true
 		}
-		if err = s.remember(ctx, projects); err != nil {
-			return
+		if err := s.remember(ctx, projects); err != nil {
+			return err
 		}
 		if s.add(page.Events) >= maxUnsaved {
-			err = s.settle(ctx)
+			if err := s.settle(ctx); err != nil {
+				return err
+			}
 		}
 		more = page.More
 	}
+	return nil
 }
 
 func (s *Stays) position() int64 {

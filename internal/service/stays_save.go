@@ -68,7 +68,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 		if movesOnly {
 			stays, err = s.store.LastingStays(ctx, project)
 		} else {
-			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxRecentStays)
+			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxProjectStays)
 		}
 		if err != nil || saving {
 			return stays, 0, err
@@ -79,19 +79,6 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 		}
 	}
 	return stays, upTo, err
-}
-
-// rememberMoves takes in at least the moves of the projects that have stages.
-func (s *Stays) rememberMoves(ctx context.Context, pipelines []domain.ProjectPipeline) error {
-	unknown := map[string]bool{}
-	s.mu.Lock()
-	for _, p := range pipelines {
-		if len(p.Stages) > 0 && !s.complete[p.Project] && !s.movesOnly[p.Project] {
-			unknown[p.Project] = true
-		}
-	}
-	s.mu.Unlock()
-	return s.remember(ctx, unknown)
 }
 
 // save writes what changed.

@@ -58,6 +58,13 @@ func (db *Tables) LastingStays(ctx context.Context, project string) ([]domain.St
 	return db.stays(ctx, newOfProject+lastingStays, oldOfProject+lastingStays, project)
 }
 
+// AllLastingStays returns at most limit stays that last, of all projects, in no particular order.
+func (db *Tables) AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error) {
+	const lasting = "to_ms = 0 LIMIT $1"
+	stays, err := db.stays(ctx, lasting, lasting, limit)
+	return stays[:min(len(stays), limit)], err
+}
+
 // The "+" keeps SQLite from going through the stays of all projects by their ends.
 const (
 	endedStays   = " AND +to_ms >= $2 ORDER BY +to_ms DESC LIMIT $3"

@@ -80,6 +80,8 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 	check(err)
 	_, err = db.LastingStays(ctx, "alpha")
 	check(err)
+	_, err = db.AllLastingStays(ctx, 10)
+	check(err)
 	_, err = db.Stays(ctx, "alpha", "1", 10)
 	check(err)
 	if removed := remove(t, db, expired("beta", 100, 10)); len(removed) != 50 {

@@ -1,0 +1,50 @@
+package service
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// background does one piece of work at a time, for all who want it done. The zero value is ready for use.
+type background struct {
+	mu   sync.Mutex
+	done chan struct{} // closed at the end of the work; nil while none is under way
+	err  error         // of the last one
+}
+
+// do begins the work, unless some is under way, and returns when that has ended, true, or when it takes longer than patience.
+func (b *background) do(patience time.Duration, work func() error) (done bool, err error) {
+	b.mu.Lock()
+	if b.done == nil {
+		b.done = make(chan struct{})
+		go b.run(work)
+	}
+	ended := b.done
+	b.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-ended:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.err == nil, b.err
+	case <-late.C:
+		return false, nil
+	}
+}
+
+func (b *background) run(work func() error) {
+	var err error
+	defer func() {
+		if cause := recover(); cause != nil { // whoever waits reports it
+			err = fmt.Errorf("panic: %v", cause)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.err = err
+		close(b.done)
+		b.done = nil
+	}()
+	err = work()
+}
