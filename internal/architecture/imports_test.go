@@ -51,7 +51,7 @@ var layers = []string{
 }
 
 // testSupport are packages that only tests and measurements use.
-var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/stress", "internal/waittest"}
+var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
 
 // mustNotKnow names what a package must not import: our packages by their path below the module,
 // others by a prefix of their import path.

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,7 +33,8 @@ type Server struct {
 
 var shared struct {
 	sync.Mutex
-	server *Server
+	server   *Server
+	prepared string // the name of the database that Prepared copies
 }
 
 // Run runs the tests of a package and then ends the server that they shared. A package whose tests call Database calls it
@@ -60,6 +63,30 @@ func Database(t testing.TB) string {
 		shared.server = server
 	}
 	url, err := shared.server.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// Prepared returns the URL of a new database, a copy of one that prepare has filled. It runs once for all tests of a package and
+// leaves no connection open.
+func Prepared(t testing.TB, prepare func(url string) error) string {
+	t.Helper()
+	shared.Lock()
+	prepared := shared.prepared
+	shared.Unlock()
+	if prepared == "" {
+		url := Database(t)
+		if err := prepare(url); err != nil {
+			t.Fatal(err)
+		}
+		shared.Lock()
+		shared.prepared = path.Base(strings.TrimSuffix(url, options))
+		prepared = shared.prepared
+		shared.Unlock()
+	}
+	url, err := shared.server.database(" TEMPLATE " + prepared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +169,16 @@ func (s *Server) Close() {
 }
 
 // Database makes an empty database and returns its URL.
-func (s *Server) Database(context.Context) (url string, err error) {
+func (s *Server) Database(context.Context) (url string, err error) { return s.database("") }
+
+const options = "?sslmode=disable"
+
+func (s *Server) database(template string) (url string, err error) {
 	name := fmt.Sprintf("db%d", s.made.Add(1))
-	if err := s.psql("postgres", "CREATE DATABASE "+name); err != nil {
+	if err := s.psql("postgres", "CREATE DATABASE "+name+template); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, name), nil
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s%s", s.port, name, options), nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

@@ -22,6 +22,8 @@ type Engine struct {
 	Code func(error) *domain.Error
 	// Notify tells other gateways, as soon as the transaction is committed, what it was about. It is nil where there are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
+	// Fence returns domain.ErrDutyLost when another gateway has taken over the duty that ctx has. It is nil where there are none.
+	Fence func(ctx context.Context, tx *sql.Tx) error
 	// Earlier returns what an earlier version of the program left in other tables, nil when that is nothing.
 	Earlier func() Earlier
 }

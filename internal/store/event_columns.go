@@ -46,15 +46,19 @@ func ColumnsOf(r domain.Record) EventColumns {
 	case domain.MergeFailure, domain.StoryBlocked:
 		c.Text.More = d.Reason
 	}
-	if Ours(r.Type) && !c.hasNUL() && bytes.Equal(compose(c.Kind, c.Text, r.At.UnixMilli()), r.JSON) {
+	if Ours(r.Type) && c.fit() && bytes.Equal(compose(c.Kind, c.Text, r.At.UnixMilli()), r.JSON) {
 		return c
 	}
 	return c.whole(r)
 }
 
-// hasNUL reports whether there is a character in the parts that PostgreSQL cannot store.
-func (c EventColumns) hasNUL() bool {
-	return slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), func(text string) bool { return strings.Contains(text, "\x00") })
+// MaxKey is how much of a story's id every engine can look up, in bytes.
+const MaxKey = 2000
+
+// fit reports whether every engine can store the parts as they are: PostgreSQL has no character NUL.
+func (c EventColumns) fit() bool {
+	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
+	return len(c.Text.StoryID) <= MaxKey && !slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), hasNUL)
 }
 
 // whole makes c hold the record as it is, beside its kind.
@@ -62,12 +66,12 @@ func (c EventColumns) whole(r domain.Record) EventColumns {
 	c.Record = r.JSON
 	known := []string{string(c.Kind.Type), c.Kind.From, c.Kind.To, c.Text.StoryID, c.Text.StoryName}
 	more := slices.DeleteFunc(r.Texts(), func(text string) bool { return slices.Contains(known, text) })
-	c.Text.More = cut(strings.Join(more, "\n"), maxMore)
+	c.Text.More = Cut(strings.Join(more, "\n"), maxMore)
 	return c
 }
 
-// cut returns the beginning of text, at most n bytes.
-func cut(text string, n int) string {
+// Cut returns the beginning of text, at most n bytes.
+func Cut(text string, n int) string {
 	if len(text) > n {
 		text = strings.ToValidUTF8(text[:n], "")
 	}

@@ -22,7 +22,7 @@ type health struct {
 
 // note records how a write ended, err being translated. A refusal, such as a conflict, or a caller who left says nothing.
 func (h *health) note(err error) {
-	if err != nil && (domain.CodeOf(err) != domain.Internal || errors.Is(err, context.Canceled)) {
+	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrDutyLost)) {
 		return
 	}
 	now := time.Now()

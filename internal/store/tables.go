@@ -34,6 +34,11 @@ func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx)
 		return db.Translate(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if db.engine.Fence != nil {
+		if err := db.engine.Fence(ctx, tx); err != nil {
+			return db.Translate(err)
+		}
+	}
 	if err := fn(tx); err != nil {
 		return db.Translate(err)
 	}
@@ -48,12 +53,20 @@ func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx)
 	return db.Translate(tx.Commit())
 }
 
+// Wrote notes how a write of the engine ended, and returns its error as Translate does.
+func (db *Tables) Wrote(err error) error {
+	err = db.Translate(err)
+	db.health.note(err)
+	return err
+}
+
 // exec executes a statement that writes.
 func (db *Tables) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	if _, audited := domain.AuditOf(ctx); audited {
 		return db.execAudited(ctx, about, statement, args...)
 	}
-	if db.engine.Notify != nil && len(about) > 0 {
+	_, fenced := domain.DutyOf(ctx)
+	if db.engine.Notify != nil && (len(about) > 0 || fenced) {
 		err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 			result, err = tx.ExecContext(ctx, statement, args...)
 			return err
@@ -61,9 +74,7 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 		return result, err
 	}
 	if result, err = db.engine.Write.ExecContext(ctx, statement, args...); err != nil {
-		err = db.Translate(err)
-		db.health.note(err)
-		return nil, err
+		return nil, db.Wrote(err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n > 0 { // what changed nothing wrote nothing
 		db.health.note(nil)

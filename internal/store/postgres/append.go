@@ -2,105 +2,104 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"strings"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/fold"
+	"switchyard/internal/store"
 )
 
-// TopicEvents is about events that were appended.
-const TopicEvents = "events"
-
-// FeedDuty is the name of the duty to follow a project's feed.
-func FeedDuty(project string) string { return "feed:" + project }
-
-// Read is a read of a project's feed by the gateway that has this duty.
-type Read struct {
-	domain.FeedRead
-	Epoch int64 // of the duty, when the read began
+// AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
+// transaction. A record whose content its project has or had already is dropped. A read of a feed that another gateway follows
+// by now is refused: nothing of it is stored.
+func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	appended, err = db.appendEvents(ctx, reads)
+	return appended, db.Wrote(err)
 }
 
-// Events is the merged stream of all gateways.
-type Events struct{ pool *pgxpool.Pool }
-
-// NewEvents returns the merged stream in the database of pool.
-func NewEvents(pool *pgxpool.Pool) *Events { return &Events{pool} }
-
-// Append stores reads of a gateway in their order, each one's records together with the position that it leads to, all in
-// one transaction. A record whose content its project has already is dropped. A read of a feed that is no longer this
-// gateway's duty is not stored: refused holds its index. Append returns the events that are new, with consecutive ids, and
-// the id that was the last before them.
-func (s *Events) Append(ctx context.Context, gateway string, reads []Read) (added []domain.Event, last int64, refused []int, err error) {
-	fresh, err := s.unknown(ctx, reads)
+func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
+	var names []string
+	for _, read := range reads {
+		names = append(names, read.Cursor.Project)
+	}
+	projects, err := db.projectIDs(ctx, names)
 	if err != nil {
-		return nil, 0, nil, err
+		return appended, err
+	}
+	fresh, err := db.unknown(ctx, reads, projects)
+	if err != nil {
+		return appended, err
+	}
+	rows, err := db.eventRows(ctx, fresh)
+	if err != nil {
+		return appended, err
 	}
 	var batch pgx.Batch
-	// Whoever appends holds this row until it has committed, so ids increase in the order of commits.
-	batch.Queue("SELECT last_id FROM stream FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&last) })
-	held := map[string]bool{}
-	batch.Queue(appendStatement, appendArguments(gateway, reads, fresh)...).Query(func(rows pgx.Rows) error {
-		var project string
+	last := "SELECT last_id FROM stream"
+	if len(fresh) > 0 {
+		last = lockStream // so ids increase in the order of commits
+	}
+	batch.Queue(last).QueryRow(func(row pgx.Row) error { return row.Scan(&appended.Last) })
+	rows.texts.queue(&batch)
+	held := map[int64]bool{}
+	batch.Queue(appendStatement, append(cursorArguments(reads, projects), rows.arguments()...)...).Query(func(rows pgx.Rows) error {
+		var project int64
 		_, err := pgx.ForEachRow(rows, []any{&project}, func() error { held[project] = true; return nil })
 		return err
 	})
-	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicEvents)
-	if err := s.pool.SendBatch(ctx, &batch).Close(); err != nil {
-		return nil, 0, nil, err
+	if len(fresh) > 0 {
+		batch.Queue(notifyStatement, channel, domain.TopicEvents)
+	}
+	if err := db.pool.SendBatch(ctx, &batch).Close(); err != nil {
+		return domain.Appended{}, err
 	}
 	for i, read := range reads {
-		if !held[read.Cursor.Project] {
-			refused = append(refused, i)
+		if !held[projects[read.Cursor.Project]] {
+			appended.Refused = append(appended.Refused, i)
 		}
 	}
-	for _, r := range fresh {
-		if held[r.Project] {
-			r.ID = last + int64(len(added)) + 1
-			added = append(added, r.Event)
+	for _, e := range fresh {
+		if held[e.project] {
+			e.ID = appended.Last + int64(len(appended.Added)) + 1
+			appended.Added = append(appended.Added, e.Event)
 		}
 	}
-	return added, last, refused, nil
+	return appended, nil
 }
 
 // freshEvent is an event that is about to be stored, without its id.
 type freshEvent struct {
 	domain.Event
-	digest []byte
+	project int64
+	digest  int64
 }
 
 // unknown returns the records that their projects do not have yet, in their order. What it finds stays true until they are
-// stored: only the gateway whose duty a feed is stores its records.
-func (s *Events) unknown(ctx context.Context, reads []Read) (fresh []freshEvent, err error) {
-	type content struct {
-		project string
-		digest  [16]byte
-	}
+// stored: only the gateway that follows a feed stores its records.
+func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs map[string]int64) (fresh []freshEvent, err error) {
+	type content struct{ project, digest int64 }
 	seen := map[content]bool{}
-	var projects []string
-	var digests [][]byte
+	var projects, digests []int64
 	for _, read := range reads {
+		project := projectIDs[read.Cursor.Project]
 		for _, record := range read.Records {
-			sum := sha256.Sum256(record.JSON)
-			key := content{read.Cursor.Project, [16]byte(sum[:16])}
-			if seen[key] {
+			c := content{project, store.Digest(record.JSON)}
+			if seen[c] {
 				continue
 			}
-			seen[key] = true
-			fresh = append(fresh, freshEvent{
-				domain.Event{Project: key.project, ReceivedAt: read.ReceivedAt, Record: record}, key.digest[:],
-			})
-			projects, digests = append(projects, key.project), append(digests, key.digest[:])
+			seen[c] = true
+			fresh = append(fresh, freshEvent{domain.Event{Project: read.Cursor.Project, ReceivedAt: read.ReceivedAt, Record: record}, project, c.digest})
+			projects, digests = append(projects, project), append(digests, c.digest)
 		}
 	}
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	rows, err := s.pool.Query(ctx, `SELECT place FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS asked (project, digest, place)
-		WHERE EXISTS (SELECT FROM event_digests WHERE project = asked.project AND digest = asked.digest) ORDER BY place DESC`, projects, digests)
+	rows, err := db.pool.Query(ctx, `SELECT place FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (project_id, digest, place)
+		WHERE EXISTS (SELECT FROM event_digests AS d WHERE d.project_id = asked.project_id AND d.digest = asked.digest)`, projects, digests)
 	if err != nil {
 		return nil, err
 	}
@@ -108,88 +107,60 @@ func (s *Events) unknown(ctx context.Context, reads []Read) (fresh []freshEvent,
 	if err != nil {
 		return nil, err
 	}
-	drop := make(map[int]bool, len(known))
+	drop := make(map[content]bool, len(known))
 	for _, place := range known {
-		drop[place-1] = true
+		drop[content{projects[place-1], digests[place-1]}] = true
 	}
-	kept := fresh[:0]
-	for i, e := range fresh {
-		if !drop[i] {
-			kept = append(kept, e)
-		}
-	}
-	return kept, nil
+	return slices.DeleteFunc(fresh, func(e freshEvent) bool { return drop[content{e.project, e.digest}] }), nil
 }
 
-// appendStatement stores records and positions of those projects whose feed is the gateway's duty under the epoch that comes
-// with them; an epoch of 0 needs no duty. It returns the names of these projects. $1 is the gateway, $2 and $3 are projects
-// and epochs, $4 to $7 the positions, $8 to $15 the records in their order.
+// appendStatement stores records and positions of those projects whose feed is a gateway's duty under the epoch that comes with
+// them; an epoch of 0 needs no duty. It returns these projects.
 const appendStatement = `
-WITH duty AS (
-	SELECT name FROM duties WHERE gateway = $1 AND (name, epoch) IN (SELECT 'feed:' || p, e FROM unnest($2::text[], $3::bigint[]) AS asked (p, e))
+WITH asked AS (
+	SELECT DISTINCT project_id, 'feed:' || project AS duty, epoch FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS asked (project_id, project, epoch)
+), duty AS (
+	SELECT name FROM duties WHERE (name, epoch) IN (SELECT 'feed:' || project, epoch FROM unnest($2::text[], $3::bigint[]) AS asked (project, epoch) WHERE epoch <> 0)
 	FOR SHARE
 ), held AS (
-	SELECT DISTINCT p AS project FROM unnest($2::text[], $3::bigint[]) AS asked (p, e) WHERE e = 0 OR 'feed:' || p IN (SELECT name FROM duty)
+	SELECT project_id FROM asked WHERE epoch = 0 OR duty IN (SELECT name FROM duty)
 ), input AS (
 	SELECT records.*, row_number() OVER (ORDER BY place) AS number
-	FROM unnest($8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::bytea[]) WITH ORDINALITY
-		AS records (project, type, story_id, timestamp_ms, received_at_ms, record, folded, digest, place)
-	WHERE project IN (SELECT project FROM held)
-), new_texts AS (
-	INSERT INTO event_texts (digest, folded) SELECT DISTINCT sha256(convert_to(folded, 'UTF8')), folded FROM input
-	ON CONFLICT (digest) DO NOTHING RETURNING id, digest
-), texts AS (
-	SELECT id, digest FROM new_texts
-	UNION ALL SELECT id, digest FROM event_texts WHERE digest IN (SELECT sha256(convert_to(folded, 'UTF8')) FROM input)
+	FROM unnest($8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::bigint[], $15::text[], $16::bigint[]) WITH ORDINALITY
+		AS records (project_id, kind_id, story_id, text_digest, has_text, timestamp_ms, received_at_ms, record, digest, place)
+	WHERE project_id IN (SELECT project_id FROM held)
 ), new_digests AS (
-	INSERT INTO event_digests (project, digest) SELECT project, digest FROM input
+	INSERT INTO event_digests (project_id, digest) SELECT project_id, digest FROM input
 ), new_events AS (
-	INSERT INTO events (id, project, type, story_id, text_id, timestamp_ms, received_at_ms, record)
-	SELECT last_id + number, project, type, story_id, texts.id, timestamp_ms, received_at_ms, record
-	FROM stream, input JOIN texts ON texts.digest = sha256(convert_to(folded, 'UTF8'))
+	INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
+	SELECT last_id + number, input.project_id, kind_id, COALESCE(t.id, 0), timestamp_ms, received_at_ms, record
+	FROM stream, input LEFT JOIN event_texts AS t ON has_text AND t.project_id = input.project_id AND t.story_id = input.story_id AND t.digest = text_digest
 ), counted AS (
-	UPDATE stream SET last_id = last_id + (SELECT count(*) FROM input)
+	UPDATE stream SET last_id = last_id + (SELECT count(*) FROM input) WHERE EXISTS (SELECT FROM input)
+), named AS (
+	INSERT INTO stories (project_id, story_id, text_id)
+	SELECT project_id, story_id, t.id FROM unnest($17::bigint[], $18::text[], $19::bigint[]) AS story (project_id, story_id, digest)
+	JOIN event_texts AS t USING (project_id, story_id, digest) WHERE project_id IN (SELECT project_id FROM held)
+	ON CONFLICT (project_id, story_id) DO UPDATE SET text_id = excluded.text_id WHERE stories.text_id <> excluded.text_id
 ), moved AS (
 	INSERT INTO feed_cursors (project, url, since, instance, sequence)
 	SELECT DISTINCT ON (project, url) project, url, since, instance, sequence
-	FROM unnest($2::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]) WITH ORDINALITY AS positions (project, url, since, instance, sequence, place)
-	WHERE project IN (SELECT project FROM held) ORDER BY project, url, place DESC
-	ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence
+	FROM unnest($1::bigint[], $2::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]) WITH ORDINALITY
+		AS positions (project_id, project, url, since, instance, sequence, place)
+	WHERE project_id IN (SELECT project_id FROM held) ORDER BY project, url, place DESC
+	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence
 )
-SELECT project FROM held`
+SELECT project_id FROM held`
 
-func appendArguments(gateway string, reads []Read, fresh []freshEvent) []any {
-	var r struct {
-		projects, urls, instances []string
-		epochs, since, sequences  []int64
-	}
+// cursorArguments are $1 to $7 of appendStatement.
+func cursorArguments(reads []domain.FeedRead, ids map[string]int64) []any {
+	var projects, epochs, since, sequences []int64
+	var names, urls, instances []string
 	for _, read := range reads {
 		c := read.Cursor
-		r.projects, r.urls, r.instances = append(r.projects, c.Project), append(r.urls, c.URL), append(r.instances, c.Instance)
-		r.epochs, r.since, r.sequences = append(r.epochs, read.Epoch), append(r.since, c.Since), append(r.sequences, c.Sequence)
+		projects, epochs = append(projects, ids[c.Project]), append(epochs, read.Epoch)
+		names, urls, instances = append(names, text(c.Project)), append(urls, text(c.URL)), append(instances, text(c.Instance))
+		since, sequences = append(since, c.Since), append(sequences, c.Sequence)
 	}
-	var e struct {
-		projects, types, stories, records, texts []string
-		stamps, received                         []int64
-		digests                                  [][]byte
-	}
-	for _, event := range fresh {
-		e.projects, e.types = append(e.projects, event.Project), append(e.types, text(string(event.Type)))
-		e.stories, e.records = append(e.stories, text(event.Details().StoryID)), append(e.records, string(event.JSON))
-		e.texts = append(e.texts, searched(event.Event))
-		e.stamps, e.received = append(e.stamps, event.At.UnixMilli()), append(e.received, event.ReceivedAt.UnixMilli())
-		e.digests = append(e.digests, event.digest)
-	}
-	return []any{
-		gateway, r.projects, r.epochs, r.urls, r.since, r.instances, r.sequences,
-		e.projects, e.types, e.stories, e.stamps, e.received, e.records, e.texts, e.digests,
-	}
-}
-
-// text is what PostgreSQL can store of a text: everything but the character NUL.
-func text(s string) string { return strings.ReplaceAll(s, "\x00", "") }
-
-// searched is what a search for parts of words looks at.
-func searched(e domain.Event) string {
-	return text(fold.Text(e.Project + "\n" + strings.Join(e.Texts(), "\n")))
+	return []any{projects, names, epochs, urls, since, instances, sequences}
 }

@@ -8,19 +8,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/cluster"
+	"switchyard/internal/domain"
 )
 
 // Duties keeps the leases and duties of gateways. All times are those of the database's clock.
 type Duties struct {
 	pool    *pgxpool.Pool
-	notices *Notices
+	notices *notices
 }
 
-// NewDuties returns the leases and duties in the database of pool.
-func NewDuties(pool *pgxpool.Pool, notices *Notices) *Duties { return &Duties{pool, notices} }
+// Duties returns the leases and duties of gateways.
+func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices} }
 
 // Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
-func (d *Duties) Released() <-chan struct{} { return d.notices.Changed(TopicDuties) }
+func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
 
 // Join adds a gateway with a lease.
 func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duration) error {
@@ -28,7 +29,7 @@ func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duratio
 	// Those that ended long ago are of no use to anybody.
 	batch.Queue(`DELETE FROM gateways WHERE until < clock_timestamp() - INTERVAL '1 day'`)
 	batch.Queue(`INSERT INTO gateways (id, name, started_at, until) VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3)`, g.ID, g.Name, lease)
-	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	batch.Queue(notifyStatement, channel, domain.TopicDuties)
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 
@@ -79,7 +80,7 @@ func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[str
 func (d *Duties) Release(ctx context.Context, id string, duties []string) error {
 	var batch pgx.Batch
 	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1 AND name = ANY($2)", id, duties)
-	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	batch.Queue(notifyStatement, channel, domain.TopicDuties)
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 
@@ -88,7 +89,7 @@ func (d *Duties) Leave(ctx context.Context, id string) error {
 	var batch pgx.Batch
 	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1", id)
 	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
-	batch.Queue("SELECT pg_notify($1, $2)", channel, TopicDuties)
+	batch.Queue(notifyStatement, channel, domain.TopicDuties)
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 

@@ -2,37 +2,51 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/domain"
 )
 
 // channel is the one that all notices of ours go through; the payload is the topic.
 const channel = "switchyard"
 
-// TopicDuties is about gateways that came or went and duties that were released.
-const TopicDuties = "duties"
+const notifyStatement = "SELECT pg_notify($1, $2)"
 
-// recheck is how often everybody looks without a notice: one may be lost with its connection, and PgBouncer passes none.
-const recheck = time.Second
+// notify tells other gateways, as soon as the transaction is committed, what it was about.
+func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
+	for _, topic := range topics {
+		if _, err := tx.ExecContext(ctx, notifyStatement, channel, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// Notices tells when another gateway has changed something. It says nothing about what: who is told looks.
-type Notices struct {
+const (
+	// relisten is how long to wait before listening again after the connection was lost.
+	relisten = 500 * time.Millisecond
+	// checkEvery is after how long without a notice the connection is checked.
+	checkEvery = 2 * time.Second
+)
+
+// notices are what gateways tell each other: that something has changed, not what. Who is told looks.
+type notices struct {
 	pool *pgxpool.Pool
 
 	mu      sync.Mutex
-	waiting map[string]chan struct{}
+	waiting map[domain.Topic]chan struct{}
 }
 
-// NewNotices returns the notices of the database of pool. They come while Run runs.
-func NewNotices(pool *pgxpool.Pool) *Notices {
-	return &Notices{pool: pool, waiting: map[string]chan struct{}{}}
+func newNotices(pool *pgxpool.Pool) *notices {
+	return &notices{pool: pool, waiting: map[domain.Topic]chan struct{}{}}
 }
 
-// Changed returns a channel that is closed at the next notice about topic, or after a second.
-func (n *Notices) Changed(topic string) <-chan struct{} {
+func (n *notices) changed(topic domain.Topic) <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.waiting[topic] == nil {
@@ -41,7 +55,7 @@ func (n *Notices) Changed(topic string) <-chan struct{} {
 	return n.waiting[topic]
 }
 
-func (n *Notices) wake(topic string) {
+func (n *notices) wake(topic domain.Topic) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if waiting := n.waiting[topic]; waiting != nil {
@@ -50,7 +64,7 @@ func (n *Notices) wake(topic string) {
 	}
 }
 
-func (n *Notices) wakeAll() {
+func (n *notices) wakeAll() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for topic, waiting := range n.waiting {
@@ -59,49 +73,43 @@ func (n *Notices) wakeAll() {
 	}
 }
 
-// Run passes notices on until ctx ends or the connection is lost, which is its error.
-func (n *Notices) Run(ctx context.Context) error {
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	looking.Go(func() { n.recheck(ctx) })
+// run passes notices on until ctx ends. It listens again whenever the connection is lost.
+func (n *notices) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		_ = n.listen(ctx) // whoever needs the database notices that it is away
+		select {
+		case <-time.After(relisten):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// listen passes notices on until the connection is lost.
+func (n *notices) listen(ctx context.Context) error {
 	// A connection of its own: one of the pool would be missing there.
 	connection, err := pgx.ConnectConfig(ctx, n.pool.Config().ConnConfig)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return err
 	}
-	defer connection.Close(context.Background())
+	defer connection.Close(context.WithoutCancel(ctx))
 	if _, err := connection.Exec(ctx, "LISTEN "+channel); err != nil {
-		return unlessEnded(ctx, err)
+		return err
 	}
 	n.wakeAll() // whatever was said in the meantime
 	for {
-		notice, err := connection.WaitForNotification(ctx)
-		if err != nil {
-			return unlessEnded(ctx, err)
-		}
-		n.wake(notice.Payload)
-	}
-}
-
-func (n *Notices) recheck(ctx context.Context) {
-	tick := time.NewTicker(recheck)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			n.wakeAll()
-		case <-ctx.Done():
-			return
+		waiting, cancel := context.WithTimeout(ctx, checkEvery)
+		notice, err := connection.WaitForNotification(waiting)
+		cancel()
+		switch {
+		case err == nil:
+			n.wake(domain.Topic(notice.Payload))
+		case ctx.Err() != nil || waiting.Err() == nil || connection.IsClosed():
+			return err
+		default:
+			if err := connection.Ping(ctx); err != nil {
+				return err
+			}
 		}
 	}
-}
-
-// unlessEnded is err, nil if it came of ctx having ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

@@ -1,92 +1,104 @@
-// Package postgres is what differs where the store is a PostgreSQL database that several gateways share: connections, schema,
-// and what they tell each other.
+// Package postgres is the gateway's database where several gateways share it: what differs from other engines, and what
+// gateways tell each other. See package store.
 package postgres
 
 import (
 	"context"
-	"embed"
-	"fmt"
-	"time"
+	"database/sql"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// Connections of a gateway. PostgreSQL's default allows 100 for everybody.
-const maxConnections = 12
-
-// The database ends a transaction of ours that has done nothing for this long: a gateway that is frozen within one would
-// block all others. A connection whose other end is silent is given up after connectionTimeout.
-const (
-	idleInTransaction = 2 * time.Second
-	connectionTimeout = 3 * time.Second
-)
-
-// Open connects to the database at url and brings its schema up to date.
-func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	config.MaxConns = maxConnections
-	config.ConnConfig.ConnectTimeout = connectionTimeout
-	parameters := config.ConnConfig.RuntimeParams
-	parameters["idle_in_transaction_session_timeout"] = fmt.Sprint(idleInTransaction.Milliseconds())
-	parameters["tcp_user_timeout"] = fmt.Sprint(connectionTimeout.Milliseconds())
-	parameters["application_name"] = "switchyard"
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	if err := migrate(ctx, pool); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return pool, nil
+// DB is the database that gateways share.
+type DB struct {
+	*store.Tables
+	pool     *pgxpool.Pool
+	searches *pgxpool.Pool // for what may take long, so that nothing else waits for it
+	leases   *pgxpool.Pool // for leases, which must be renewed however busy the others are
+	tables   *sql.DB       // over pool
+	slow     *sql.DB       // over searches
+	notices  *notices
+	projects cache[string]
+	kinds    cache[store.EventKind]
+	indexed  bool // whether parts of words are looked up in an index
 }
 
-// migrate applies the scripts of migrations/ that the database has not seen, in the order of their names. Gateways that start
-// at the same time do so one after the other.
-func migrate(ctx context.Context, pool *pgxpool.Pool) error {
-	scripts, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return err
+// Open connects to the database at url and brings its schema up to date. Gateways that do so at the same time do it one after
+// the other. It returns Unavailable when the database cannot be reached at the moment.
+func Open(ctx context.Context, url string) (_ *DB, err error) {
+	db := &DB{}
+	defer func() {
+		if err != nil {
+			db.Close()
+		}
+	}()
+	if db.pool, err = newPool(ctx, url, connections, silence); err != nil {
+		return nil, err
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version INT NOT NULL)"); err != nil {
-			return err
-		}
-		var applied int
-		if err := tx.QueryRow(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version").Scan(&applied); err != nil {
-			return err
-		}
-		if applied > len(scripts) {
-			return fmt.Errorf("the database was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
-		}
-		for i, script := range scripts[applied:] {
-			text, err := migrations.ReadFile("migrations/" + script.Name())
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, string(text)); err != nil {
-				return fmt.Errorf("%s: %w", script.Name(), err)
-			}
-			if _, err := tx.Exec(ctx, "INSERT INTO schema_version VALUES ($1)", applied+i+1); err != nil {
-				return err
-			}
-		}
-		return nil
+	if db.searches, err = newPool(ctx, url, searchConnections, searchSilence); err != nil {
+		return nil, err
+	}
+	if db.leases, err = newPool(ctx, url, leaseConnections, silence); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, db.pool); err != nil {
+		return nil, openFailure(err)
+	}
+	if db.indexed, err = ensureIndexOfWords(ctx, db.pool); err != nil {
+		return nil, openFailure(err)
+	}
+	db.tables, db.slow = openTables(db.pool), openTables(db.searches)
+	db.notices = newNotices(db.pool)
+	db.Tables = store.NewTables(store.Engine{
+		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit, Snapshot: sql.LevelRepeatableRead,
+		Dialect: dialect{}, Code: code, Notify: notify, Fence: fence,
 	})
+	return db, nil
 }
 
-// Keys of advisory locks: any numbers that nobody else uses.
-const (
-	migrationLock = 0x5717_0001
-	appendLock    = 0x5717_0002
-)
+// Close closes all connections. Nothing may use the database afterwards.
+func (db *DB) Close() error {
+	var err error
+	for _, tables := range []*sql.DB{db.tables, db.slow} {
+		if tables != nil {
+			err = errors.Join(err, tables.Close())
+		}
+	}
+	for _, pool := range []*pgxpool.Pool{db.pool, db.searches, db.leases} {
+		if pool != nil {
+			pool.Close()
+		}
+	}
+	return err
+}
+
+// SearchesUseIndex reports whether searches use an index. Where the extension pg_trgm is missing they read all texts: they take
+// longer, and longer yet as the texts get more.
+func (db *DB) SearchesUseIndex() bool { return db.indexed }
+
+// Run passes on what other gateways say, until ctx ends.
+func (db *DB) Run(ctx context.Context) error { return db.notices.run(ctx) }
+
+// Changed returns a channel that is closed when a gateway has changed something that the topic is about, or when that may have
+// been missed. Ask for it before looking. Nothing is said unless Run runs, and through a PgBouncer that pools transactions.
+func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.notices.changed(topic) }
+
+// write runs fn in one transaction, with the fence of the duty that ctx has.
+func (db *DB) write(ctx context.Context, fn func(pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		if d, ok := domain.DutyOf(ctx); ok {
+			if err := holds(tx.QueryRow(ctx, dutyHeld, d.Name, d.Epoch)); err != nil {
+				return err
+			}
+		}
+		return fn(tx)
+	})
+	return db.Wrote(err)
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 func openStore(tb testing.TB) *sqlite.DB {
@@ -20,3 +21,16 @@ func openStore(tb testing.TB) *sqlite.DB {
 	})
 	return db
 }
+
+// What tests of all engines have in common.
+var (
+	eventRecord  = storetest.Record
+	move         = storetest.Move
+	feedRead     = storetest.Read
+	appendEvents = storetest.Append
+	ids          = storetest.IDs
+	received     = storetest.Received
+	expired      = storetest.Expired
+	remove       = storetest.Remove
+	selected     = storetest.Selected
+)

@@ -173,22 +173,6 @@ func sameAsBefore(t *testing.T, db *sqlite.DB, reads []domain.FeedRead) {
 	}
 }
 
-// selected are the ids of what q selects, counted from 1.
-func selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
-	for i, read := range reads {
-		id, r := int64(i+1), read.Records[0]
-		holds := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
-		if (q.Project == "" || q.Project == read.Cursor.Project) && (q.Type == "" || q.Type == r.Type) && id > q.After &&
-			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(r.Texts(), read.Cursor.Project), holds) {
-			want = append(want, id)
-		}
-	}
-	if q.Backward {
-		slices.Reverse(want)
-	}
-	return want
-}
-
 func TestADatabaseOfAnEarlierVersionIsReadAndWrittenWhileItIsUpgraded(t *testing.T) {
 	dir, reads := oldDatabase(t, 600)
 	db, err := sqlite.Open(t.Context(), dir)

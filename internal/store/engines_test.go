@@ -1,0 +1,79 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"switchyard/internal/pgtest"
+	"switchyard/internal/service"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
+
+// database is what every engine is.
+type database interface {
+	service.Store
+	State(ctx context.Context, key string) (string, error)
+	SetState(ctx context.Context, key, value string) error
+	Close() error
+}
+
+// engines make empty databases.
+var engines = []struct {
+	name string
+	open func(t testing.TB) (reopen func() (database, error))
+}{
+	{"SQLite", func(t testing.TB) func() (database, error) {
+		dir := t.TempDir()
+		return func() (database, error) { return sqlite.Open(context.Background(), dir) }
+	}},
+	{"PostgreSQL", func(t testing.TB) func() (database, error) {
+		url := pgtest.Prepared(t, func(url string) error {
+			db, err := postgres.Open(context.Background(), url)
+			if err == nil {
+				err = db.Close()
+			}
+			return err
+		})
+		return func() (database, error) { return postgres.Open(context.Background(), url) }
+	}},
+}
+
+// onEachEngine runs a test on an empty database of each engine.
+func onEachEngine(t *testing.T, test func(t *testing.T, db database)) {
+	t.Helper()
+	for _, engine := range engines {
+		t.Run(engine.name, func(t *testing.T) { test(t, open(t, engine.open(t))) })
+	}
+}
+
+func open(t testing.TB, reopen func() (database, error)) database {
+	t.Helper()
+	db, err := reopen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// What tests of all engines have in common.
+var (
+	eventRecord  = storetest.Record
+	move         = storetest.Move
+	feedRead     = storetest.Read
+	appendEvents = storetest.Append
+	ids          = storetest.IDs
+	received     = storetest.Received
+	expired      = storetest.Expired
+	remove       = storetest.Remove
+	selected     = storetest.Selected
+)

@@ -1,0 +1,50 @@
+package postgres
+
+import (
+	"maps"
+	"sync"
+)
+
+// maxCached is after how many names all are forgotten, to be looked up again.
+const maxCached = 20_000
+
+// cache remembers the ids of names, which are never removed from the database.
+type cache[Name comparable] struct {
+	mu  sync.Mutex
+	ids map[Name]int64
+}
+
+// get returns the ids of names. find returns those that are not remembered, and gives one to each that has none; it may leave
+// names out. One that another gateway adds at the same time it finds the second time.
+func (c *cache[Name]) get(names []Name, find func(missing []Name) (map[Name]int64, error)) (map[Name]int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ids) > maxCached || c.ids == nil {
+		c.ids = map[Name]int64{}
+	}
+	ids := make(map[Name]int64, len(names))
+	for range 2 {
+		unknown := map[Name]bool{}
+		for _, name := range names {
+			if id, ok := c.ids[name]; ok {
+				ids[name] = id
+			} else {
+				unknown[name] = true
+			}
+		}
+		if len(unknown) == 0 {
+			return ids, nil
+		}
+		missing := make([]Name, 0, len(unknown))
+		for name := range unknown {
+			missing = append(missing, name)
+		}
+		found, err := find(missing)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(c.ids, found)
+		maps.Copy(ids, found)
+	}
+	return ids, nil
+}

@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"switchyard/internal/domain"
+)
+
+// reasons are the messages for codes of PostgreSQL, or their first two characters, where people can do something about it.
+var reasons = map[string]string{
+	"08":    "cannot be reached",
+	"25006": "is read-only",
+	"28":    "refuses the login",
+	"3D000": "does not exist",
+	"42501": "refuses the access",
+	"53100": "has no space left on its disk",
+	"53200": "is out of memory",
+	"53300": "has no connection left",
+	"55P03": "takes too long",
+	"57014": "takes too long",
+	"57P":   "is shutting down or starting",
+}
+
+// reason returns the message for a code, "" when there is none.
+func reason(code string) string {
+	for n := len(code); n >= 2; n-- {
+		if message := reasons[code[:n]]; message != "" {
+			return message
+		}
+	}
+	return ""
+}
+
+// code gives an error its domain code: what exists already is Conflict, any other is Unavailable, since it may be good again
+// without this gateway doing anything.
+func code(err error) *domain.Error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return domain.WrapError(domain.Unavailable, err, "the database cannot be reached")
+	}
+	if refused.Code == "23505" {
+		return domain.WrapError(domain.Conflict, err, "already exists")
+	}
+	message := "the store failed"
+	if why := reason(refused.Code); why != "" {
+		message = "the database " + why
+	}
+	return domain.WrapError(domain.Unavailable, err, message)
+}
+
+// openFailure gives an error of connecting the code Unavailable when it is worth waiting for the database.
+func openFailure(err error) error {
+	var known *domain.Error
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case !errors.As(err, &refused):
+		var wrong *pgconn.ParseConfigError
+		if errors.As(err, &wrong) {
+			return err
+		}
+		return code(err)
+	case strings.Contains(refused.Message, "startup parameter"):
+		return fmt.Errorf("%w: list it in ignore_startup_parameters of PgBouncer", err)
+	}
+	switch refused.Code[:2] {
+	case "08", "53", "55", "57":
+		return code(err)
+	}
+	if refused.Code == "25006" {
+		return code(err)
+	}
+	return err
+}

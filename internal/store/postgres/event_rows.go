@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+
+	"switchyard/internal/store"
+)
+
+// eventRows are events in parts.
+type eventRows struct {
+	texts             texts
+	project, kind     []int64
+	story             []string
+	textDigest        []int64
+	hasText           []bool
+	stamp, received   []int64
+	record            []*string // nil where the parts say all
+	digest            []int64
+	named             []textKey // the texts with the newest names of stories
+	lastNameOfStories map[storyKey]int
+}
+
+// storyKey is what a story is known by.
+type storyKey struct {
+	project int64
+	id      string
+}
+
+// eventRows takes events apart.
+func (db *DB) eventRows(ctx context.Context, events []freshEvent) (*eventRows, error) {
+	rows := &eventRows{lastNameOfStories: map[storyKey]int{}}
+	columns := make([]store.EventColumns, len(events))
+	var kinds []store.EventKind
+	for i, e := range events {
+		columns[i] = store.ColumnsOf(e.Record)
+		kinds = append(kinds, cleanKind(columns[i].Kind))
+	}
+	ids, err := db.kindIDs(ctx, kinds)
+	if err != nil {
+		return nil, err
+	}
+	var others []store.EventKind // of kinds that would be too many
+	for i, e := range events {
+		if ids[kinds[i]] == 0 {
+			columns[i] = columns[i].WithoutStages(e.Record)
+			kinds[i] = cleanKind(columns[i].Kind)
+			others = append(others, kinds[i])
+		}
+	}
+	more, err := db.kindIDs(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range events {
+		kind := ids[kinds[i]]
+		if kind == 0 {
+			kind = more[kinds[i]]
+		}
+		rows.add(e, kind, columns[i])
+	}
+	return rows, nil
+}
+
+func (rows *eventRows) add(e freshEvent, kind int64, c store.EventColumns) {
+	var part textKey
+	has := c.Text != store.EventText{}
+	if has {
+		part = rows.texts.add(e.project, c.Text)
+	}
+	var record *string
+	if c.Record != nil {
+		whole := string(c.Record)
+		record = &whole
+	}
+	rows.project, rows.kind = append(rows.project, e.project), append(rows.kind, kind)
+	rows.story, rows.textDigest, rows.hasText = append(rows.story, part.story), append(rows.textDigest, part.digest), append(rows.hasText, has)
+	rows.stamp, rows.received = append(rows.stamp, e.At.UnixMilli()), append(rows.received, e.ReceivedAt.UnixMilli())
+	rows.record, rows.digest = append(rows.record, record), append(rows.digest, e.digest)
+	if store.Ours(e.Type) && c.Text.StoryID != "" {
+		rows.name(rows.texts.add(e.project, store.EventText{StoryID: c.Text.StoryID, StoryName: c.Text.StoryName}))
+	}
+}
+
+// name notes that a story is known by the name in a text.
+func (rows *eventRows) name(part textKey) {
+	story := storyKey{part.project, part.story}
+	if i, ok := rows.lastNameOfStories[story]; ok {
+		rows.named[i] = part
+		return
+	}
+	rows.lastNameOfStories[story] = len(rows.named)
+	rows.named = append(rows.named, part)
+}
+
+// arguments are $8 to $19 of appendStatement.
+func (rows *eventRows) arguments() []any {
+	return append([]any{
+		rows.project, rows.kind, rows.story, rows.textDigest, rows.hasText, rows.stamp, rows.received, rows.record, rows.digest,
+	}, keyColumns(rows.named)...)
+}
+
+// keyColumns are the columns of keys: projects, stories, digests.
+func keyColumns(keys []textKey) []any {
+	var projects, digests []int64
+	var stories []string
+	for _, k := range keys {
+		projects, stories, digests = append(projects, k.project), append(stories, k.story), append(digests, k.digest)
+	}
+	return []any{projects, stories, digests}
+}

@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// minVersion is the oldest PostgreSQL that is supported.
+const minVersion = 15
+
+// migrationLock is the key of the advisory lock of whoever changes the schema: any number that nobody else uses.
+const migrationLock = 0x5717_0001
+
+// migrate applies the scripts of migrations/ that the database has not seen, in the order of their names.
+func migrate(ctx context.Context, pool *pgxpool.Pool) error {
+	scripts, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	var applied int
+	err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		if err := checkServer(c.Conn().PgConn()); err != nil {
+			return err
+		}
+		applied, err = schemaVersion(ctx, c)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if applied > len(scripts) {
+		return fmt.Errorf("the database was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
+	}
+	if applied == len(scripts) {
+		return nil
+	}
+	return alone(ctx, pool, func(tx pgx.Tx) error {
+		applied, err := schemaVersion(ctx, tx) // another gateway may have been faster
+		if err != nil {
+			return err
+		}
+		for i := applied; i < len(scripts); i++ {
+			script, err := migrations.ReadFile("migrations/" + scripts[i].Name())
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, string(script)); err != nil {
+				return fmt.Errorf("%s: %w", scripts[i].Name(), err)
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO schema_version VALUES ($1)", i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkServer returns an error for a server that is too old, or a database that cannot hold every text.
+func checkServer(c *pgconn.PgConn) error {
+	version := c.ParameterStatus("server_version") // such as "15.8 (Debian 15.8-1)" or "18beta1"
+	var major int
+	if _, err := fmt.Sscanf(version, "%d", &major); err != nil || major < minVersion {
+		return fmt.Errorf("PostgreSQL %s is too old: %d or newer is needed", version, minVersion)
+	}
+	if encoding := c.ParameterStatus("server_encoding"); encoding != "UTF8" {
+		return fmt.Errorf("the database has the encoding %s: UTF8 is needed", encoding)
+	}
+	return nil
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
+}
+
+// schemaVersion returns how many scripts were applied.
+func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
+	var exists bool
+	err = q.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&exists)
+	if err == nil && exists {
+		err = q.QueryRow(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version").Scan(&applied)
+	}
+	return applied, err
+}
+
+// alone runs fn in a transaction while no other gateway changes the schema. It takes as long as it takes.
+func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
+	config := pool.Config().ConnConfig
+	config.DialFunc = (&net.Dialer{}).DialContext
+	for _, limit := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
+		delete(config.RuntimeParams, limit)
+	}
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version INT NOT NULL)"); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// ensureIndexOfWords makes the index by which parts of words are found, and reports whether there is one. It needs the
+// extension pg_trgm, which whoever may create things in a database may install, if the server has it.
+func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
+	var exists, possible bool
+	err := pool.QueryRow(ctx, `SELECT to_regclass('event_texts_of_words') IS NOT NULL,
+		EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm')`).Scan(&exists, &possible)
+	if err != nil || exists || !possible {
+		return exists, err
+	}
+	err = alone(ctx, pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX IF NOT EXISTS event_texts_of_words ON event_texts USING gin (folded gin_trgm_ops)")
+		return err
+	})
+	if refused := new(pgconn.PgError); errors.As(err, &refused) { // it may not be installed by this role, or is installed elsewhere
+		return false, nil
+	}
+	return err == nil, err
+}

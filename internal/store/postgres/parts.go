@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+	"switchyard/internal/store"
+)
+
+// maxStages is how many pairs of stages are kinds of their own.
+const maxStages = 250
+
+// projectIDs returns the ids of projects by their names, and gives one to each that has none.
+func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64, error) {
+	return db.projects.get(names, func(names []string) (map[string]int64, error) {
+		var folded []string
+		for _, name := range names {
+			folded = append(folded, fold.Text(name))
+		}
+		rows, err := db.pool.Query(ctx, `WITH added AS (
+				INSERT INTO event_projects (name, folded) SELECT name, folded FROM unnest($1::text[], $2::text[]) AS asked (name, folded)
+				WHERE NOT EXISTS (SELECT FROM event_projects WHERE event_projects.name = asked.name)
+				ON CONFLICT (name) DO NOTHING RETURNING name, id
+			) SELECT name, id FROM added UNION ALL SELECT name, id FROM event_projects WHERE name = ANY ($1)`, names, folded)
+		if err != nil {
+			return nil, err
+		}
+		found := map[string]int64{}
+		var name string
+		var id int64
+		_, err = pgx.ForEachRow(rows, []any{&name, &id}, func() error { found[name] = id; return nil })
+		return found, err
+	})
+}
+
+// kindIDs returns the ids of kinds, and gives one to each that has none, but for those that would be too many.
+func (db *DB) kindIDs(ctx context.Context, kinds []store.EventKind) (map[store.EventKind]int64, error) {
+	return db.kinds.get(kinds, func(kinds []store.EventKind) (map[store.EventKind]int64, error) {
+		var types, from, to, folded []string
+		for _, k := range kinds {
+			types, from, to = append(types, string(k.Type)), append(from, k.From), append(to, k.To)
+			folded = append(folded, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
+		}
+		rows, err := db.pool.Query(ctx, `WITH asked AS (
+				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS asked (type, from_stage, to_stage, folded)
+			), missing AS (
+				SELECT *, row_number() OVER (PARTITION BY type) AS number FROM asked WHERE NOT EXISTS (SELECT FROM event_kinds AS k
+					WHERE k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage)
+			), added AS (
+				INSERT INTO event_kinds (type, from_stage, to_stage, folded) SELECT type, from_stage, to_stage, folded FROM missing
+				WHERE from_stage = '' AND to_stage = '' OR number + (SELECT count(*) FROM event_kinds WHERE event_kinds.type = missing.type) <= $5
+				ON CONFLICT DO NOTHING RETURNING type, from_stage, to_stage, id
+			) SELECT type, from_stage, to_stage, id FROM added UNION ALL SELECT k.type, k.from_stage, k.to_stage, k.id FROM event_kinds AS k
+				JOIN asked ON k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage`,
+			types, from, to, folded, maxStages)
+		if err != nil {
+			return nil, err
+		}
+		found := map[store.EventKind]int64{}
+		var k store.EventKind
+		var id int64
+		_, err = pgx.ForEachRow(rows, []any{&k.Type, &k.From, &k.To, &id}, func() error { found[k] = id; return nil })
+		return found, err
+	})
+}
+
+// textKey is what a text is found by.
+type textKey struct {
+	project int64
+	story   string
+	digest  int64
+}
+
+// texts are parts of events that may be new, each once.
+type texts struct {
+	keys    []textKey
+	known   map[textKey]bool
+	project []int64
+	story   []string
+	name    []string
+	more    []string
+	digest  []int64
+	folded  []string
+}
+
+// add returns the key of a text.
+func (t *texts) add(project int64, part store.EventText) textKey {
+	part.StoryID, part.StoryName, part.More = key(part.StoryID), text(part.StoryName), text(part.More)
+	k := textKey{project, part.StoryID, part.Digest()}
+	if t.known[k] {
+		return k
+	}
+	if t.known == nil {
+		t.known = map[textKey]bool{}
+	}
+	t.known[k] = true
+	t.project, t.story, t.digest = append(t.project, project), append(t.story, part.StoryID), append(t.digest, k.digest)
+	t.name, t.more = append(t.name, part.StoryName), append(t.more, part.More)
+	t.folded = append(t.folded, fold.Text(part.StoryID+"\n"+part.StoryName+"\n"+part.More))
+	return k
+}
+
+// lockStream makes a transaction the only one that appends, or adds or removes texts.
+const lockStream = "SELECT last_id FROM stream FOR UPDATE"
+
+// queue queues the statement that stores the new ones of the texts. The transaction must hold the lock of the stream.
+func (t *texts) queue(batch *pgx.Batch) {
+	if len(t.project) == 0 {
+		return
+	}
+	batch.Queue(`INSERT INTO event_texts (project_id, story_id, story_name, more, digest, folded)
+		SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[]) AS part (project_id, story_id, story_name, more, digest, folded)
+		WHERE NOT EXISTS (SELECT FROM event_texts AS t WHERE t.project_id = part.project_id AND t.story_id = part.story_id AND t.digest = part.digest)`,
+		t.project, t.story, t.name, t.more, t.digest, t.folded)
+}
+
+// key is what an index can hold of a text, too.
+func key(s string) string { return store.Cut(text(s), store.MaxKey) }
+
+// cleanKind is what PostgreSQL can store of a kind.
+func cleanKind(k store.EventKind) store.EventKind {
+	return store.EventKind{Type: domain.EventType(text(string(k.Type))), From: text(k.From), To: text(k.To)}
+}

@@ -1,0 +1,112 @@
+// Package storetest has what tests of the store have in common: records, reads of feeds, and what is expected of them.
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Events is the part of a database that holds the merged stream.
+type Events interface {
+	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
+	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) ([]int64, error)
+	RemoveEvents(ctx context.Context, ids []int64) error
+}
+
+// Record is a record of this JSON.
+func Record(t testing.TB, text string) domain.Record {
+	t.Helper()
+	r, err := domain.ParseRecord(json.RawMessage(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return r
+}
+
+// Move is a stage transition of the project's n-th story.
+func Move(t testing.TB, n int) domain.Record {
+	t.Helper()
+	return Record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
+}
+
+// Read is a read of a feed that has these records.
+func Read(project string, records ...domain.Record) domain.FeedRead {
+	cursor := domain.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
+	for _, r := range records {
+		cursor.Since = max(cursor.Since, r.At.UnixMilli())
+		cursor.Sequence++
+	}
+	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAt: time.UnixMilli(5000)}
+}
+
+// Append stores reads and returns the events that are new.
+func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
+	t.Helper()
+	appended, err := db.AppendEvents(t.Context(), reads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return appended.Added
+}
+
+// IDs are the ids of events.
+func IDs(events []domain.Event) []int64 {
+	var list []int64
+	for _, e := range events {
+		list = append(list, e.ID)
+	}
+	return list
+}
+
+// Received is a read that was received so many seconds after the beginning of time.
+func Received(seconds int64, read domain.FeedRead) domain.FeedRead {
+	read.ReceivedAt = time.Unix(seconds, 0)
+	return read
+}
+
+// Expired selects all of a project's events but the newest keep that were received before so many seconds had passed.
+func Expired(project string, seconds int64, keep int) domain.Expired {
+	return domain.Expired{Project: project, Before: time.Unix(seconds, 0), Now: time.Unix(seconds+1000, 0), Keep: keep, Needed: math.MaxInt64}
+}
+
+// Remove removes what e selects, a few at a time.
+func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
+	t.Helper()
+	for {
+		ids, err := db.ExpiredEvents(t.Context(), e, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(ids) == 0 {
+			return removed
+		}
+		if err := db.RemoveEvents(t.Context(), ids); err != nil {
+			t.Fatal(err)
+		}
+		removed = append(removed, ids...)
+	}
+}
+
+// Selected are the ids of what q selects, counted from 1.
+func Selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
+	for i, read := range reads {
+		id, r := int64(i+1), read.Records[0]
+		holds := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Text)) }
+		if (q.Project == "" || q.Project == read.Cursor.Project) && (q.Type == "" || q.Type == r.Type) && id > q.After &&
+			(q.Before == 0 || id < q.Before) && slices.ContainsFunc(append(r.Texts(), read.Cursor.Project), holds) {
+			want = append(want, id)
+		}
+	}
+	if q.Backward {
+		slices.Reverse(want)
+	}
+	return want
+}
