@@ -48,17 +48,16 @@ var duties = func() (names []string) {
 
 func start(t *testing.T, url, name string) *gateway {
 	t.Helper()
-	pool, err := postgres.Open(t.Context(), url)
+	db, err := postgres.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
-	notices := postgres.NewNotices(pool)
-	g := &gateway{Duties: postgres.NewDuties(pool, notices)}
+	t.Cleanup(func() { db.Close() })
+	g := &gateway{Duties: db.Duties()}
 	g.Member = cluster.New(g, slog.New(slog.DiscardHandler), name, func() []string { return duties })
 	ctx, cancel := context.WithCancel(context.Background())
 	done, heard := make(chan struct{}), make(chan struct{})
-	go func() { defer close(heard); _ = notices.Run(ctx) }()
+	go func() { defer close(heard); _ = db.Run(ctx) }()
 	go func() { defer close(done); _ = g.Run(ctx) }()
 	g.stop = func() { cancel(); <-done; <-heard }
 	t.Cleanup(g.stop)

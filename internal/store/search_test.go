@@ -22,7 +22,9 @@ func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 		}
 		// At the beginning of a long stream, so that reading the newest events does not find it.
 		reads = slices.Insert(reads, 50, feedRead("beta", eventRecord(t, `{"type":"story_blocked","story_id":"x","story_name":"x","reason":"jazz!","timestamp_ms":1}`)))
-		appendEvents(t, db, reads...)
+		for some := range slices.Chunk(reads, 1000) {
+			appendEvents(t, db, some...)
+		}
 		for _, q := range []domain.EventQuery{
 			{Text: "common"},
 			{Text: "common", Project: "beta"},

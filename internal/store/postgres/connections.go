@@ -21,7 +21,8 @@ import (
 
 // Connections of a gateway, twelve with the one that listens. PostgreSQL's default allows 100 for everybody.
 const (
-	connections       = 7
+	connections       = 5
+	appendConnections = 2
 	searchConnections = 2
 	leaseConnections  = 2
 )
@@ -30,6 +31,7 @@ const (
 	// silence is how long a server may say nothing while we wait for its answer. One that is frozen, or cut off, would
 	// block its callers for ever.
 	silence       = 2500 * time.Millisecond
+	appendSilence = 5 * time.Second // thousands of records are stored in one piece
 	searchSilence = store.SearchLimit + time.Second
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second

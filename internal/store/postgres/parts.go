@@ -20,7 +20,7 @@ func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64,
 		for _, name := range names {
 			folded = append(folded, fold.Text(name))
 		}
-		rows, err := db.pool.Query(ctx, `WITH added AS (
+		rows, err := db.appends.Query(ctx, `WITH added AS (
 				INSERT INTO event_projects (name, folded) SELECT name, folded FROM unnest($1::text[], $2::text[]) AS asked (name, folded)
 				WHERE NOT EXISTS (SELECT FROM event_projects WHERE event_projects.name = asked.name)
 				ON CONFLICT (name) DO NOTHING RETURNING name, id
@@ -44,7 +44,7 @@ func (db *DB) kindIDs(ctx context.Context, kinds []store.EventKind) (map[store.E
 			types, from, to = append(types, string(k.Type)), append(from, k.From), append(to, k.To)
 			folded = append(folded, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
 		}
-		rows, err := db.pool.Query(ctx, `WITH asked AS (
+		rows, err := db.appends.Query(ctx, `WITH asked AS (
 				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS asked (type, from_stage, to_stage, folded)
 			), missing AS (
 				SELECT *, row_number() OVER (PARTITION BY type) AS number FROM asked WHERE NOT EXISTS (SELECT FROM event_kinds AS k

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,6 +19,7 @@ import (
 type DB struct {
 	*store.Tables
 	pool     *pgxpool.Pool
+	appends  *pgxpool.Pool // for what is stored of events and stays
 	searches *pgxpool.Pool // for what may take long, so that nothing else waits for it
 	leases   *pgxpool.Pool // for leases, which must be renewed however busy the others are
 	tables   *sql.DB       // over pool
@@ -37,14 +39,19 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 			db.Close()
 		}
 	}()
-	if db.pool, err = newPool(ctx, url, connections, silence); err != nil {
-		return nil, err
-	}
-	if db.searches, err = newPool(ctx, url, searchConnections, searchSilence); err != nil {
-		return nil, err
-	}
-	if db.leases, err = newPool(ctx, url, leaseConnections, silence); err != nil {
-		return nil, err
+	for _, p := range []struct {
+		pool    **pgxpool.Pool
+		most    int32
+		silence time.Duration
+	}{
+		{&db.pool, connections, silence},
+		{&db.appends, appendConnections, appendSilence},
+		{&db.searches, searchConnections, searchSilence},
+		{&db.leases, leaseConnections, silence},
+	} {
+		if *p.pool, err = newPool(ctx, url, p.most, p.silence); err != nil {
+			return nil, err
+		}
 	}
 	if err := migrate(ctx, db.pool); err != nil {
 		return nil, openFailure(err)
@@ -69,7 +76,7 @@ func (db *DB) Close() error {
 			err = errors.Join(err, tables.Close())
 		}
 	}
-	for _, pool := range []*pgxpool.Pool{db.pool, db.searches, db.leases} {
+	for _, pool := range []*pgxpool.Pool{db.pool, db.appends, db.searches, db.leases} {
 		if pool != nil {
 			pool.Close()
 		}
@@ -92,7 +99,7 @@ func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.notices.ch
 func (db *DB) write(ctx context.Context, fn func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, db.appends, func(tx pgx.Tx) error {
 		if d, ok := domain.DutyOf(ctx); ok {
 			if err := holds(tx.QueryRow(ctx, dutyHeld, d.Name, d.Epoch)); err != nil {
 				return err
