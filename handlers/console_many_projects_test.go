@@ -65,3 +65,25 @@ func TestAnAgentIsAssignedByNameWhereThereAreManyProjects(t *testing.T) {
 	s.follow(s.submit(views.AssignAgentURL(agent.ID), "project", "")).wantText(t, "builder is unassigned.")
 	s.get("/events?project="+url.QueryEscape("project-00117")).wantText(t, `<label for="project">Project</label>`, `value="project-00117"`)
 }
+
+// TestTheChoiceOfProjectsIsKept for the next visit in the same browser; an address that asks for others changes nothing.
+func TestTheChoiceOfProjectsIsKept(t *testing.T) {
+	s := newConsoleSite(t)
+	s.add("busy", board("1_backlog:", "2_current: 14_story_login", "3_done:"))
+	s.add("idle", board("1_backlog:", "2_current:", "3_done:"))
+	s.get("/").wantText(t, `href="/?keep=all" aria-current="true"`, `href="/?keep=busy"`, `id="project-busy"`, `id="project-idle"`)
+	chosen := s.get("/?keep=busy&q=s").wantStatus(t, http.StatusSeeOther)
+	if to := chosen.Header.Get("Location"); to != "/?q=s&show=busy" {
+		t.Errorf("it leads to %s", to)
+	}
+	page := s.get("/").wantText(t, `data-hx-get="/?show=busy`, `aria-current="true">Busy`, `id="project-busy"`, "1 other project not shown")
+	page.wantNoText(t, `id="project-idle"`)
+	s.get("/?show=troubled").wantText(t, `aria-current="true">Troubled`).wantNoText(t, `id="project-busy"`)
+	s.get("/").wantText(t, `aria-current="true">Busy`)
+	if part := s.get("/", "HX-Request", "true"); !strings.Contains(part.body, `id="project-idle"`) {
+		t.Error("a part's address does not say all that the part is")
+	}
+	s.get("/?keep=all").wantStatus(t, http.StatusSeeOther)
+	s.get("/").wantText(t, `aria-current="true">All`, `id="project-idle"`)
+	s.get("/?keep=what").wantStatus(t, http.StatusBadRequest)
+}

@@ -12,6 +12,8 @@ const (
 	ShowAll      Show = "" // all
 	ShowBusy     Show = "busy"
 	ShowTroubled Show = "troubled"
+	// KeepAll stands for ShowAll in an address that keeps the reader's choice.
+	KeepAll Show = "all"
 )
 
 // grid is the pipeline grid: the tracks of projects, those with the same stages below a common heading.

@@ -98,8 +98,10 @@ func eventState(e domain.Event) (Signal, string) {
 		return SignalCaution, "merge failed: " + d.Reason
 	case domain.FeedGap:
 		return SignalCaution, count(int(d.Missed), "event was", "events were") + " dropped before the gateway could read them"
+	case domain.ForeignFeedGap:
+		return SignalCaution, "the project server reports that events before this one are missing"
 	}
-	return SignalNone, string(e.Type)
+	return SignalNone, strings.ReplaceAll(string(e.Type), "_", " ")
 }
 
 // alertSignal is stop for what has come to a halt, caution for the rest.

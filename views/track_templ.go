@@ -216,9 +216,9 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var10 templ.SafeURL
-			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(OverviewURL)
+			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(keepURL("", KeepAll))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 38, Col: 63}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 38, Col: 72}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -247,9 +247,9 @@ func pipelineGrid(p OverviewProps, g grid) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 templ.SafeURL
-			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(OverviewURL)
+			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(keepURL("", KeepAll))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 40, Col: 117}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 40, Col: 126}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -475,15 +475,15 @@ func gridFilter(p OverviewProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = showLink(p, ShowAll, "All").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showLink(p, ShowAll, KeepAll, "All").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = showLink(p, ShowBusy, "Busy").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showLink(p, ShowBusy, ShowBusy, "Busy").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = showLink(p, ShowTroubled, "Troubled").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = showLink(p, ShowTroubled, ShowTroubled, "Troubled").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -544,7 +544,7 @@ func gridFilter(p OverviewProps) templ.Component {
 	})
 }
 
-func showLink(p OverviewProps, show Show, word string) templ.Component {
+func showLink(p OverviewProps, show, keep Show, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -570,9 +570,9 @@ func showLink(p OverviewProps, show Show, word string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var27 templ.SafeURL
-		templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinURLErrs(withQuery(OverviewURL, "q", p.Filter, "show", string(show)))
+		templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinURLErrs(keepURL(p.Filter, keep))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 97, Col: 69}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/track.templ`, Line: 97, Col: 33}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 		if templ_7745c5c3_Err != nil {

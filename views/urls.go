@@ -43,6 +43,16 @@ const (
 	ForToday     = "today"
 )
 
+// OverviewOf is the overview of the projects whose names hold a text, of those that are shown.
+func OverviewOf(filter string, show Show) string {
+	return withQuery(OverviewURL, "q", filter, "show", string(show))
+}
+
+// keepURL is where the reader's choice of projects is kept; it leads to their overview.
+func keepURL(filter string, show Show) string {
+	return withQuery(OverviewURL, "q", filter, "keep", string(show))
+}
+
 // ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 

@@ -59,7 +59,10 @@ func event(t *testing.T, id int64, record string) domain.Event {
 }
 
 func events(t *testing.T) []domain.Event {
+	ours := event(t, 6, `{"type":"feed_gap","missed":2,"timestamp_ms":1795261600000}`)
+	ours.Type = domain.ForeignFeedGap // as it is kept where a project's own feed says so
 	return []domain.Event{
+		ours,
 		event(t, 5, `{"type":"feed_gap","missed":3,"timestamp_ms":1795261500000}`),
 		event(t, 4, `{"type":"something_new","timestamp_ms":1795261400000}`),
 		event(t, 3, `{"type":"merge_failure","story_id":"7_story_cache","story_name":"Cache","reason":"conflict","timestamp_ms":1795261300000}`),
@@ -108,7 +111,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			{ProjectPipeline: alpha, LastEvent: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{
-			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[3:], Now: now,
+			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[4:], Now: now,
 			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
 				{Stage: "2_current", Median: 30 * time.Hour, Stays: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Stays: 1},
 			}},

@@ -17,6 +17,9 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err := domain.CheckFilter("q", filter); err != nil {
 		return err
 	}
+	if choice, chosen := r.URL.Query()["keep"]; chosen {
+		return keepShow(w, r, views.Show(choice[0]), filter)
+	}
 	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
 		return err
@@ -35,13 +38,42 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Filter:     filter,
 		Now:        now(),
 	}
-	if show := views.Show(r.URL.Query().Get("show")); show == views.ShowBusy || show == views.ShowTroubled {
-		p.Show = show
-	}
+	p.Show = show(r)
 	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first one
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
+}
+
+// showCookie holds which projects the reader wants to see; without it, all.
+const showCookie = "switchyard_show"
+
+// show is which projects the address asks for, or else what the reader has chosen. A part's address says it all: everyone
+// sees the same part there.
+func show(r *http.Request) views.Show {
+	asked := r.URL.Query().Get("show")
+	if cookie, err := r.Cookie(showCookie); asked == "" && err == nil && !wantsPart(r) {
+		asked = cookie.Value
+	}
+	switch show := views.Show(asked); show {
+	case views.ShowBusy, views.ShowTroubled:
+		return show
+	}
+	return views.ShowAll
+}
+
+// keepShow keeps the reader's choice of projects and shows them.
+func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter string) error {
+	switch choice {
+	case views.ShowBusy, views.ShowTroubled:
+	case views.KeepAll:
+		choice = views.ShowAll
+	default:
+		return domain.Errorf(domain.Invalid, "keep: must be all, busy or troubled")
+	}
+	keepChoice(w, showCookie, string(choice))
+	http.Redirect(w, r, views.OverviewOf(filter, choice), http.StatusSeeOther)
+	return nil
 }

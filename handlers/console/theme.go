@@ -28,16 +28,23 @@ func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cookie := &http.Cookie{Name: themeCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	switch choice := form.Get("theme"); choice {
 	case string(views.ThemeLight), string(views.ThemeDark):
-		cookie.Value, cookie.MaxAge = choice, 365*24*60*60
+		keepChoice(w, themeCookie, choice)
 	case "system":
-		cookie.MaxAge = -1
+		keepChoice(w, themeCookie, "")
 	default:
 		return domain.Errorf(domain.Invalid, "theme: must be system, light or dark")
 	}
-	http.SetCookie(w, cookie)
 	http.Redirect(w, r, localPath(form.Get("next")), http.StatusSeeOther)
 	return nil
+}
+
+// keepChoice has the browser keep a choice for a year, or forget it: "".
+func keepChoice(w http.ResponseWriter, cookie, choice string) {
+	kept := &http.Cookie{Name: cookie, Value: choice, MaxAge: 365 * 24 * 60 * 60, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if choice == "" {
+		kept.MaxAge = -1
+	}
+	http.SetCookie(w, kept)
 }
