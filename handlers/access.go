@@ -234,7 +234,10 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
 	info := web.InfoOf(r.Context())
 	info.Identify(info.Auth, identity.Actor, nil)
-	if err := a.sessions.begin(w, r, identity); err != nil {
+	switch err := a.sessions.begin(w, r, identity); {
+	case domain.CodeOf(err) == domain.Unavailable:
+		return err
+	case err != nil:
 		return domain.WrapError(domain.Internal, err, "the session could not be made")
 	}
 	a.log.InfoContext(r.Context(), "logged in", "who", identity.Who, "via", identity.Via, "from", a.callers.of(r), "id", info.RequestID)

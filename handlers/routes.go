@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
@@ -58,6 +59,17 @@ type TeamChat interface {
 // Handler returns the gateway's HTTP.
 func (g Gateway) Handler() http.Handler { return g.router(nil) }
 
+// asOf says with each answer as of when what it shows is known, unless that is now: while the database cannot be reached, what
+// memory knows is shown.
+func (g Gateway) asOf(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if known := g.Service.AsOf(); !known.IsZero() {
+			w.Header().Set("As-Of", known.UTC().Format(time.RFC3339))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // watched tells of those who look at projects.
 func (g Gateway) watched(next http.Handler) http.Handler {
 	if g.Watched == nil {
@@ -84,6 +96,9 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
 		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, middleware.GetHead,
 	)
+	if waiting == nil {
+		t.Use(g.asOf)
+	}
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
 	return t.finish()
 }

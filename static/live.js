@@ -180,7 +180,7 @@
   for (const name of ['htmx:sendError', 'htmx:timeout']) document.addEventListener(name, () => setLost(true))
   document.addEventListener('htmx:afterRequest', (event) => {
     const { xhr } = event.detail
-    if (xhr.status > 0) setLost(xhr.status >= 502 || !isOurs(xhr))
+    if (xhr.status > 0) setLost(xhr.status >= 502 && xhr.getResponseHeader('As-Of') === null || !isOurs(xhr))
   })
   // The active project may be switched elsewhere. The header shows that, unless the reader is about to switch as well.
   document.addEventListener('htmx:afterRequest', (event) => {
@@ -194,6 +194,16 @@
     if (!follows) return
     if (![...select.options].some((option) => option.value === name)) select.add(new Option(name || 'none', name))
     select.value = name
+  })
+  // While the database cannot be reached, the page says as of when it is.
+  document.addEventListener('htmx:afterRequest', (event) => {
+    const { xhr } = event.detail
+    if (xhr.status === 0 || !isOurs(xhr)) return
+    const since = xhr.getResponseHeader('As-Of')
+    const old = document.getElementById('old')
+    old.hidden = since === null
+    if (since === null) return
+    old.querySelector('[data-known]').textContent = 'as of ' + new Date(since).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   })
   // So does the number of what needs attention, on every page.
   document.addEventListener('htmx:afterRequest', (event) => {

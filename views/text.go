@@ -41,6 +41,14 @@ func eventTime(e domain.Event) time.Time { return moment(uint64(e.At.UnixMilli()
 // machineTime is what a <time> element's datetime holds.
 func machineTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// asOf says as of when what a page shows is known, "" where that is now.
+func asOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return "as of " + t.Format("15:04")
+}
+
 // exactTime is what people read when they ask for the exact time.
 func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }
 

@@ -49,6 +49,8 @@ type Frame struct {
 	Bare      bool     // without navigation: the reader has not logged in
 	Session   bool     // the reader can log out
 	Now       time.Time
+	// AsOf is when what is shown was known, zero while that is now.
+	AsOf time.Time
 }
 
 // Notice is the result of an action, shown once.

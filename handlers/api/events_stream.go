@@ -30,6 +30,9 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = q.Check()
 	}
+	if err == nil {
+		err = a.service.Events.Available()
+	}
 	if err != nil {
 		return err
 	}

@@ -124,6 +124,8 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		f.Attention = c.service.Overview.Attention()
 	}
 	f.Theme = theme(r)
-	f.Now = now()
+	if f.Now = now(); !f.Bare {
+		f.AsOf = c.service.AsOf()
+	}
 	return f
 }

@@ -24,7 +24,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents})
+	latest, err := c.service.Events.Latest(r.Context(), "", latestEvents)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Active:    s.Registry.Active,
 		Pipelines: s.Pipelines,
 		Alerts:    s.Alerts,
-		Events:    latest.Events,
+		Events:    latest,
 		Charts:    s.Charts, Together: s.Together, Agents: s.Agents,
 		FirstSteps: c.firstSteps(s),
 		Filter:     filter,

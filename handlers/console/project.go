@@ -45,11 +45,9 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	if !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
 		adding = &forms.story
 	}
-	latest, err := c.service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: latestEvents, Project: name})
-	if err != nil {
+	if p.Events, err = c.service.Events.Latest(r.Context(), name, latestEvents); err != nil {
 		return err
 	}
-	p.Events = latest.Events
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: name, Page: views.PageProjects},
 		part:       views.ProjectPart(p),

@@ -30,6 +30,9 @@ type Alerts struct {
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	found := s.find(pipelines)
 	if ended := s.acknowledge(found, pipelines, time.Now()); len(ended) > 0 {
+		if s.events.Available() != nil {
+			return domain.NewAlerts(found), nil // they end when the store is back
+		}
 		s.drop(ended...)
 		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "acknowledgements that ended could not be removed", "error", err)

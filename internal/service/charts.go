@@ -60,3 +60,14 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	}
 	return charts, nil
 }
+
+// drawn returns the charts that were drawn of these projects last, in their order.
+func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	charts := make([]domain.Charts, len(pipelines))
+	for i, p := range pipelines {
+		charts[i] = s.byProject[p.Project].charts
+	}
+	return charts
+}

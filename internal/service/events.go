@@ -32,6 +32,7 @@ type Events struct {
 	// publishing is held while the tail is replaced, and while what follows it is read.
 	publishing sync.Mutex
 	searched   newestPages
+	reached  reached
 	// observe is called with each event once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 
@@ -142,9 +143,13 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 }
 
 // Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest
-// ones come from memory. Huge ones come in smaller pages. It returns Invalid for a filter that is too long.
+// ones come from memory. Huge ones come in smaller pages. It returns Invalid for a filter that is too long, and Unavailable while
+// a store that others share cannot be reached: memory would not know what they append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
+		return domain.EventPage{}, err
+	}
+	if err := s.Available(); err != nil {
 		return domain.EventPage{}, err
 	}
 	tail := s.tail.Load()

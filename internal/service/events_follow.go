@@ -57,8 +57,11 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	for {
 		news := changed()
 		s.publishing.Lock()
-		_ = s.readOn(ctx) // tried again a second later; the store's own state says why it failed
+		err := s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
 		s.publishing.Unlock()
+		if ctx.Err() == nil {
+			s.reached.note(err)
+		}
 		select {
 		case <-news:
 		case <-tick.C:

@@ -15,18 +15,19 @@ type lastTimes struct {
 	times map[string]time.Time // by project; zero for one without events
 }
 
-// LastTimes returns when each of these projects' last event was, zero where there was none, in their order.
+// LastTimes returns when each of these projects' last event was, zero where there was none, in their order. While the store cannot
+// be reached it returns what is known.
 func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
 	l := &s.last
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := s.countIn(ctx, l); err != nil {
+	if err := s.countIn(ctx, l); err != nil && s.Available() == nil {
 		return nil, err
 	}
 	times := make([]time.Time, len(projects))
 	for i, p := range projects {
 		at, known := l.times[p.Name]
-		if !known {
+		if !known && s.Available() == nil {
 			page, err := s.Page(ctx, domain.EventQuery{Backward: true, Before: l.upTo + 1, Limit: 1, Project: p.Name})
 			if err != nil {
 				return nil, err

@@ -75,6 +75,9 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 
 // findGone adds the stories of registered projects that only the stream knows.
 func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) error {
+	if s.pipelines.stays.events.Available() != nil {
+		return nil // what is on boards is better than nothing
+	}
 	known, err := s.store.FindStories(ctx, stories.words, maxGone)
 	if domain.CodeOf(err) == domain.Unavailable && len(stories.found) > 0 {
 		return nil // it takes too long; what is on boards is better than nothing

@@ -34,6 +34,9 @@ func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 		if complete {
 			continue
 		}
+		if err := s.events.Available(); err != nil { // nobody waits for a store that does not answer
+			return err
+		}
 		stays, upTo, err := s.readStays(ctx, project, movesOnly)
 		if err != nil {
 			return err

@@ -43,10 +43,6 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	if !found {
 		return domain.Story{}, projectNotFound(project)
 	}
-	history, err := s.store.StoryEvents(ctx, project, id, maxHistory)
-	if err != nil {
-		return domain.Story{}, err
-	}
 	story, err := s.servers.Story(ctx, p, id)
 	switch domain.CodeOf(err) {
 	case "":
@@ -67,8 +63,8 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		}
 		story.Error = message
 	}
-	story.Project, story.ID, story.URL, story.History = project, id, p.URL, history
-	if story.Stays, err = s.stays.Of(ctx, project, id); err != nil {
+	story.Project, story.ID, story.URL = project, id, p.URL
+	if err := s.addPast(ctx, &story); err != nil {
 		return domain.Story{}, err
 	}
 	if last := len(story.Stays) - 1; last >= 0 && story.Stage != "" && story.Stays[last].Stage == story.Stage {
@@ -78,6 +74,18 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		}
 	}
 	return story, nil
+}
+
+// addPast adds what the stream knows of a story: nothing, while the store cannot be reached.
+func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
+	if s.stays.events.Available() != nil {
+		return nil
+	}
+	if story.History, err = s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory); err != nil {
+		return err
+	}
+	story.Stays, err = s.stays.Of(ctx, story.Project, story.ID)
+	return err
 }
 
 // Now returns what its project server says of a story, without its past. It returns NotFound, and BadGateway for a server that

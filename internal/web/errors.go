@@ -89,10 +89,10 @@ func (e Errors) LogCause(r *http.Request, err error) {
 	}
 }
 
-// InvalidBut makes every failure but those of the codes listed, and what the caller may not do, a 400 with the same message, as
-// some endpoints document it; what the message hides is logged.
+// InvalidBut makes every failure but those of the codes listed, what the caller may not do, and what nobody can do at the moment, a
+// 400 with the same message, as some endpoints document it; what the message hides is logged.
 func (e Errors) InvalidBut(r *http.Request, err error, but ...domain.Code) error {
-	if code := domain.CodeOf(err); code == domain.Forbidden || slices.Contains(but, code) {
+	if code := domain.CodeOf(err); code == domain.Forbidden || code == domain.Unavailable || slices.Contains(but, code) {
 		return err
 	}
 	e.LogCause(r, err)

@@ -1,0 +1,56 @@
+package service
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// reached is when a store that others share could be reached last. The zero value says that it can.
+type reached struct {
+	last  atomic.Int64 // in milliseconds
+	since atomic.Int64 // last, while it cannot be reached; else 0
+}
+
+// note takes account of how an attempt went.
+func (r *reached) note(err error) {
+	if err == nil {
+		r.last.Store(time.Now().UnixMilli())
+		r.since.Store(0)
+	} else {
+		r.since.CompareAndSwap(0, max(r.last.Load(), 1))
+	}
+}
+
+// AsOf returns as of when memory knows what is in the store, zero while that is now.
+func (s *Events) AsOf() time.Time {
+	if ms := s.reached.since.Load(); ms != 0 {
+		return time.UnixMilli(ms)
+	}
+	return time.Time{}
+}
+
+// Available returns Unavailable while a store that others share cannot be reached.
+func (s *Events) Available() error {
+	if s.reached.since.Load() != 0 {
+		return domain.Errorf(domain.Unavailable, "the database cannot be reached")
+	}
+	return nil
+}
+
+// AsOf returns as of when everything that the service shows is known, zero while that is now.
+func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
+
+// Latest returns the newest limit events of a project, or of all with "", the newest first. While the store cannot be reached they
+// are those that memory knows.
+func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
+	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
+	page, err := s.Page(ctx, q)
+	if domain.CodeOf(err) == domain.Unavailable {
+		page, _ = s.tail.Load().find(q)
+		return page.Events, nil
+	}
+	return page.Events, err
+}
