@@ -32,7 +32,7 @@ type Events struct {
 	// publishing is held while the tail is replaced, and while what follows it is read.
 	publishing sync.Mutex
 	searched   newestPages
-	reached  reached
+	reached    reached
 	// observe is called with each event once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 
