@@ -57,15 +57,17 @@ func newGrid(p OverviewProps) grid {
 	atWork := agentsAtWork(p.Agents)
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
 	var shown []*track
-	for i, pipeline := range p.Pipelines {
-		t := newTrack(pipeline, p.Alerts.Stuck[pipeline.Project], atWork[pipeline.Project])
+	tracks := make([]track, len(p.Pipelines))
+	for i := range p.Pipelines {
+		pipeline, t := &p.Pipelines[i], &tracks[i]
+		t.look(pipeline, p.Alerts.Stuck[pipeline.Project])
 		t.active = pipeline.Project == p.Active
 		if i < len(p.Charts) {
 			t.days = p.Charts[i].Days
 		}
 		g.working += t.working
 		switch {
-		case !strings.Contains(strings.ToLower(pipeline.Project), wanted),
+		case wanted != "" && !strings.Contains(strings.ToLower(pipeline.Project), wanted),
 			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.troubled():
 			g.hidden++
 		case t.working == 0 && !t.troubled() && !t.active && wanted == "" && len(p.Pipelines) > foldOver:
@@ -76,18 +78,22 @@ func newGrid(p OverviewProps) grid {
 	}
 	slices.SortFunc(shown, byTrouble)
 	slices.SortFunc(g.quiet, byTrouble)
-	g.group(g.cut(shown))
+	page, room := g.cut(shown)
+	for _, t := range page {
+		t.fill(atWork[t.Project])
+	}
+	load(page, room)
+	g.group(page)
 	return g
 }
 
-// cut returns the tracks of the page, with as many stories as it may hold: those in trouble are the first.
-func (g *grid) cut(tracks []*track) []*track {
+// cut returns the tracks of the page, and how many stories it may hold: those in trouble are the first.
+func (g *grid) cut(tracks []*track) (page []*track, room int) {
 	g.all = len(tracks)
 	most := maxTracks
 	if len(tracks) > maxTracks {
 		most = pageTracks
 	}
-	var page []*track
 	left := 0
 	for at := 0; at < len(tracks); {
 		n, cost := pageLength(tracks[at:min(at+most, len(tracks))])
@@ -98,8 +104,7 @@ func (g *grid) cut(tracks []*track) []*track {
 		at += n
 	}
 	g.page = min(g.page, g.pages)
-	load(page, left/wagonCost)
-	return page
+	return page, left / wagonCost
 }
 
 // load leaves at most room stories on the tracks, as evenly as may be; the others are counted.
@@ -126,13 +131,14 @@ func load(tracks []*track, room int) {
 
 // pageLength is how many of these tracks fit on a page, and what they cost without their stories.
 func pageLength(tracks []*track) (n, cost int) {
-	seen := map[string]bool{}
+	seen := make([]*track, 0, 4) // one of each group
 	for n < len(tracks) {
 		t := tracks[n]
-		c := trackCost + stationCost*len(t.stations)
-		if key := t.stages(); !seen[key] {
-			seen[key] = true
-			c += groupCost + len(t.stations)
+		stations := t.to - t.from
+		c := trackCost + stationCost*stations
+		if !slices.ContainsFunc(seen, t.hasStagesOf) {
+			seen = append(seen, t)
+			c += groupCost + stations
 		}
 		if n > 0 && cost+c > gridElements {
 			break

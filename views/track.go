@@ -67,15 +67,16 @@ func (s *station) hide(n int) {
 
 // track is a project's stages of work, with what stands before and after them.
 type track struct {
-	domain.ProjectPipeline
+	*domain.ProjectPipeline
 	active        bool
 	troubles      []trouble
 	backlog, done *domain.Stage // nil where there is none
-	stations      []station
-	cut           int       // how many further stages of work there are
-	working       int       // stories in work
-	moved         time.Time // when the last one came into its stage
-	stuck         int
+	from, to      int           // the stages that have stations
+	stations      []station     // once fill was called
+	cut           int           // how many further stages of work there are
+	working       int           // stories in work
+	moved         time.Time     // when the last one came into its stage
+	stuck         []string      // ids of stories
 	days          []domain.DayCount
 }
 
@@ -87,13 +88,9 @@ type trouble struct {
 // maxStations is how many stages of work a track shows.
 const maxStations = 24
 
-// newTrack looks at every story of a project once. agents are the labels of those that work on its stories, by story id.
-func newTrack(p domain.ProjectPipeline, stuckIDs []string, agents map[string]string) *track {
-	t := &track{ProjectPipeline: p, stuck: len(stuckIDs)}
-	stuck := make(map[string]bool, len(stuckIDs))
-	for _, id := range stuckIDs {
-		stuck[id] = true
-	}
+// look makes t the track of a project, all but its stations: of thousands of projects few are on a page.
+func (t *track) look(p *domain.ProjectPipeline, stuck []string) {
+	t.ProjectPipeline, t.stuck = p, stuck
 	from, to := domain.WorkStages(p.Stages)
 	if from > 0 {
 		t.backlog = &p.Stages[0]
@@ -102,44 +99,55 @@ func newTrack(p domain.ProjectPipeline, stuckIDs []string, agents map[string]str
 		t.done = &p.Stages[to]
 	}
 	t.cut = max(0, to-from-maxStations)
+	t.from, t.to = from, to-t.cut
 	blocked, failed := 0, 0
 	for i := range p.Stages {
-		shown := i >= from && i < to-t.cut
-		if shown {
-			t.stations = append(t.stations, station{name: p.Stages[i].Name})
+		items := p.Stages[i].Items
+		if i >= from && i < to {
+			t.working += len(items)
 		}
-		for _, item := range p.Stages[i].Items {
-			if item.Since.After(t.moved) {
-				t.moved = item.Since
+		for j := range items {
+			if items[j].Since.After(t.moved) {
+				t.moved = items[j].Since
 			}
-			if i >= to {
-				continue
+			switch {
+			case i >= to:
+			case items[j].Blocked != "":
+				blocked++
+			case items[j].MergeFailure != "":
+				failed++
 			}
+		}
+	}
+	t.troubles = troubles(p, blocked, failed, len(stuck))
+}
+
+// fill adds the stations. agents are the labels of those that work on the project's stories, by story id.
+func (t *track) fill(agents map[string]string) {
+	stuck := make(map[string]bool, len(t.stuck))
+	for _, id := range t.stuck {
+		stuck[id] = true
+	}
+	for _, stage := range t.Stages[t.from:t.to] {
+		s := station{name: stage.Name}
+		for _, item := range stage.Items {
 			w := wagon{Item: item, signal: SignalNone, agent: agents[item.StoryID]}
 			switch {
 			case item.Blocked != "":
-				blocked++
 				w.signal, w.state = SignalStop, "Blocked: "
 			case item.MergeFailure != "":
-				failed++
 				w.signal, w.state = SignalCaution, "Merge failed: "
 			case stuck[item.StoryID]:
 				w.signal, w.state = SignalCaution, "Stuck"
 			}
-			if i >= from {
-				t.working++
-			}
-			if shown {
-				t.stations[len(t.stations)-1].add(w)
-			}
+			s.add(w)
 		}
+		t.stations = append(t.stations, s)
 	}
-	t.troubles = troubles(p, blocked, failed, t.stuck)
-	return t
 }
 
 // troubles are what is wrong with a project, the worst first. Without any it is clear.
-func troubles(p domain.ProjectPipeline, blocked, failed, stuck int) (list []trouble) {
+func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []trouble) {
 	add := func(signal Signal, words string) { list = append(list, trouble{signal, words}) }
 	switch {
 	case !p.Reachable && p.Error == domain.NoAnswerYet:
@@ -180,11 +188,23 @@ func (t *track) stages() string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, s := range t.stations {
-		b.WriteString(s.name)
+	for _, s := range t.Stages[t.from:t.to] {
+		b.WriteString(s.Name)
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// hasStagesOf reports whether both tracks have the same stages.
+func (t *track) hasStagesOf(other *track) bool {
+	name := func(s *domain.Stage) string {
+		if s == nil {
+			return ""
+		}
+		return s.Name
+	}
+	return name(t.backlog) == name(other.backlog) && name(t.done) == name(other.done) &&
+		slices.EqualFunc(t.Stages[t.from:t.to], other.Stages[other.from:other.to], func(a, b domain.Stage) bool { return a.Name == b.Name })
 }
 
 // byTrouble orders tracks: those in trouble first, then the last move, then the name.

@@ -37,7 +37,7 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	if !done || err != nil {
 		return charts, err
 	}
-	if _, err := s.stays.recallMoves(ctx, pipelines); err != nil {
+	if err := s.stays.recallMoves(ctx, pipelines); err != nil {
 		return charts, err
 	}
 	now := time.Now()

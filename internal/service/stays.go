@@ -47,7 +47,8 @@ type Stays struct {
 	projects *Projects
 
 	catching  background // the reading of what is new in the stream
-	recalling background // the reading of moves of projects that memory has none of
+	recalling background // the reading of what was saved of projects that memory has nothing of
+	reading   sync.Mutex // one project's at a time, so that connections are left for pages
 
 	mu        sync.Mutex
 	loaded    bool
@@ -105,7 +106,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	if done, err := s.catchUp(ctx); !done || err != nil {
 		return observed
 	}
-	if err := s.remember(ctx, map[string]bool{project: true}); err != nil {
+	if known, err := s.recall(ctx, map[string]bool{project: true}); !known || err != nil {
 		return observed
 	}
 	s.mu.Lock()

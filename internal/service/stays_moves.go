@@ -78,9 +78,8 @@ func (s *Stays) encodeMoves(before time.Time) []byte {
 	return encoded
 }
 
-// recallMoves takes in the moves of those projects that have stages, unless memory has them. It returns when it has, true, or
-// when that takes too long.
-func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipeline) (done bool, err error) {
+// recallMoves takes in the moves of those projects that have stages, unless memory has them, as far as that is not slow.
+func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipeline) error {
 	unknown := map[string]bool{}
 	s.mu.Lock()
 	for _, p := range pipelines {
@@ -90,9 +89,29 @@ func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipel
 	}
 	s.mu.Unlock()
 	if len(unknown) == 0 {
+		return nil
+	}
+	_, err := s.recall(ctx, unknown)
+	return err
+}
+
+// recall does what remember does, but no longer than a page waits. It reports whether memory has all of these projects now.
+func (s *Stays) recall(ctx context.Context, projects map[string]bool) (known bool, err error) {
+	isKnown := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for project := range projects {
+			if !s.complete[project] {
+				return false
+			}
+		}
+		return true
+	}
+	if isKnown() {
 		return true, nil
 	}
-	return s.recalling.do(catchUpPatience, func() error { return s.remember(context.WithoutCancel(ctx), unknown) })
+	_, err = s.recalling.do(catchUpPatience, func() error { return s.remember(context.WithoutCancel(ctx), projects) })
+	return isKnown(), err
 }
 
 // hasMoves reports whether memory has the moves of a project. Callers hold mu.

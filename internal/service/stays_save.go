@@ -28,31 +28,44 @@ func (s *Stays) forget() {
 // remember takes in what was saved of those of these projects that memory does not have all of.
 func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 	for project := range projects {
-		s.mu.Lock()
-		complete, movesOnly, generation := s.complete[project], s.movesOnly[project], s.generation
-		s.mu.Unlock()
-		if complete {
-			continue
-		}
-		if err := s.events.Available(); err != nil { // nobody waits for a store that does not answer
+		if err := s.rememberProject(ctx, project); err != nil {
 			return err
 		}
-		stays, upTo, err := s.readStays(ctx, project, movesOnly)
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		if s.generation == generation && !s.complete[project] && movesOnly == s.movesOnly[project] {
-			s.complete[project] = true
-			delete(s.movesOnly, project)
-			for _, stay := range stays {
-				s.of(project).Restore(stay)
-			}
-			if upTo > s.upTo {
-				s.ahead[project] = upTo
-			}
-		}
-		s.mu.Unlock()
+	}
+	return nil
+}
+
+func (s *Stays) rememberProject(ctx context.Context, project string) error {
+	s.mu.Lock()
+	complete := s.complete[project]
+	s.mu.Unlock()
+	if complete {
+		return nil
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.mu.Lock()
+	complete, movesOnly, generation := s.complete[project], s.movesOnly[project], s.generation
+	s.mu.Unlock()
+	if complete {
+		return nil
+	}
+	stays, upTo, err := s.readStays(ctx, project, movesOnly)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.generation != generation || s.complete[project] || movesOnly != s.movesOnly[project] {
+		return nil
+	}
+	s.complete[project] = true
+	delete(s.movesOnly, project)
+	for _, stay := range stays {
+		s.of(project).Restore(stay)
+	}
+	if upTo > s.upTo {
+		s.ahead[project] = upTo
 	}
 	return nil
 }

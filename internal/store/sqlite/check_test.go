@@ -60,3 +60,32 @@ func TestADamagedDatabaseIsNamedAndLeftAsItIs(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkOpen opens a database just small enough to be checked whole.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	db, err := sqlite.Open(b.Context(), dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 3700 {
+		if err := db.SetState(b.Context(), strconv.Itoa(i), strings.Repeat("x", 900)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, sqlite.FileName))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(info.Size())/1e6, "MB")
+	for b.Loop() {
+		db, err := sqlite.Open(b.Context(), dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		db.Close()
+	}
+}
