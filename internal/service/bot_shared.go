@@ -30,18 +30,10 @@ type BotStore interface {
 	BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error)
 }
 
-// BotDuty tells which gateway runs the bot.
-type BotDuty interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
-	Epoch(duty string) (epoch int64, ok bool)
-	// Changed returns a channel that is closed when this gateway gets or loses duties.
-	Changed() <-chan struct{}
-}
-
 // SharedBot is what several gateways need to share the bot.
 type SharedBot struct {
 	Store   BotStore
-	Duty    BotDuty
+	Duty    Duties // DutyBot is which of them runs the bot
 	Gateway string // this one's name
 	// Cursor returns the id up to which the bot, wherever it runs, has posted the stream.
 	Cursor func(ctx context.Context) (int64, error)

@@ -96,6 +96,9 @@ func TestRedemptionsAtOnce(t *testing.T) {
 func TestAgentChanges(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx := t.Context()
+		if err := db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}); err != nil {
+			t.Fatal(err)
+		}
 		if err := db.AddToken(ctx, token("t")); err != nil {
 			t.Fatal(err)
 		}

@@ -35,15 +35,18 @@ func reason(code string) string {
 	return ""
 }
 
-// code gives an error its domain code: what exists already is Conflict, any other is Unavailable, since it may be good again
+// code gives an error its domain code: what exists already is Conflict, what refers to nothing NotFound, any other is Unavailable, since it may be good again
 // without this gateway doing anything.
 func code(err error) *domain.Error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
 		return domain.WrapError(domain.Unavailable, err, "the database cannot be reached")
 	}
-	if refused.Code == "23505" {
+	switch refused.Code {
+	case "23505":
 		return domain.WrapError(domain.Conflict, err, "already exists")
+	case "23503": // what it refers to has just been removed
+		return domain.WrapError(domain.NotFound, err, "not found")
 	}
 	message := "the store failed"
 	if why := reason(refused.Code); why != "" {

@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// aboutBot is the topic of what is stored of the bot.
+var aboutBot = []domain.Topic{domain.TopicBot}
+
+// testLife is how long a test message can be asked for.
+const testLife = time.Minute
+
+// storedBotConfig is the bot's configuration as it is stored; what is absent is unset.
+type storedBotConfig struct {
+	Transport         domain.BotTransport `json:"transport"`
+	Homeserver        *string             `json:"homeserver,omitempty"`
+	Username          *string             `json:"username,omitempty"`
+	Password          *string             `json:"password,omitempty"`
+	TeamBotToken      *string             `json:"team_bot_token,omitempty"`
+	TeamSigningSecret *string             `json:"team_signing_secret,omitempty"`
+}
+
+// BotConfig returns the stored configuration and its version, which grows with each save; 0 before the first.
+func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error) {
+	c.Transport = domain.BotMatrix
+	var text string
+	err = db.tables.QueryRowContext(ctx, "SELECT config, version FROM bot_config").Scan(&text, &version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, 0, nil
+	}
+	if err != nil {
+		return c, 0, db.Translate(err)
+	}
+	var s storedBotConfig
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return c, 0, err
+	}
+	return domain.BotConfig{
+		Transport: s.Transport, Homeserver: s.Homeserver, Username: s.Username, Password: (*domain.Secret)(s.Password),
+		TeamBotToken: (*domain.Secret)(s.TeamBotToken), TeamSigningSecret: (*domain.Secret)(s.TeamSigningSecret),
+	}, version, nil
+}
+
+// SaveBotConfig replaces the whole configuration.
+func (db *DB) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {
+	_, err := db.storeBotConfig(ctx, c, "UPDATE SET config = excluded.config, version = bot_config.version + 1")
+	return err
+}
+
+// ImportBotConfig stores a configuration unless there is one. It reports whether it did.
+func (db *DB) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error) {
+	return db.storeBotConfig(ctx, c, "NOTHING")
+}
+
+func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict string) (stored bool, err error) {
+	text, err := json.Marshal(storedBotConfig{
+		c.Transport, c.Homeserver, c.Username, (*string)(c.Password), (*string)(c.TeamBotToken), (*string)(c.TeamSigningSecret),
+	})
+	if err != nil {
+		return false, err
+	}
+	err = db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, "INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO "+onConflict, string(text))
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		stored = n == 1
+		return err
+	})
+	return stored, err
+}
+
+// storedBotRun is what is told of the running bot.
+type storedBotRun struct {
+	Transport domain.BotTransport `json:"transport"`
+	State     domain.BotState     `json:"state"`
+	Detail    string              `json:"detail"`
+	SinceMS   int64               `json:"since_ms"`
+	Rooms     []string            `json:"rooms"`
+	Version   int64               `json:"version"`
+	Gateway   string              `json:"gateway"`
+}
+
+// BotRun returns what was last told of the running bot. It returns NotFound before that.
+func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
+	var text string
+	if err := db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
+		return r, db.Translate(err)
+	}
+	var s storedBotRun
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return r, err
+	}
+	r.Status = domain.BotStatus{Transport: s.Transport, State: s.State, Detail: s.Detail, Since: time.UnixMilli(s.SinceMS), Rooms: s.Rooms}
+	r.Version, r.Gateway = s.Version, s.Gateway
+	return r, nil
+}
+
+// SetBotRun tells of the running bot.
+func (db *DB) SetBotRun(ctx context.Context, r domain.BotRun) error {
+	s := r.Status
+	text, err := json.Marshal(storedBotRun{s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway})
+	if err != nil {
+		return err
+	}
+	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
+			ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text))
+		return err
+	})
+}
+
+// AskBotTest asks the gateway that runs the bot for a test message.
+func (db *DB) AskBotTest(ctx context.Context, id string) error {
+	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => $1)", testLife.Seconds()); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO bot_tests (id) VALUES ($1)", id)
+		return err
+	})
+}
+
+// TakeBotTest returns a test message that was asked for, once. It returns NotFound when there is none.
+func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
+	err = db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
+		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1) ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
+	) RETURNING id`, testLife.Seconds()).Scan(&id)
+	return id, db.Translate(err)
+}
+
+// AnswerBotTest stores what became of a test message, "" for well.
+func (db *DB) AnswerBotTest(ctx context.Context, id, answer string) error {
+	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
+		return err
+	})
+}
+
+// BotTestAnswer returns what became of a test message, once that is known.
+func (db *DB) BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error) {
+	var stored sql.NullString
+	err = db.tables.QueryRowContext(ctx, "SELECT answer FROM bot_tests WHERE id = $1", id).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) { // it was too old
+		return "", false, nil
+	}
+	return stored.String, stored.Valid, db.Translate(err)
+}

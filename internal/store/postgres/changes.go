@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// versions select a value for a topic that is another one after each change. The xmin of a row is the transaction that wrote
+// it.
+var versions = map[domain.Topic]string{
+	domain.TopicProjects: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint),
+		(SELECT concat_ws(' ', xmin, value) FROM state WHERE key = 'active_project')) FROM projects`,
+	domain.TopicAccess: `SELECT concat_ws(' ', (SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM sessions), count(*),
+		sum(xmin::text::bigint)) FROM named_tokens`,
+	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
+}
+
+// Version returns a value that is another one after each change of a topic: the registry, access or acknowledgements.
+func (db *DB) Version(ctx context.Context, topic domain.Topic) (version string, err error) {
+	err = db.tables.QueryRowContext(ctx, versions[topic]).Scan(&version)
+	return version, db.Translate(err)
+}
+
+// AgentsSince returns the agents that were changed since a position, 0 for all of them. Transactions that had not ended at
+// a position come after it; what one has seen already may come again.
+func (db *DB) AgentsSince(ctx context.Context, position int64) (news domain.AgentNews, err error) {
+	rows, err := db.tables.QueryContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (SELECT count(*) FROM agents),
+		id, label, version, secret_hash, state, detail, assigned_project, joined_at_ms, state_since_ms, last_seen_ms,
+		(EXTRACT(EPOCH FROM clock_timestamp() - seen_at) * 1000)::bigint
+		FROM (SELECT) AS always LEFT JOIN agents ON changed >= $1`, position)
+	if err != nil {
+		return news, db.Translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a domain.SeenAgent
+		var id, label, version, hash, state, detail, project *string
+		var joined, since, seen, silent *int64
+		err := rows.Scan(&news.Position, &news.Count, &id, &label, &version, &hash, &state, &detail, &project, &joined, &since, &seen, &silent)
+		if err != nil {
+			return news, db.Translate(err)
+		}
+		if id == nil { // none was changed
+			break
+		}
+		a.ID, a.Label, a.Version, a.SecretHash, a.State, a.Detail, a.Project = *id, *label, *version, *hash, domain.AgentState(*state), *detail, *project
+		a.JoinedAt, a.StateSince, a.LastSeen = time.UnixMilli(*joined), time.UnixMilli(*since), time.UnixMilli(*seen)
+		a.Silent = time.Duration(*silent) * time.Millisecond
+		news.Changed = append(news.Changed, a)
+	}
+	return news, db.Translate(rows.Err())
+}
+
+// AgentIDs returns the ids of all agents.
+func (db *DB) AgentIDs(ctx context.Context) (ids []string, err error) {
+	rows, err := db.tables.QueryContext(ctx, "SELECT id FROM agents")
+	if err != nil {
+		return nil, db.Translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, db.Translate(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, db.Translate(rows.Err())
+}
