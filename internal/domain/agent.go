@@ -74,6 +74,7 @@ type AgentRecord struct {
 // AgentBeat is what heartbeats change of a stored agent.
 type AgentBeat struct {
 	ID         string
+	OnlySeen   bool // State, Detail and StateSince are as they were
 	State      AgentState
 	Detail     string
 	StateSince time.Time

@@ -66,11 +66,11 @@ func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 		if !e.unsaved || !all && !t.isDue(e, now) {
 			continue
 		}
-		e.unsaved, e.news = false, false
 		r := e.record
 		beats = append(beats, domain.AgentBeat{
-			ID: r.ID, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
+			ID: r.ID, OnlySeen: !e.news, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
 		})
+		e.unsaved, e.news = false, false
 	}
 	return beats
 }

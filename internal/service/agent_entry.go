@@ -10,6 +10,7 @@ type agentEntry struct {
 	record  domain.AgentRecord
 	seen    time.Time     // when it joined, called last, or its last call ended
 	open    int           // heartbeats that are being answered
+	began   time.Time     // when the last of them came
 	held    chan struct{} // closed, and replaced, when another heartbeat is held
 	unsaved bool          // heartbeats changed it since it was saved
 	news    bool          // its state or detail is among that

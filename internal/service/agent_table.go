@@ -75,7 +75,9 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 		return nil
 	}
 	e.open++
-	e.touch(time.Now())
+	e.began = time.Now()
+	e.touch(e.began)
+	e.news = e.news || t.changes != nil && !e.ours && (b.State != nil || b.Detail != nil) // memory may not know the last state yet
 	state := e.record.State
 	if state == domain.AgentStopped {
 		state = domain.AgentIdle

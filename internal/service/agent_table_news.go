@@ -74,9 +74,10 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	if seen.After(e.seen) {
 		e.seen = seen
 	}
-	if e.unsaved { // it calls here again
+	if e.news || e.open > 0 && e.began.After(seen) { // it has called here since
 		return
 	}
+	e.unsaved = false
 	e.setState(r.State, r.StateSince)
 	e.record.Detail, e.record.LastSeen = r.Detail, r.LastSeen
 	if e.held != nil { // it calls another gateway by now

@@ -61,7 +61,18 @@ func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
 			return err
 		}
 		defer update.Close()
+		seen, err := tx.PrepareContext(ctx, "UPDATE agents SET last_seen_ms = $2 WHERE id = $1")
+		if err != nil {
+			return err
+		}
+		defer seen.Close()
 		for _, b := range beats {
+			if b.OnlySeen {
+				if _, err := seen.ExecContext(ctx, b.ID, b.LastSeen.UnixMilli()); err != nil {
+					return err
+				}
+				continue
+			}
 			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSince.UnixMilli(), b.LastSeen.UnixMilli()); err != nil {
 				return err
 			}

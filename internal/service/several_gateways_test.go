@@ -1,0 +1,480 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/service"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/waittest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
+
+// peer is one of several gateways on one PostgreSQL database.
+type peer struct {
+	*testGateway
+	db   *postgres.DB
+	bot  *countingBot
+	runs atomic.Bool // whether the bot is its duty
+	file *memoryFile
+}
+
+func (p *peer) Epoch(string) (int64, bool) { return 0, p.runs.Load() }
+
+func (p *peer) Changed() <-chan struct{} { return nil }
+
+// memoryFile is a bot's file that holds a configuration.
+type memoryFile struct{ config domain.BotConfig }
+
+func (f *memoryFile) Load() (domain.BotConfig, error) { return f.config, nil }
+
+func (f *memoryFile) Save(c domain.BotConfig) error { f.config = c; return nil }
+
+func (f *memoryFile) Name() string { return "bot.toml" }
+
+// countingBot is a bot that is connected to a room.
+type countingBot struct {
+	start    func(context.Context) (domain.BotConfig, error)
+	mu       sync.Mutex
+	restarts int
+	tests    int
+	config   domain.BotConfig
+}
+
+func (b *countingBot) Restart(ctx context.Context) error {
+	c, err := b.start(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.restarts++
+	b.config = c
+	return err
+}
+
+func (b *countingBot) SendTest(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tests++; b.tests > 1 {
+		return domain.Errorf(domain.BadGateway, "not sent to #qa")
+	}
+	return nil
+}
+
+func (b *countingBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
+
+func (b *countingBot) Status() domain.BotStatus {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return domain.BotStatus{Transport: b.config.Transport, State: domain.BotConnected, Since: time.UnixMilli(4711), Rooms: []string{"#qa"}}
+}
+
+func (b *countingBot) restarted() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.restarts
+}
+
+// severalGateways are n gateways on one database, which follow each other's changes and write their agents' heartbeats. The first
+// runs the bot.
+func severalGateways(t *testing.T, n int) []*peer {
+	t.Helper()
+	url := pgtest.Database(t)
+	peers := make([]*peer, n)
+	for i := range peers {
+		peers[i] = &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotMatrix}}}
+		peers[i].runs.Store(i == 0)
+		peers[i].open(t, url, fmt.Sprintf("gateway %d", i+1))
+	}
+	return peers
+}
+
+func (p *peer) open(t *testing.T, url, name string) {
+	t.Helper()
+	db, err := postgres.Open(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.db, p.bot = db, &countingBot{}
+	s, err := service.New(t.Context(), service.Options{
+		Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: agentTimeout, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
+		SharedBot: &service.SharedBot{Store: db, Duty: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.bot.start = s.Bot.Starting().Config
+	p.testGateway = &testGateway{Service: s, t: t}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	for _, run := range []func(context.Context) error{db.Run, s.Follow, s.Agents.Run} {
+		loops.Go(func() { _ = run(ctx) })
+	}
+	t.Cleanup(func() { cancel(); loops.Wait(); db.Close() })
+}
+
+// soon fails the test unless happened reports true within a second.
+func soon(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	began := time.Now()
+	waittest.Until(t, what, happened)
+	if took := time.Since(began); took > time.Second && !testing.Short() {
+		t.Errorf("%s: it took %v", what, took)
+	}
+}
+
+func TestTheRegistryIsOne(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 3)
+	a, b, c := peers[0], peers[1], peers[2]
+	// A name is given once, wherever it is asked for, and a project that was added a moment ago can be switched to.
+	var taken, added atomic.Int64
+	var adding sync.WaitGroup
+	for i := range 30 {
+		adding.Go(func() {
+			switch _, err := peers[i%3].Projects.Add(ctx, "alpha", "http://alpha", nil); domain.CodeOf(err) {
+			case "":
+				added.Add(1)
+			case domain.Conflict:
+				taken.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	adding.Wait()
+	if added.Load() != 1 || taken.Load() != 29 {
+		t.Errorf("the name was given %d times and refused %d times", added.Load(), taken.Load())
+	}
+	secret := domain.Secret("secret")
+	if _, err := a.Projects.Add(ctx, "beta", "http://beta", &secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Projects.Switch(ctx, "beta"); err != nil {
+		t.Errorf("a project that was just added: %v", err)
+	}
+	if _, err := c.Projects.Update(ctx, "beta", "http://beta/2", nil); err != nil {
+		t.Error(err)
+	}
+	for i, p := range peers {
+		soon(t, "the registry", func() bool {
+			found, _ := p.Projects.Registry().Find("beta")
+			return found.URL == "http://beta/2" && found.Token == secret && p.Projects.Registry().Active == "beta"
+		})
+		if version := p.Projects.Registry().Version; version > 5 {
+			t.Errorf("gateway %d published %d times", i+1, version)
+		}
+	}
+	// A removal is undone elsewhere, once, and what was active and assigned is so again.
+	agent := c.join("builder")
+	if _, err := b.Agents.Assign(ctx, agent.ID, "beta"); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := a.Projects.Remove(ctx, "beta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := a.Projects.KeepRemoval(ctx, removed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Projects.Switch(ctx, "beta"); domain.CodeOf(err) != domain.NotFound {
+		t.Errorf("a project that was just removed: %v", err)
+	}
+	if _, err := c.Agents.Assign(ctx, agent.ID, "beta"); domain.CodeOf(err) != domain.Invalid {
+		t.Errorf("an agent was assigned to a project that was just removed: %v", err)
+	}
+	if _, agents, err := b.Projects.UndoRemoval(ctx, id); err != nil || agents != 1 {
+		t.Errorf("undone: %d agents, %v", agents, err)
+	}
+	if _, _, err := c.Projects.UndoRemoval(ctx, id); domain.CodeOf(err) != domain.NotFound {
+		t.Errorf("undone twice: %v", err)
+	}
+	soon(t, "the project is back", func() bool {
+		p, _ := c.Projects.Registry().Find("beta")
+		known, _ := c.Agents.Find(agent.ID)
+		return p.Token == secret && c.Projects.Registry().Active == "beta" && known.Project == "beta"
+	})
+}
+
+// TestNothingRefersToWhatIsRemovedMeanwhile: two gateways at once, and the database decides.
+func TestNothingRefersToWhatIsRemovedMeanwhile(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 2)
+	agent := peers[0].join("builder")
+	for range 20 {
+		peers[0].project("alpha", "http://alpha")
+		var both sync.WaitGroup
+		both.Go(func() { _, _ = peers[0].Projects.Remove(ctx, "alpha") })
+		both.Go(func() {
+			_ = peers[1].Projects.Switch(ctx, "alpha")
+			_, _ = peers[1].Agents.Assign(ctx, agent.ID, "alpha")
+			_, _, _ = peers[1].Agents.IssueToken(ctx, agent.ID)
+		})
+		both.Wait()
+		active, projects, err := peers[0].db.Registry(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := peers[0].db.AgentRecords(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := peers[0].db.NamedTokens(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(projects) == 0 && (active != "" || records[0].Project != "" || len(tokens) != 0) {
+			t.Fatalf("the project is gone, but it is active: %q, assigned to: %q, has tokens: %d", active, records[0].Project, len(tokens))
+		}
+	}
+}
+
+func TestAnAgentMayCallAnyGateway(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 3)
+	a, b, c := peers[0], peers[1], peers[2]
+	a.project("alpha", "http://alpha")
+	// Of all redemptions of a token one succeeds, and its agent is known everywhere at once.
+	token, _, err := a.Agents.CreateJoinToken(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var joined atomic.Int64
+	var agent domain.Agent
+	var secret domain.Secret
+	var joining sync.WaitGroup
+	for i := range 30 {
+		joining.Go(func() {
+			if got, s, err := peers[i%3].Agents.Join(ctx, token, nil, "1.0"); err == nil {
+				joined.Add(1)
+				agent, secret = got, s
+			} else if domain.CodeOf(err) != domain.Unauthorized {
+				t.Error(err)
+			}
+		})
+	}
+	joining.Wait()
+	if joined.Load() != 1 {
+		t.Fatalf("%d agents joined with one token", joined.Load())
+	}
+	for _, p := range peers {
+		if err := p.Agents.CheckSecret(ctx, agent.ID, secret); err != nil {
+			t.Errorf("right after it joined: %v", err)
+		}
+	}
+	// It is alive everywhere, whoever holds its call, and an assignment ends that.
+	answered := make(chan domain.Agent)
+	hold := func(p *peer, assigned string) {
+		go func() {
+			running := domain.AgentRunning
+			got, err := p.Agents.Heartbeat(context.Background(), agent.ID, service.Heartbeat{State: &running, Assigned: assigned, Wait: time.Minute})
+			if err != nil {
+				t.Error(err)
+			}
+			answered <- got
+		}()
+		soon(t, "the call is held", func() bool { known, _ := p.Agents.Find(agent.ID); return known.Connected })
+	}
+	hold(b, "")
+	for _, p := range peers {
+		soon(t, "what it says is known", func() bool {
+			known, _ := p.Agents.Find(agent.ID)
+			return known.State == domain.AgentRunning && known.Presence == domain.AgentAlive
+		})
+	}
+	began := time.Now()
+	c.assign(agent.ID, "alpha")
+	if got := <-answered; got.Project != "alpha" || time.Since(began) > time.Second {
+		t.Errorf("after %v it was told of %q", time.Since(began), got.Project)
+	}
+	// A call that it makes elsewhere ends the one before.
+	hold(b, "alpha")
+	began = time.Now()
+	time.AfterFunc(10*time.Millisecond, func() { hold(c, "alpha") })
+	if <-answered; time.Since(began) > time.Second+100*time.Millisecond {
+		t.Errorf("the call before was held for %v", time.Since(began))
+	}
+	time.Sleep(3 * quietlyHeld)
+	if known, _ := c.Agents.Find(agent.ID); !known.Connected {
+		t.Error("the last call was ended by the one before")
+	}
+	// So does a new address.
+	if _, err := a.Projects.Update(ctx, "alpha", "http://moved", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; got.ProjectURL != "http://moved" {
+		t.Errorf("it was sent to %s", got.ProjectURL)
+	}
+	// One that comes from a gateway that answered before the move is told of it.
+	if got, err := b.Agents.Heartbeat(ctx, agent.ID, service.Heartbeat{Assigned: "alpha", Wait: 100 * time.Millisecond}); err != nil || got.ProjectURL != "http://moved" {
+		t.Errorf("it was sent to %s, %v", got.ProjectURL, err)
+	}
+	stopped := domain.AgentStopped
+	if _, err := a.Agents.Heartbeat(ctx, agent.ID, service.Heartbeat{State: &stopped}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range peers {
+		soon(t, "it has left", func() bool { return len(p.Agents.Alive()) == 0 })
+	}
+	if err := c.Agents.Remove(ctx, agent.ID); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "it is gone", func() bool { _, known := b.Agents.Find(agent.ID); return !known })
+}
+
+// quietlyHeld is longer than it takes until what a gateway says of its agents is known to another.
+const quietlyHeld = 500 * time.Millisecond
+
+// TestWrongClocksEndNobody: how long an agent was silent is counted by the database's clock.
+func TestWrongClocksEndNobody(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 2)
+	agent := peers[0].join("builder")
+	soon(t, "it is known", func() bool { _, known := peers[1].Agents.Find(agent.ID); return known })
+	for _, off := range []time.Duration{-time.Hour, 10 * 24 * time.Hour} {
+		beat := domain.AgentBeat{ID: agent.ID, State: domain.AgentIdle, StateSince: time.Now(), LastSeen: time.Now().Add(off)}
+		if err := peers[0].db.SaveBeats(ctx, []domain.AgentBeat{beat}); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "it was seen", func() bool {
+			known, _ := peers[1].Agents.Find(agent.ID)
+			return known.LastSeen.UnixMilli() == beat.LastSeen.UnixMilli() && known.Presence == domain.AgentAlive
+		})
+	}
+}
+
+func TestAcknowledgementsHoldEverywhere(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 2)
+	agent := peers[0].join("builder")
+	failed := domain.AgentFailed
+	peers[0].beat(agent.ID, service.Heartbeat{State: &failed})
+	alert := func(p *peer) (a domain.Alert) {
+		alerts, err := p.Alerts.List(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range alerts.Items {
+			a = item
+		}
+		return a
+	}
+	soon(t, "the alert", func() bool { return alert(peers[1]).Kind == domain.AlertAgentFailed })
+	if err := peers[1].Alerts.Acknowledge(ctx, alert(peers[1]).Key(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "it is acknowledged", func() bool { return alert(peers[0]).Acknowledged != nil })
+	if err := peers[0].Alerts.Reopen(ctx, alert(peers[0]).Key()); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "it is open again", func() bool { return alert(peers[1]).Acknowledged == nil })
+}
+
+func TestTheBotIsOne(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 2)
+	a, b := peers[0], peers[1]
+	// Saved anywhere, it is restarted where it runs, with what was saved, before the answer.
+	for i := range 3 {
+		name := fmt.Sprint("bot ", i)
+		if err := peers[i%2].Bot.Save(ctx, domain.BotConfig{Transport: domain.BotTeam, Username: &name}); err != nil {
+			t.Fatal(err)
+		}
+		if a.bot.mu.Lock(); a.bot.config.Username == nil || *a.bot.config.Username != name {
+			t.Errorf("the bot runs with %+v", a.bot.config)
+		}
+		a.bot.mu.Unlock()
+	}
+	soon(t, "its status", func() bool {
+		got := b.Bot.Status()
+		return got.Transport == domain.BotTeam && got.State == domain.BotConnected && got.Since.UnixMilli() == 4711 && len(got.Rooms) == 1
+	})
+	if restarts := a.bot.restarted(); restarts != 3 {
+		t.Errorf("it was restarted %d times for 3 saves", restarts)
+	}
+	// So is a test message sent by that one, which says what became of it.
+	if err := b.Bot.Test(ctx); err != nil {
+		t.Errorf("a test message: %v", err)
+	}
+	if err := b.Bot.Test(ctx); domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to #qa" {
+		t.Errorf("a test message that fails: %v", err)
+	}
+	if b.bot.tests != 0 || a.bot.tests != 2 {
+		t.Errorf("%d and %d test messages were sent", a.bot.tests, b.bot.tests)
+	}
+}
+
+// TestTheBotsFileIsImportedOnce: then the database holds its configuration, and the page names a file that differs.
+func TestTheBotsFileIsImportedOnce(t *testing.T) {
+	ctx := t.Context()
+	url := pgtest.Database(t)
+	first, second := domain.Secret("first"), domain.Secret("second")
+	one := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: &first}}}
+	one.open(t, url, "one")
+	other := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: &second}}}
+	other.open(t, url, "other")
+	for _, p := range []*peer{one, other} {
+		c, err := p.Bot.Config(ctx)
+		if err != nil || c.TeamBotToken == nil || *c.TeamBotToken != first {
+			t.Errorf("the configuration is %+v, %v", c, err)
+		}
+	}
+	if one.Bot.IgnoredFile(ctx) != "" || other.Bot.IgnoredFile(ctx) != "bot.toml" {
+		t.Errorf("files that are not looked at: %q, %q", one.Bot.IgnoredFile(ctx), other.Bot.IgnoredFile(ctx))
+	}
+}
+
+func TestSignInFlowsAndWebhooksAreTakenOnce(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 3)
+	want := domain.SignInFlow{Verifier: "v", RedirectURI: "http://localhost:3000/callback"}
+	if err := peers[0].db.AddSignInFlow(ctx, "state", want); err != nil {
+		t.Fatal(err)
+	}
+	var taken, logins, requests atomic.Int64
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() {
+			db := peers[i%3].db
+			if got, err := db.TakeSignInFlow(ctx, "state"); err == nil {
+				taken.Add(1)
+				if got != want {
+					t.Errorf("the flow is %+v", got)
+				}
+			} else if domain.CodeOf(err) != domain.NotFound {
+				t.Error(err)
+			}
+			for count, once := range map[*atomic.Int64]func(context.Context, string) (bool, error){&logins: db.SpendLogin, &requests: db.SeeBotRequest} {
+				if first, err := once(ctx, "id"); err != nil {
+					t.Error(err)
+				} else if first {
+					count.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 1 || logins.Load() != 1 || requests.Load() != 1 {
+		t.Errorf("taken %d, %d and %d times", taken.Load(), logins.Load(), requests.Load())
+	}
+	var keys [3]string
+	for i, p := range peers {
+		key, err := p.db.SessionKey(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = string(key)
+	}
+	if len(keys[0]) != 32 || keys[0] != keys[1] || keys[0] != keys[2] {
+		t.Error("the key of sessions is not one of 32 bytes")
+	}
+}
