@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,12 +18,16 @@ func backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the gateway's database to a new file, also while the gateway runs",
 		Long: "Copy the gateway's database to a new file, also while the gateway runs. To go back to a copy, stop the gateway and\n" +
-			"put the copy in the place of " + sqlite.FileName + " in the data directory, without the files that end in -wal and -shm.",
+			"put the copy in the place of " + sqlite.FileName + " in the data directory, without the files that end in -wal and -shm.\n" +
+			"A PostgreSQL database is backed up with pg_dump.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
+			dir, database, err := config.LoadStore(cmd.Flags(), os.Getenv)
 			if err != nil {
 				return asUsage(err)
+			}
+			if database != "" || strings.Contains(args[0], "://") {
+				return errors.New("backup copies the database of a data directory only: to back up PostgreSQL, use pg_dump")
 			}
 			target, err := filepath.Abs(args[0])
 			if err != nil {
@@ -34,6 +40,6 @@ func backupCommand() *cobra.Command {
 			return err
 		},
 	}
-	config.AddDataFlags(cmd.Flags())
+	config.AddStoreFlags(cmd.Flags())
 	return cmd
 }

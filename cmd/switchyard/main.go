@@ -94,7 +94,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), healthCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(), healthCommand(),
 		versionCommand(), completionCommand(),
 	)
 	return root

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/pgtest"
 )
 
 // The tests of processes run this test binary as switchyard.
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
 		main()
 	}
-	os.Exit(browsertest.Run(m))
+	os.Exit(pgtest.Run(func() int { return browsertest.Run(m) }))
 }
 
 // process is a running switchyard.

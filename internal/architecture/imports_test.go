@@ -32,6 +32,7 @@ var layers = []string{
 	"internal/upstream",
 	"internal/signin",
 	"internal/login",
+	"internal/store/transfer",
 	"internal/store/sqlite",
 	"internal/store/postgres",
 	"internal/store",

@@ -93,6 +93,9 @@ func isDatabase(to *domain.Secret) func([]string) error {
 	}
 }
 
+// CheckDatabase returns an error unless address is that of a PostgreSQL database. It shows nothing of it.
+func CheckDatabase(address string) error { return isDatabase(new(domain.Secret))([]string{address}) }
+
 // headerName is a header that a proxy may add. Those that carry what callers show themselves are not: they would be removed.
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
+
+	"switchyard/internal/domain"
 )
 
 // AddFlags adds the gateway's flags to flags.
@@ -68,6 +70,19 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 // AddDataFlags adds those of the gateway's flags that say where its data is.
 func AddDataFlags(flags *pflag.FlagSet) {
 	addSome(flags, "config", "data")
+}
+
+// AddStoreFlags adds those of the gateway's flags that say what it stores its data in.
+func AddStoreFlags(flags *pflag.FlagSet) {
+	addSome(flags, "config", "data", "database")
+}
+
+// LoadStore returns the gateway's data directory and the database that it uses instead, as Load would. AddStoreFlags was
+// applied to flags.
+func LoadStore(flags *pflag.FlagSet, getenv func(string) string) (dir string, database domain.Secret, err error) {
+	c := &Config{}
+	_, err = c.read(c.settings(), flags, getenv, "gateway.data", "gateway.database")
+	return c.Data, c.Database, err
 }
 
 // LoadData returns the gateway's data directory, as Load would. AddDataFlags was applied to flags.

@@ -33,7 +33,7 @@ const maxMore = 4 << 10
 type EventColumns struct {
 	Kind   EventKind
 	Text   EventText
-	Record []byte // nil where compose makes it of the parts
+	Record []byte // nil where Compose makes it of the parts
 }
 
 // ColumnsOf takes a record apart.
@@ -46,19 +46,20 @@ func ColumnsOf(r domain.Record) EventColumns {
 	case domain.MergeFailure, domain.StoryBlocked:
 		c.Text.More = d.Reason
 	}
-	if Ours(r.Type) && c.fit() && bytes.Equal(compose(c.Kind, c.Text, r.At.UnixMilli()), r.JSON) {
+	if Ours(r.Type) && c.fit() && bytes.Equal(Compose(c.Kind, c.Text, r.At.UnixMilli()), r.JSON) {
 		return c
 	}
 	return c.whole(r)
 }
 
-// MaxKey is how much of a story's id every engine can look up, in bytes.
+// MaxKey is how much of a story's id, or of a stage, every engine can look up, in bytes.
 const MaxKey = 2000
 
 // fit reports whether every engine can store the parts as they are: PostgreSQL has no character NUL.
 func (c EventColumns) fit() bool {
 	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
-	return len(c.Text.StoryID) <= MaxKey && !slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), hasNUL)
+	return max(len(c.Text.StoryID), len(c.Kind.From), len(c.Kind.To)) <= MaxKey &&
+		!slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), hasNUL)
 }
 
 // whole makes c hold the record as it is, beside its kind.
@@ -89,8 +90,8 @@ func Ours(t domain.EventType) bool {
 	return t == domain.StageTransition || t == domain.MergeFailure || t == domain.StoryBlocked
 }
 
-// compose is the record of an event that is ours, with the keys in the order of domain.Record.
-func compose(kind EventKind, text EventText, stamp int64) []byte {
+// Compose is the record of an event that is ours, with the keys in the order of domain.Record.
+func Compose(kind EventKind, text EventText, stamp int64) []byte {
 	b := make([]byte, 0, 128+len(text.StoryID)+len(text.StoryName)+len(text.More))
 	if kind.Type == domain.StageTransition {
 		b = appendText(append(b, `{"from_stage":`...), kind.From)

@@ -3,9 +3,12 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -102,7 +105,12 @@ func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, st
 			&stamp, &received, (*[]byte)(&e.JSON))
 		e.Type, e.At, e.ReceivedAt = kind.Type, time.UnixMilli(stamp), time.UnixMilli(received)
 		if err == nil && e.JSON == nil {
-			e.JSON = compose(kind, text, stamp)
+			e.JSON = Compose(kind, text, stamp)
+		}
+		if strings.ContainsRune(string(e.Type), utf8.RuneError) { // the engine may have been unable to store it as it is
+			if r, err := domain.ParseRecord(json.RawMessage(e.JSON)); err == nil {
+				e.Type = r.Type
+			}
 		}
 		return e, err
 	}, take, statement, args...)

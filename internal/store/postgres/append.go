@@ -159,7 +159,7 @@ func cursorArguments(reads []domain.FeedRead, ids map[string]int64) []any {
 	for _, read := range reads {
 		c := read.Cursor
 		projects, epochs = append(projects, ids[c.Project]), append(epochs, read.Epoch)
-		names, urls, instances = append(names, text(c.Project)), append(urls, text(c.URL)), append(instances, text(c.Instance))
+		names, urls, instances = append(names, Text(c.Project)), append(urls, Text(c.URL)), append(instances, Text(c.Instance))
 		since, sequences = append(since, c.Since), append(sequences, c.Sequence)
 	}
 	return []any{projects, names, epochs, urls, since, instances, sequences}

@@ -169,12 +169,7 @@ type conn struct{ *stdlib.Conn }
 
 func (c conn) CheckNamedValue(v *driver.NamedValue) error {
 	if value := reflect.ValueOf(v.Value); value.Kind() == reflect.String {
-		v.Value = text(value.String())
+		v.Value = Text(value.String())
 	}
 	return nil
-}
-
-// text is what PostgreSQL can store of a text: UTF-8 without the character NUL.
-func text(s string) string {
-	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\ufffd")
 }

@@ -33,7 +33,7 @@ func (db *DB) eventRows(ctx context.Context, events []freshEvent) (*eventRows, e
 	var kinds []store.EventKind
 	for i, e := range events {
 		columns[i] = store.ColumnsOf(e.Record)
-		kinds = append(kinds, cleanKind(columns[i].Kind))
+		kinds = append(kinds, storedKind(columns[i].Kind))
 	}
 	ids, err := db.kindIDs(ctx, kinds)
 	if err != nil {
@@ -43,7 +43,7 @@ func (db *DB) eventRows(ctx context.Context, events []freshEvent) (*eventRows, e
 	for i, e := range events {
 		if ids[kinds[i]] == 0 {
 			columns[i] = columns[i].WithoutStages(e.Record)
-			kinds[i] = cleanKind(columns[i].Kind)
+			kinds[i] = storedKind(columns[i].Kind)
 			others = append(others, kinds[i])
 		}
 	}

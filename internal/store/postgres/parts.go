@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"switchyard/internal/domain"
 	"switchyard/internal/fold"
 	"switchyard/internal/store"
 )
@@ -88,7 +87,7 @@ type texts struct {
 
 // add returns the key of a text.
 func (t *texts) add(project int64, part store.EventText) textKey {
-	part.StoryID, part.StoryName, part.More = key(part.StoryID), text(part.StoryName), text(part.More)
+	part.StoryID, part.StoryName, part.More = Key(part.StoryID), Text(part.StoryName), Text(part.More)
 	k := textKey{project, part.StoryID, part.Digest()}
 	if t.known[k] {
 		return k
@@ -115,12 +114,4 @@ func (t *texts) queue(batch *pgx.Batch) {
 		SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[]) AS part (project_id, story_id, story_name, more, digest, folded)
 		WHERE NOT EXISTS (SELECT FROM event_texts AS t WHERE t.project_id = part.project_id AND t.story_id = part.story_id AND t.digest = part.digest)`,
 		t.project, t.story, t.name, t.more, t.digest, t.folded)
-}
-
-// key is what an index can hold of a text, too.
-func key(s string) string { return store.Cut(text(s), store.MaxKey) }
-
-// cleanKind is what PostgreSQL can store of a kind.
-func cleanKind(k store.EventKind) store.EventKind {
-	return store.EventKind{Type: domain.EventType(text(string(k.Type))), From: text(k.From), To: text(k.To)}
 }

@@ -57,11 +57,11 @@ type stayRows struct {
 func (db *DB) stayRows(ctx context.Context, c domain.StayChanges) (*stayRows, error) {
 	var names []string
 	for _, s := range c.Stories {
-		names = append(names, text(s.Project))
+		names = append(names, Text(s.Project))
 	}
 	gone := append(c.Drop[:len(c.Drop):len(c.Drop)], c.Save...)
 	for _, s := range gone {
-		names = append(names, text(s.Project))
+		names = append(names, Text(s.Project))
 	}
 	projects, err := db.projectIDs(ctx, names)
 	if err != nil {
@@ -70,16 +70,16 @@ func (db *DB) stayRows(ctx context.Context, c domain.StayChanges) (*stayRows, er
 	rows := &stayRows{}
 	events := eventRows{lastNameOfStories: map[storyKey]int{}}
 	for _, s := range c.Stories {
-		events.name(rows.texts.add(projects[text(s.Project)], store.EventText{StoryID: s.ID, StoryName: s.Name}))
+		events.name(rows.texts.add(projects[Text(s.Project)], store.EventText{StoryID: s.ID, StoryName: s.Name}))
 	}
 	rows.named = events.named
 	for _, s := range gone {
-		rows.goneProject, rows.goneStory = append(rows.goneProject, projects[text(s.Project)]), append(rows.goneStory, key(s.StoryID))
+		rows.goneProject, rows.goneStory = append(rows.goneProject, projects[Text(s.Project)]), append(rows.goneStory, Key(s.StoryID))
 		rows.goneNumber = append(rows.goneNumber, s.Number)
 	}
 	last := map[[3]any]int{}
 	for _, s := range c.Save {
-		part := rows.texts.add(projects[text(s.Project)], store.EventText{StoryID: s.StoryID})
+		part := rows.texts.add(projects[Text(s.Project)], store.EventText{StoryID: s.StoryID})
 		if i, twice := last[[3]any{part.project, part.story, s.Number}]; twice {
 			rows.saved[i] = s
 			continue
@@ -95,7 +95,7 @@ func (rows *stayRows) savedColumns() []any {
 	var stages, next []string
 	var shown []bool
 	for _, s := range rows.saved {
-		numbers, stages, next, shown = append(numbers, s.Number), append(stages, text(s.Stage)), append(next, text(s.Next)), append(shown, s.Shown)
+		numbers, stages, next, shown = append(numbers, s.Number), append(stages, Text(s.Stage)), append(next, Text(s.Next)), append(shown, s.Shown)
 		from, to, blocked = append(from, store.ToMilli(s.From)), append(to, store.ToMilli(s.To)), append(blocked, s.Blocked.Milliseconds())
 		blockedSince, failedSince = append(blockedSince, store.ToMilli(s.BlockedSince)), append(failedSince, store.ToMilli(s.MergeFailedSince))
 	}

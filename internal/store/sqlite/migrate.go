@@ -38,6 +38,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	if applied < 0 {
 		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
 	}
+	if applied == movedSchema {
+		return errMoved(ctx, db.write)
+	}
 	if applied > len(scripts) {
 		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/internal/config"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/transfer"
+)
+
+func migrateCommand() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "migrate --to URL",
+		Short: "Move the gateway's database into an empty PostgreSQL database, for several gateways",
+		Long: "Move the gateway's database into an empty PostgreSQL database, all of it or nothing. The gateway must not run. Afterwards\n" +
+			"start it, and any number of others, with URL as --database; the data directory is marked and is not started on again.\n" +
+			"A password that is not to be seen in the list of processes goes into $PGPASSWORD.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
+			if err != nil {
+				return asUsage(err)
+			}
+			if err := config.CheckDatabase(to); err != nil {
+				return usagef("--to: %v", err)
+			}
+			path := filepath.Join(dir, sqlite.FileName)
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no database %s to move", path)
+			}
+			unlock, err := openDataDir(dir)
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			out := cmd.OutOrStdout()
+			err = transfer.Run(cmd.Context(), dir, to, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(out, "%s is moved to %s; start the gateway with that as --database\n", path, postgres.Address(to))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "move to the PostgreSQL database at `URL` (postgres://…)")
+	config.AddDataFlags(cmd.Flags())
+	return cmd
+}

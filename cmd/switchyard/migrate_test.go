@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"switchyard/internal/pgtest"
+	"switchyard/internal/store/postgres"
+)
+
+func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
+	t.Parallel()
+	dir, url := t.TempDir(), pgtest.Database(t)
+	migrate := func(to string) []string { return []string{"migrate", "--data=DIR/data", "--to=" + to} }
+	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	for _, name := range []string{"alpha", "beta"} {
+		if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"`+name+`","url":"http://127.0.0.1:1"}`); status != 200 {
+			t.Fatal(status, text)
+		}
+	}
+	if status, says := refused(t, switchyard(t, dir, migrate(url)...)); status != 1 || !strings.Contains(says, "in use by another running gateway") {
+		t.Errorf("while the gateway runs: %d, %s", status, says)
+	}
+	p.stop(t, syscall.SIGTERM)
+
+	if out, err := switchyard(t, dir, migrate(url)...).CombinedOutput(); err != nil || !strings.Contains(string(out), "is moved to postgres://127.0.0.1:") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")); status != 1 || !strings.Contains(says, "was moved to postgres://127.0.0.1:") {
+		t.Errorf("a start on what was moved: %d, %s", status, says)
+	}
+	db, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, projects, err := db.Registry(t.Context()); err != nil || len(projects) != 2 || projects[1].Name != "beta" {
+		t.Errorf("the registry is %v, %v", projects, err)
+	}
+
+	// A target that holds something is refused, and the source stays as it is.
+	r := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/third"))
+	r.stop(t, syscall.SIGTERM)
+	if status, says := refused(t, switchyard(t, dir, "migrate", "--data=DIR/third", "--to="+url)); status != 1 || !strings.Contains(says, "is not empty") {
+		t.Errorf("to what is not empty: %d, %s", status, says)
+	}
+	start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/third"))
+}

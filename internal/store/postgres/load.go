@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Table is a table that is to be filled.
+type Table struct {
+	Name    string
+	Columns []string
+	Rows    func() (Rows, error)
+}
+
+// Rows are those of a table.
+type Rows interface {
+	pgx.CopyFromSource
+	// Close returns how many there should have been.
+	Close() (count int64, err error)
+}
+
+// errNotEmpty is the error of a database that is to be filled and holds something.
+var errNotEmpty = errors.New("the database to move to is not empty")
+
+// OpenEmpty opens a database that holds nothing yet.
+func OpenEmpty(ctx context.Context, url string) (*DB, error) {
+	pool, err := newPool(ctx, url, 1, silence)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		if err := checkServer(c.Conn().PgConn()); err != nil {
+			return err
+		}
+		version, err := schemaVersion(ctx, c)
+		if err != nil {
+			return err
+		}
+		var others bool
+		err = c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+			WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
+			AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e'))`).Scan(&others)
+		if err == nil && version == 0 && others {
+			err = errNotEmpty
+		}
+		return err
+	})
+	if err != nil {
+		return nil, openFailure(err)
+	}
+	db, err := Open(ctx, url)
+	if err == nil {
+		if err = pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error { return checkEmpty(ctx, tx) }); err != nil {
+			db.Close()
+		}
+	}
+	return db, err
+}
+
+// checkEmpty returns errNotEmpty when one of our tables holds something.
+func checkEmpty(ctx context.Context, tx pgx.Tx) error {
+	names, err := tableNames(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var found bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+pgx.Identifier{name}.Sanitize()+")").Scan(&found); err != nil {
+			return err
+		}
+		if found {
+			return fmt.Errorf("%w: there is something in its table %s", errNotEmpty, name)
+		}
+	}
+	return nil
+}
+
+// tableNames are the names of the tables that a gateway fills.
+func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c JOIN pg_class AS version ON version.relnamespace = c.relnamespace
+		WHERE version.oid = to_regclass('schema_version') AND c.relkind = 'r' AND c.relname NOT IN ('schema_version', 'stream') ORDER BY 1`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Load fills these tables, all or none. Nobody else reads or writes the database meanwhile. New rows get ids after the greatest.
+func (db *DB) Load(ctx context.Context, tables []Table) error {
+	return alone(ctx, db.pool, func(tx pgx.Tx) error {
+		names, err := tableNames(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "LOCK TABLE stream, "+strings.Join(names, ", ")); err != nil {
+			return err
+		}
+		if err := checkEmpty(ctx, tx); err != nil {
+			return err
+		}
+		for _, table := range tables {
+			if err := load(ctx, tx, table); err != nil {
+				return fmt.Errorf("table %s: %w", table.Name, err)
+			}
+		}
+		_, err = tx.Exec(ctx, "UPDATE stream SET last_id = (SELECT COALESCE(MAX(id), 0) FROM events)")
+		return err
+	})
+}
+
+func load(ctx context.Context, tx pgx.Tx, table Table) error {
+	rows, err := table.Rows()
+	if err != nil {
+		return err
+	}
+	_, copyErr := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, rows)
+	want, err := rows.Close()
+	if err := errors.Join(copyErr, err); err != nil {
+		return err
+	}
+	var count int64
+	if err := tx.QueryRow(ctx, "SELECT count(*) FROM "+table.Name).Scan(&count); err != nil {
+		return err
+	}
+	if count != want {
+		return fmt.Errorf("there were %d rows, and %d came", want, count)
+	}
+	if _, err := tx.Exec(ctx, "ANALYZE "+table.Name); err != nil {
+		return err
+	}
+	if !slices.Contains(table.Columns, "id") || count == 0 {
+		return nil
+	}
+	var sequence *string
+	err = tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, 'id')", table.Name).Scan(&sequence)
+	if err == nil && sequence != nil {
+		_, err = tx.Exec(ctx, "SELECT setval($1::text::regclass, (SELECT MAX(id) FROM "+table.Name+"))", *sequence)
+	}
+	return err
+}
+
+// Address is a database's address without password and options, to be shown.
+func Address(address string) string {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return "PostgreSQL"
+	}
+	u := url.URL{Scheme: "postgres", Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), Path: config.Database}
+	return u.String()
+}

@@ -1,0 +1,47 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A database whose data was moved elsewhere has this schema number, which every version of the program refuses. movedKey is the
+// key of the place.
+const (
+	movedSchema = 1_000_000
+	movedKey    = "moved_to"
+)
+
+// OpenReadOnly opens the database in directory dir for one reader, which changes nothing in it. It is an error that there is
+// none.
+func OpenReadOnly(dir string) (*sql.DB, error) {
+	path := filepath.Join(dir, FileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return openReadOnly(path)
+}
+
+// MarkMoved notes that all that is stored was moved to another place. From then on Open says so.
+func (db *DB) MarkMoved(ctx context.Context, to string) error {
+	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value", movedKey, to)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", movedSchema))
+		}
+		return err
+	})
+}
+
+// errMoved is the error of a database that MarkMoved was called for.
+func errMoved(ctx context.Context, db *sql.DB) error {
+	var to string
+	if err := db.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", movedKey).Scan(&to); err != nil {
+		return errors.New("was moved elsewhere")
+	}
+	return fmt.Errorf("was moved to %s: start the gateway with that as --database, or in another data directory", to)
+}

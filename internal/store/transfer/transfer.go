@@ -1,0 +1,158 @@
+// Package transfer moves all that is stored from SQLite to PostgreSQL.
+package transfer
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"switchyard/internal/store"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/sqlite"
+)
+
+// upgradeStep is how many rows of an earlier version are moved within SQLite at once.
+const upgradeStep = 1000
+
+// Run moves the database in directory dir, which nobody else uses, into the empty PostgreSQL database at url, and marks the
+// one in dir. It tells report in a few words what it has done. An error leaves dir as it is, and the database at url empty,
+// unless the error is that of marking dir.
+func Run(ctx context.Context, dir, url string, report func(format string, args ...any)) error {
+	target, err := postgres.OpenEmpty(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	source, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	for moved := 1; moved > 0; {
+		if moved, err = source.Upgrade(ctx, upgradeStep); err != nil {
+			return err
+		}
+	}
+	rows, err := sqlite.OpenReadOnly(dir)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	rows.SetMaxOpenConns(2) // events are read on one while those that are taken apart are looked up on the other
+	m := &move{ctx: ctx, source: rows, report: report, kinds: map[int64]store.EventKind{}, texts: map[int64]store.EventText{}}
+	if err := target.Load(ctx, m.tables()); err != nil {
+		return err
+	}
+	if err := source.MarkMoved(ctx, postgres.Address(url)); err != nil {
+		return fmt.Errorf("all is in %s now, but %s could not be marked: remove it, so that no gateway starts on it: %w", postgres.Address(url), dir, err)
+	}
+	return nil
+}
+
+// move is a transfer under way.
+type move struct {
+	ctx    context.Context
+	source *sql.DB
+	report func(format string, args ...any)
+	// Parts of events that PostgreSQL cannot store as they are.
+	kinds map[int64]store.EventKind
+	texts map[int64]store.EventText
+}
+
+func (m *move) key(text string) string   { return postgres.Key(text) }
+func (m *move) clean(text string) string { return postgres.Text(text) }
+
+// record returns the record of an event.
+func (m *move) record(id int64) ([]byte, error) {
+	var kind store.EventKind
+	var text store.EventText
+	var stamp int64
+	err := m.source.QueryRowContext(m.ctx, `SELECT type, from_stage, to_stage, COALESCE(story_id, ''), COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms
+		FROM events JOIN event_kinds ON event_kinds.id = kind_id LEFT JOIN event_texts ON event_texts.id = text_id WHERE events.id = $1`, id).
+		Scan(&kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More, &stamp)
+	return store.Compose(kind, text, stamp), err
+}
+
+// tables are what is to be loaded.
+func (m *move) tables() (loads []postgres.Table) {
+	for _, t := range tables {
+		loads = append(loads, postgres.Table{
+			Name: t.name, Columns: append(t.columns[:len(t.columns):len(t.columns)], t.add...),
+			Rows: func() (postgres.Rows, error) { return m.rows(t) },
+		})
+	}
+	return loads
+}
+
+// reportEvery is how often the progress of a large table is told.
+const reportEvery = 5 * time.Second
+
+// rows are those of a table, one after the other.
+func (m *move) rows(t table) (*rows, error) {
+	r := &rows{move: m, table: t, told: time.Now()}
+	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
+		return nil, err
+	}
+	var err error
+	r.found, err = m.source.QueryContext(m.ctx, "SELECT "+strings.Join(t.columns, ", ")+" FROM "+t.name)
+	return r, err
+}
+
+// rows reads the rows of a table for PostgreSQL's COPY.
+type rows struct {
+	move  *move
+	table table
+	found *sql.Rows
+	all   int64
+	read  int64
+	told  time.Time
+	err   error
+}
+
+func (r *rows) Next() bool { return r.err == nil && r.found.Next() }
+
+func (r *rows) Values() (values []any, err error) {
+	values = make([]any, len(r.table.columns))
+	targets := make([]any, len(values))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	if r.err = r.found.Scan(targets...); r.err != nil {
+		return nil, r.err
+	}
+	if r.table.change != nil {
+		if values, r.err = r.table.change(r.move, values); r.err != nil {
+			return nil, r.err
+		}
+	}
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			values[i] = r.move.clean(text)
+		}
+	}
+	if r.read++; time.Since(r.told) > reportEvery {
+		r.told = time.Now()
+		r.move.report("%s: %d of %d", r.table.name, r.read, r.all)
+	}
+	return values, nil
+}
+
+func (r *rows) Err() error {
+	if r.err == nil {
+		r.err = r.found.Err()
+	}
+	return r.err
+}
+
+// Close ends reading, and returns how many rows there are.
+func (r *rows) Close() (count int64, err error) {
+	if err := r.found.Close(); err != nil {
+		return 0, err
+	}
+	if r.all > 0 {
+		r.move.report("%s: %d", r.table.name, r.all)
+	}
+	return r.all, nil
+}

@@ -1,0 +1,270 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/generate"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/service"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
+	"switchyard/internal/store/transfer"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
+
+// strange are records with what only one of the engines can store.
+var strange = []string{
+	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
+	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) + `","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) + `x","story_name":"Long too","reason":"","timestamp_ms":4}`,
+	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
+	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
+	`{"timestamp_ms":9223372036854775807}`,
+}
+
+// filled makes a database in dir with something in each table.
+func filled(t *testing.T, dir string) (events int) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.UnixMilli(1_000_000)
+	ctx := domain.WithAudit(t.Context(), domain.AuditEntry{At: now, Who: "Zoë", Via: "test", Action: "add", Subject: "alpha"})
+	check(db.AddProjects(ctx, "alpha", domain.Project{Name: "alpha", URL: "http://a", Token: "secret"}, domain.Project{Name: "Ärger", URL: "http://b"}))
+	check(db.AddToken(ctx, domain.JoinToken{Hash: "used", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}))
+	check(db.AddToken(ctx, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}))
+	check(db.Redeem(t.Context(), "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
+	check(db.AddNamedToken(ctx, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
+	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}))
+	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
+	check(db.SetState(ctx, "bot", "x\x00y"))
+	reads := generate.Reads(0, 500, 3)
+	for _, text := range strange {
+		reads = append(reads, storetest.Read("Ärger", storetest.Record(t, text)))
+	}
+	storetest.Append(t, db, reads...)
+	removed, err := db.ExpiredEvents(t.Context(), domain.Expired{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
+	check(err)
+	check(db.RemoveEvents(t.Context(), removed))
+	check(db.SaveStays(t.Context(), domain.StayChanges{
+		Save: []domain.Stay{
+			{Project: "Ärger", StoryID: "shown", Number: 1, Stage: "2_current", From: now, Shown: true},
+			{Project: "Ärger", StoryID: "1_story", Number: 1, Stage: "2", From: now, To: now.Add(time.Minute), Next: "3_qa", Blocked: time.Second},
+		},
+		Stories: []domain.StoryRef{{Project: "Ärger", ID: "shown", Name: "Nur gezeigt"}}, UpTo: 12,
+	}))
+	check(db.SaveMoves(t.Context(), now, []byte{0, 1, 2, 255}))
+	return len(reads) - len(removed)
+}
+
+// contents are all that a database says.
+func contents(t *testing.T, db service.Store) map[string]any {
+	t.Helper()
+	ctx, found := t.Context(), map[string]any{}
+	add := func(name string, value any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		found[name] = value
+	}
+	active, projects, err := db.Registry(ctx)
+	add("active", active, err)
+	add("projects", projects, err)
+	agents, err := db.AgentRecords(ctx)
+	add("agents", agents, err)
+	for _, hash := range []string{"used", "unused"} {
+		token, err := db.Token(ctx, hash)
+		add(hash, token, err)
+	}
+	tokens, err := db.NamedTokens(ctx)
+	add("tokens", tokens, err)
+	sessions, err := db.Sessions(ctx)
+	add("sessions", sessions, err)
+	acknowledgements, err := db.Acknowledgements(ctx)
+	add("acknowledgements", acknowledgements, err)
+	audit, err := db.Audit(ctx, domain.AuditQuery{Limit: 100})
+	add("audit", audit, err)
+	for _, q := range []domain.EventQuery{{}, {Project: "Ärger"}, {Type: domain.StoryBlocked}, {Text: "conflict"}, {Text: "nul"}, {Text: "ünï"}, {Backward: true}} {
+		q.Limit = 1000
+		page, err := db.Events(ctx, q)
+		var events []string
+		for _, e := range page.Events {
+			events = append(events, fmt.Sprintf("%s %s %s", e.Type, e.At, e.AppendJSON(nil)))
+		}
+		add(fmt.Sprintf("events %+v", q), events, err)
+	}
+	names, err := db.EventProjects(ctx)
+	slices.Sort(names)
+	add("names", names, err)
+	for _, name := range names {
+		cursors, err := db.FeedCursors(ctx, name)
+		add("cursors of "+name, cursors, err)
+	}
+	for _, story := range []string{"1_story", "shown"} {
+		history, err := db.StoryEvents(ctx, "Ärger", story, 10)
+		add("events of "+story, history, err)
+		name, err := db.StoryName(ctx, "Ärger", story)
+		add("name of "+story, name, err)
+		stays, err := db.Stays(ctx, "Ärger", story, 10)
+		add("stays of "+story, stays, err)
+	}
+	stories, err := db.FindStories(ctx, []string{"gezeigt"}, 10)
+	add("stories", stories, err)
+	last, err := db.LastEventID(ctx)
+	add("last", last, err)
+	upTo, err := db.StaysUpTo(ctx)
+	add("up to", upTo, err)
+	before, moves, err := db.Moves(ctx)
+	add("moves", []any{before, moves}, err)
+	return found
+}
+
+func TestAllIsMoved(t *testing.T) {
+	dir, url := t.TempDir(), pgtest.Database(t)
+	events := filled(t, dir)
+	source, err := sqlite.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, source)
+	if n := len(want["events {After:0 Before:0 Backward:false Limit:1000 Bytes:0 Project: Type: Text:}"].([]string)); n != events {
+		t.Errorf("%d events, want %d", n, events)
+	}
+	source.Close()
+
+	var said strings.Builder
+	if err := transfer.Run(t.Context(), dir, url, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), fmt.Sprintf("events: %d\n", events)) {
+		t.Errorf("it said %q", &said)
+	}
+	db, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got := contents(t, db)
+	for name := range want {
+		if events, ok := want[name].([]string); ok && len(events) == len(got[name].([]string)) {
+			for i, e := range got[name].([]string) {
+				if e != events[i] {
+					t.Errorf("%s: %.300q was %.300q", name, e, events[i])
+				}
+			}
+			continue
+		}
+		if !reflect.DeepEqual(got[name], want[name]) {
+			t.Errorf("%s:\n%.2000v\nwas\n%.2000v", name, got[name], want[name])
+		}
+	}
+	if value, err := db.State(t.Context(), "bot"); value != "xy" || err != nil {
+		t.Errorf("a value with NUL is %q, %v", value, err)
+	}
+
+	// It goes on from there: what is stored already stays so, and ids come after the greatest.
+	again := []domain.FeedRead{storetest.Read("Ärger")}
+	for _, text := range strange {
+		again[0].Records = append(again[0].Records, storetest.Record(t, text))
+	}
+	again = append(again, generate.Reads(0, 501, 3)...)
+	last := want["last"].(int64)
+	if added := storetest.Append(t, db, again...); len(added) != 1 || added[0].ID != last+1 {
+		t.Errorf("added %v after %d", storetest.IDs(added), last)
+	}
+	if err := db.AddAudit(t.Context(), domain.AuditEntry{At: time.UnixMilli(1), Who: "x"}); err != nil {
+		t.Error(err)
+	}
+
+	if _, err := sqlite.Open(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "was moved to "+postgres.Address(url)) {
+		t.Errorf("opening what was moved: %v", err)
+	}
+	for target, want := range map[string]string{url: "is not empty", pgtest.Database(t): "was moved to"} {
+		if err := transfer.Run(t.Context(), dir, target, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("once more: %v, want %q", err, want)
+		}
+	}
+}
+
+// TestEveryTableIsMoved: one that is added to SQLite's schema is moved, too.
+func TestEveryTableIsMoved(t *testing.T) {
+	dir := t.TempDir()
+	filled(t, dir)
+	db, err := sqlite.OpenReadOnly(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c
+		WHERE t.type = 'table' AND t.name NOT LIKE 'old\_%' ESCAPE '\' AND t.name NOT LIKE 'event\_words%' ESCAPE '\' AND t.name <> 'event_trigrams'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	moved := transfer.Columns()
+	for rows.Next() {
+		var table, column string
+		if err := rows.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(moved[table], column) {
+			t.Errorf("%s.%s is not moved", table, column)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for table := range moved {
+		var found bool
+		if err := db.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM "+table+")").Scan(&found); err != nil || !found {
+			t.Errorf("the test has nothing in %s (%v)", table, err)
+		}
+	}
+}
+
+func TestAFailedMoveChangesNothing(t *testing.T) {
+	dir, url := t.TempDir(), pgtest.Database(t)
+	filled(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	report := func(format string, args ...any) {
+		if strings.HasPrefix(fmt.Sprintf(format, args...), "events:") {
+			cancel()
+		}
+	}
+	if err := transfer.Run(ctx, dir, url, report); err == nil {
+		t.Fatal("an interrupted move succeeded")
+	}
+	if db, err := sqlite.Open(t.Context(), dir); err != nil {
+		t.Errorf("the source: %v", err)
+	} else {
+		db.Close()
+	}
+	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName)); err != nil {
+		t.Error(err)
+	}
+	if err := transfer.Run(t.Context(), dir, url, t.Logf); err != nil {
+		t.Errorf("the next: %v", err)
+	}
+}
