@@ -24,8 +24,8 @@ var registerFold = sync.OnceValue(func() error {
 	})
 })
 
-// migrate applies the files of migrations/ that the database has not seen, in the order of their names.
-// Its user_version is the number of files applied.
+// migrate applies the files of migrations/ that the database has not seen, in the order of their names and in one
+// transaction. Its user_version is the number of files applied.
 func (db *DB) migrate(ctx context.Context) error {
 	var applied int
 	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
@@ -44,21 +44,20 @@ func (db *DB) migrate(ctx context.Context) error {
 	if applied > len(scripts) {
 		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
 	}
-	for i, script := range scripts[applied:] {
-		text, err := migrations.ReadFile("migrations/" + script.Name())
-		if err != nil {
-			return err
-		}
-		err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+	if applied == len(scripts) {
+		return nil
+	}
+	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
+		for _, script := range scripts[applied:] {
+			text, err := migrations.ReadFile("migrations/" + script.Name())
+			if err != nil {
 				return err
 			}
-			_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", applied+i+1))
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", script.Name(), err)
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+				return fmt.Errorf("%s: %w", script.Name(), err)
+			}
 		}
-	}
-	return nil
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(scripts)))
+		return err
+	})
 }
