@@ -121,23 +121,13 @@ func TestBrowserStoryIsAccessible(t *testing.T) {
 	})
 	s.move("webshop", "9_story_audit_"+strings.Repeat("x", 300), "3_qa", "5_done", time.Now())
 	tab := browsertest.Open(t)
-	for _, scheme := range []string{"light", "dark"} {
-		tab.Media("prefers-color-scheme", scheme)
-		for _, width := range []int64{360, 768, 1280} {
-			tab.Size(width, 900)
-			for _, path := range []string{auditPage, "/search?q=audit", "/projects/webshop/stories/9_story_audit_" + strings.Repeat("x", 300)} {
-				tab.Goto(s.url + path)
-				tab.Accessible()
-				if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > width {
-					t.Errorf("%s is %d px wide on %d px", path, wide, width)
-				}
-			}
-			tab.Goto(s.url + auditPage)
-			tab.Find("button", "Change the reason").Click()
-			tab.Wait(`document.activeElement.name === 'reason'`)
-			tab.Accessible()
-		}
+	for _, path := range []string{"/search?q=audit", "/projects/webshop/stories/9_story_audit_" + strings.Repeat("x", 300), auditPage} {
+		tab.Goto(s.url + path)
+		tab.AccessibleAt(360, 768, 1280)
 	}
+	tab.Find("button", "Change the reason").Click()
+	tab.Wait(`document.activeElement.name === 'reason'`)
+	tab.AccessibleAt(360, 768, 1280)
 }
 
 func TestStoryPagesNeedALogin(t *testing.T) {

@@ -193,7 +193,7 @@ func (t *Tab) KeysTo(keys, heading string) {
 	t.Helper()
 	var typed time.Time
 	t.until("heading "+heading+" after "+keys, func(ctx context.Context) (bool, error) {
-		if things, err := t.query(ctx, "heading", heading); len(things) > 0 || err != nil {
+		if things, err := t.query(ctx, "heading", heading, 1); len(things) > 0 || err != nil {
 			return len(things) > 0, err
 		}
 		if time.Since(typed) < answerTime {

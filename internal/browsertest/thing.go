@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/chromedp/cdproto/runtime"
@@ -21,7 +22,7 @@ func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
-	things, err := t.query(ctx, role, name)
+	things, err := t.query(ctx, role, name, math.MaxInt32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
 	t.until(role+" "+name, func(ctx context.Context) (_ bool, err error) {
-		if things, err = t.query(ctx, role, name); len(things) == 0 || err != nil {
+		if things, err = t.query(ctx, role, name, 1); len(things) == 0 || err != nil {
 			return false, err
 		}
 		return chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete'"))
@@ -41,30 +42,43 @@ func (t *Tab) Find(role, name string) Thing {
 	return things[0]
 }
 
-// candidates selects what may have a role: to ask every element of a large page takes seconds.
+// candidates selects what may have a role: asking the browser for the role of every element of a large page takes seconds.
 func candidates(role string) string {
 	switch role {
 	case "button":
-		return "button, summary, input, [role]"
+		return "button, summary, input, [role=button]"
 	case "link":
-		return "a, [role]"
+		return "a, [role=link]"
 	case "heading":
-		return "h1, h2, h3, [role]"
+		return "h1, h2, h3, [role=heading]"
+	case "textbox", "searchbox", "checkbox":
+		return "input, textarea, [role=" + role + "]"
+	case "combobox":
+		return "select, input, [role=combobox]"
 	}
 	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
 }
 
-// find looks at the texts first: to compute a name takes milliseconds.
-const find = `((selector, role, name) => [...document.querySelectorAll(selector)].filter(e => {
-	const text = e.textContent.replace(/\s+/g, ' ').trim()
-	const named = e.matches('[aria-label], [aria-labelledby], input, select, textarea, table, form, section, nav')
-	return (text === '' || named || text.includes(name)) && e.computedRole === role && (name === '' || e.computedName === name)
-}))(%q, %q, %q)`
+// find looks at what is shown, and at the texts first: for a role or a name the browser builds its accessibility tree anew
+// each time, which takes tens of milliseconds.
+const find = `((selector, role, name, limit) => {
+	const found = []
+	for (const e of document.querySelectorAll(selector)) {
+		if (!e.checkVisibility({visibilityProperty: true})) continue
+		const texts = e.labels?.length ? [...e.labels] : [e]
+		const text = texts.map(t => t.textContent).join(' ').replace(/\s+/g, ' ').trim()
+		const named = e.matches('[aria-label], [aria-labelledby], table, form, section, nav')
+		if (text !== '' && !named && !text.includes(name)) continue
+		if (e.computedRole !== role || name !== '' && e.computedName !== name) continue
+		if (found.push(e) === limit) break
+	}
+	return found
+})(%q, %q, %q, %d)`
 
-// query asks the page itself, with a feature that the browser is started with. The protocol's own way to ask blocks the
-// page for good when it meets the moment between two pages.
-func (t *Tab) query(ctx context.Context, role, name string) ([]Thing, error) {
-	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name)))
+// query returns the first things that match, at most limit. It asks the page itself, with a feature that the browser is
+// started with. The protocol's own way to ask blocks the page for good when it meets the moment between two pages.
+func (t *Tab) query(ctx context.Context, role, name string, limit int) ([]Thing, error) {
+	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name, limit)))
 	if err != nil {
 		return nil, err
 	}
