@@ -31,7 +31,7 @@
 
   const say = (id, signal, text) => {
     const status = document.getElementById(id)
-    status.className = 'signal whitespace-normal signal-' + signal
+    status.className = 'signal signal-' + signal
     status.textContent = text
   }
   const sayNothing = (id) => {

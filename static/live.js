@@ -94,8 +94,8 @@
     const notice = document.createElement('div')
     notice.id = 'refusal'
     notice.role = 'alert'
-    notice.className = 'notice said border-l-stop bg-stop-tint'
-    notice.innerHTML = '<span class="signal signal-stop whitespace-normal"></span><button type="button" class="btn btn-quiet ml-auto" data-dismiss>Dismiss</button>'
+    notice.className = 'notice said signal-stop'
+    notice.innerHTML = '<span class="signal signal-stop"></span><button type="button" class="btn btn-quiet" data-dismiss>Dismiss</button>'
     notice.firstChild.textContent = text
     document.getElementById('main').prepend(notice)
   }

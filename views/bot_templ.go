@@ -51,7 +51,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice mb-4 border-l-caution\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"bot-columns\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice signal-caution mb-4\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"with-aside narrow\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -79,7 +79,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><p id=\"bot-erases\" class=\"notice border-l-caution bg-caution-tint\" role=\"status\" hidden><span class=\"signal signal-caution whitespace-normal\"></span></p><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"field-hint\">Saving restarts the bot. The configuration is stored unencrypted in a file that only its owner can read.</p></form><div class=\"flex flex-col gap-4\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><p id=\"bot-erases\" class=\"notice signal-caution\" role=\"status\" hidden><span class=\"signal signal-caution\"></span></p><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"field-hint\">Saving restarts the bot. The configuration is stored unencrypted in a file that only its owner can read.</p></form><div class=\"flex flex-col gap-4\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -87,7 +87,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel flex flex-col gap-3 p-4\"><h2>Test</h2><p>Sends a message to every room that the bot is in.</p><div class=\"flex flex-wrap items-center gap-3\"><button type=\"button\" id=\"bot-test\" class=\"btn needs-script\">Send a test message</button> <span id=\"bot-tested\" role=\"status\"></span></div></div></div></div><p class=\"mt-4\"><a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel flex flex-col gap-3 p-4\"><h2>Test</h2><p>Send a message to every room that the bot is in.</p><div class=\"flex flex-wrap items-center gap-3\"><button type=\"button\" id=\"bot-test\" class=\"btn needs-script\">Send a test message</button> <span id=\"bot-tested\" role=\"status\"></span></div></div></div></div><p class=\"mt-4\"><a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -59,7 +59,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, s := range steps {
-			var templ_7745c5c3_Var4 = []any{templ.KV("journey-past", s.past), templ.KV("journey-been", s.been), templ.KV("journey-here", s.here), string(s.signal)}
+			var templ_7745c5c3_Var4 = []any{templ.KV("past", s.past), templ.KV("been", s.been), string(s.signal)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var4...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -306,7 +306,7 @@ func storyHistory(entries []entry, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(entries) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"text-muted\">Nothing has happened yet that the gateway saw.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"text-muted\">The gateway has not seen it move yet.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

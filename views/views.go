@@ -61,6 +61,17 @@ type Notice struct {
 	Undo    Undo
 }
 
+// signal is how the action went.
+func (n Notice) signal() Signal {
+	switch {
+	case n.Failed:
+		return SignalStop
+	case n.Caution:
+		return SignalCaution
+	}
+	return SignalClear
+}
+
 // Undo is a form that undoes an action.
 type Undo struct {
 	URL   string // "" for none

@@ -78,12 +78,12 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 // MethodNotAllowed says that an address takes forms alone, or none; Allow is set already.
 func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	setPageHeaders(w.Header())
-	c.showError(w, r, http.StatusMethodNotAllowed, "This address takes what a page of the console sends, and is no page itself.")
+	c.showError(w, r, http.StatusMethodNotAllowed, "This address only receives what a page of the console sends.")
 }
 
 func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, message string) {
 	title, next := errorWords(status)
-	err := c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(title, message, next), status: status})
+	err := c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(status, title, message, next), status: status})
 	if err != nil {
 		c.Write(w, r, web.Plain, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -120,6 +121,10 @@ func (transformer) Transform(document *ast.Document, reader text.Reader, _ parse
 			switch n := n.(type) {
 			case *ast.Heading:
 				n.Level = min(n.Level+topHeading-1, 6)
+			case *east.TableCell:
+				if n.Alignment == east.AlignRight || n.Alignment == east.AlignCenter {
+					n.SetAttributeString("class", n.Alignment.String())
+				}
 			case *ast.Link, *ast.Image:
 				links = append(links, n)
 			}
