@@ -112,7 +112,13 @@ func (g Thing) Call(function string) string {
 // Click clicks with the mouse in the middle of the thing.
 func (g Thing) Click() {
 	g.tab.Helper()
-	var x, y float64
+	x, y := g.middle()
+	g.tab.do(chromedp.MouseClickXY(x, y))
+}
+
+// middle scrolls to the thing and returns where its middle is then.
+func (g Thing) middle() (x, y float64) {
+	g.tab.Helper()
 	box := g.Call(`function() {
 		this.scrollIntoView({block: 'center', behavior: 'instant'})
 		const r = this.getBoundingClientRect()
@@ -121,7 +127,7 @@ func (g Thing) Click() {
 	if _, err := fmt.Sscan(box, &x, &y); err != nil {
 		g.tab.Fatal(box, err)
 	}
-	g.tab.do(chromedp.MouseClickXY(x, y))
+	return x, y
 }
 
 // Type focuses the thing, selects what is in it and types text in its place.
