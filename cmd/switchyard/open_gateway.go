@@ -90,7 +90,11 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	counts := metrics.New()
 	counts.PerProject = c.MetricsPerProject
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	chat := bot.New(bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage})
+	chatOptions := bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage}
+	if shared != nil {
+		chatOptions.Duty = shared.member
+	}
+	chat := bot.New(chatOptions)
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
@@ -135,6 +139,11 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)
+	if shared != nil {
+		for i, l := range g.loops {
+			g.loops[i].run = whileAway(l.run)
+		}
+	}
 	g.handler.Service, g.handler.TeamChat, g.handler.Metrics = g.service, chat, counts
 	return nil
 }

@@ -13,30 +13,20 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
+	"switchyard/internal/store/postgres"
 	"switchyard/internal/supervise"
 )
 
-// sharedStore is a database that several gateways share.
-type sharedStore interface {
-	database
-	// Duties is what gateways agree through on who does what.
-	Duties() cluster.Store
-	// Changed returns a channel that is closed when another gateway may have changed something of that topic.
-	Changed(topic domain.Topic) <-chan struct{}
-	// Run listens to what other gateways change, until ctx ends or the connection is lost, which is its error.
-	Run(ctx context.Context) error
-}
-
 // sharedDatabase is this gateway among those that share its database. Its methods take nil for a gateway alone.
 type sharedDatabase struct {
-	store  sharedStore
+	store  *postgres.DB
 	member *cluster.Member
 	end    context.CancelFunc
 	loops  *supervise.Group // that outlive the gateway's others
 }
 
 // joinShared makes a gateway one of those that share the database. It has no duties before wanted returns any.
-func (g *gateway) joinShared(store sharedStore) *sharedDatabase {
+func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"
@@ -60,7 +50,7 @@ func dutiesOf(registry *domain.Registry) []string {
 
 // begin makes the gateway take part. The service must be there.
 func (s *sharedDatabase) begin() {
-	s.loops.Go("changes", s.store.Run)
+	s.loops.Go("changes", whileAway(s.store.Run))
 	s.loops.Go("duties", s.member.Run)
 }
 
@@ -88,6 +78,22 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	return []loop{{"stream", func(ctx context.Context) error {
 		return svc.Events.Follow(ctx, func() <-chan struct{} { return s.store.Changed(domain.TopicEvents) })
 	}}}
+}
+
+// whileAway is loop that is begun again each second while the database cannot be reached: no more than that goes by until it
+// is noticed to be back. That it is away is logged elsewhere.
+func whileAway(loop func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			err := loop(ctx)
+			if domain.CodeOf(err) != domain.Unavailable {
+				return err
+			}
+			if !supervise.Sleep(ctx, openInterval) {
+				return nil
+			}
+		}
+	}
 }
 
 const (
@@ -139,11 +145,14 @@ func (g *gateway) waitForDatabase(loops *supervise.Group, fail context.CancelCau
 func (g *gateway) openShared(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	store, err := openPostgres(ctx, g.config.Database.Reveal())
+	store, err := postgres.Open(ctx, g.config.Database.Reveal())
 	if err != nil {
 		return err
 	}
 	shared := g.joinShared(store)
+	if g.handler.SessionKey, err = sessionKey(g.config.Data); err != nil {
+		return errors.Join(err, store.Close())
+	}
 	if err := g.build(ctx, store, shared); err != nil {
 		shared.leave()
 		return errors.Join(err, store.Close())
@@ -151,8 +160,4 @@ func (g *gateway) openShared(ctx context.Context) error {
 	g.shared = shared
 	g.addCloser(store.Close)
 	return nil
-}
-
-func openPostgres(context.Context, string) (sharedStore, error) {
-	return nil, errors.New("this build knows no shared database")
 }

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/internal/feed"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/waittest"
+	"switchyard/internal/web"
+)
+
+// feedServer is a project server that has only a feed.
+type feedServer struct {
+	*httptest.Server
+	ring *feed.Ring
+	said int // events
+}
+
+func newFeedServer(t *testing.T) *feedServer {
+	s := &feedServer{ring: feed.New(time.Now)}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func (s *feedServer) serve(w http.ResponseWriter, r *http.Request) {
+	q, err := web.ParseFeedQuery(r)
+	if r.URL.Path != "/api/events" || err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	snapshot := s.ring.Snapshot()
+	for timeout := time.After(q.Wait); q.Wait > 0 && !snapshot.Has(q.Since); snapshot = s.ring.Snapshot() {
+		select {
+		case <-snapshot.Replaced():
+			continue
+		case <-timeout:
+		case <-r.Context().Done():
+		}
+		break
+	}
+	w.Header().Set("Feed-Instance", s.ring.Instance())
+	w.Header().Set("Feed-Sequence", snapshot.SequenceText)
+	w.Header().Set("Content-Type", "application/json")
+	head, tail := snapshot.After(q.Since)
+	_, _ = w.Write(append(slices.Clone(head), tail...))
+}
+
+// say records an event that no other one is like.
+func (s *feedServer) say() {
+	s.said++
+	s.ring.Record(feed.WorkItem{ItemID: strconv.Itoa(s.said), Name: "Story", Stage: "2_current", FromStage: "1_backlog"})
+}
+
+// sharing starts a gateway on a database.
+func sharing(t *testing.T, database, name string) *process {
+	t.Helper()
+	cmd := switchyard(t, filepath.Join(t.TempDir(), name), "gateway", "--listen=localhost:0", "--data=DIR/data", "--poll-interval=100ms")
+	cmd.Env = append(cmd.Env, "SWITCHYARD_DATABASE="+database)
+	p := start(t, cmd)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s:\n%s", name, &p.stderr)
+		}
+	})
+	return p
+}
+
+// awaitStatus waits until a path answers so, and returns after how long.
+func (p *process) awaitStatus(t *testing.T, path string, want int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	waittest.Until(t, fmt.Sprintf("%s answers %d", path, want), func() bool {
+		status, _, err := p.ask("GET", path, "")
+		return err == nil && status == want
+	})
+	return time.Since(began)
+}
+
+// arrivals follows the stream of a gateway and keeps when each event arrived.
+type arrivals struct {
+	mu    sync.Mutex
+	at    map[string]time.Time // by project and story
+	last  time.Time
+	most  time.Duration // between two
+	twice []string
+}
+
+func (p *process) follow(t *testing.T) *arrivals {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", p.url+"/api/gateway/events/stream?after=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("stream: %v %v", answer, err)
+	}
+	a := &arrivals{at: map[string]time.Time{}}
+	go func() {
+		defer answer.Body.Close()
+		lines := bufio.NewScanner(answer.Body)
+		for lines.Scan() {
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			a.add(data)
+		}
+	}()
+	return a
+}
+
+func (a *arrivals) add(data string) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, rest, _ := strings.Cut(data, `"project":"`)
+	project, _, _ := strings.Cut(rest, `"`)
+	_, rest, _ = strings.Cut(data, `"story_id":"`)
+	story, _, _ := strings.Cut(rest, `"`)
+	key := project + " " + story
+	if strings.Contains(data, `"feed_gap"`) {
+		key = data
+	}
+	if _, known := a.at[key]; known {
+		a.twice = append(a.twice, key)
+	}
+	if !a.last.IsZero() {
+		a.most = max(a.most, now.Sub(a.last))
+	}
+	a.at[key], a.last = now, now
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.at)
+}
+
+// reset forgets the longest pause.
+func (a *arrivals) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last, a.most = time.Now(), 0
+}
+
+func (a *arrivals) longest() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.most
+}
+
+func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
+	t.Parallel()
+	server, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	database, err := server.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := sharing(t, database, "one"), sharing(t, database, "other")
+	one.awaitStatus(t, "/readyz", 200)
+	other.awaitStatus(t, "/readyz", 200)
+	var feeds []*feedServer
+	for i := range 6 {
+		feeds = append(feeds, newFeedServer(t))
+		remote{t, one.url}.register(fmt.Sprint("p", i), feeds[i].URL)
+	}
+	said := 0
+	sayAll := func() {
+		for _, f := range feeds {
+			f.say()
+			said++
+		}
+	}
+	byOne, byOther := one.follow(t), other.follow(t)
+	all := func(a *arrivals) func() bool { return func() bool { return a.count() >= said } }
+
+	sayAll()
+	waittest.Until(t, "both have what came first", func() bool { return all(byOne)() && all(byOther)() })
+	for range 60 {
+		sayAll()
+		time.Sleep(10 * time.Millisecond)
+	}
+	waittest.Until(t, "both have everything", func() bool { return all(byOne)() && all(byOther)() })
+	var apart []time.Duration
+	for key, at := range byOne.at {
+		apart = append(apart, at.Sub(byOther.at[key]).Abs())
+	}
+	slices.Sort(apart)
+	t.Logf("append → other gateway: median %v, p99 %v of %d", apart[len(apart)/2], apart[len(apart)*99/100], len(apart))
+
+	// The first one is killed while events come.
+	byOther.reset()
+	one.Process.Kill()
+	killed := time.Now()
+	for byOther.count() < said || time.Since(killed) < 5500*time.Millisecond {
+		if time.Since(killed) < 5500*time.Millisecond {
+			feeds[0].say()
+			feeds[3].say()
+			said += 2
+			for _, f := range feeds {
+				f.say()
+				said++
+			}
+		}
+		time.Sleep(40 * time.Millisecond)
+		if time.Since(killed) > time.Minute {
+			t.Fatalf("%d of %d events", byOther.count(), said)
+		}
+	}
+	t.Logf("after a kill: everything within %v", time.Since(killed))
+
+	// PostgreSQL is stopped, and started again.
+	server.Stop()
+	t.Logf("not ready after %v", other.awaitStatus(t, "/readyz", 503))
+	other.awaitStatus(t, "/api/gateway/events", 503)
+	for path, want := range map[string]int{
+		"/healthz": 200, "/api/gateway": 200, "/api/gateway/pipeline": 200, "/gateway/agents": 200, "/": 200, "/projects": 200, "/projects/p1": 200,
+		"/agents": 200, "/events": 503, "/api/gateway/attention": 200, "/metrics": 200,
+	} {
+		began := time.Now()
+		status, text := other.do(t, "GET", path, "")
+		if took := time.Since(began); status != want || took > 3*time.Second {
+			t.Errorf("without the database GET %s: %d, want %d, after %v\n%.300s", path, status, want, took, text)
+		}
+	}
+	if _, text := other.do(t, "GET", "/", ""); !strings.Contains(text, "as of ") {
+		t.Error("the page does not say as of when it is")
+	}
+	for _, c := range [][2]string{
+		{"/api/gateway/switch", `{"project":"p2"}`}, {"/api/gateway/projects", `{"name":"new","url":"http://127.0.0.1:9"}`}, {"/gateway/tokens", ``},
+	} {
+		if status, text := other.do(t, "POST", c[0], c[1]); status != 503 {
+			t.Errorf("without the database POST %s: %d %s", c[0], status, text)
+		}
+	}
+	third := sharing(t, database, "third")
+	if status, _ := third.do(t, "GET", "/healthz", ""); status != 200 {
+		t.Error("a gateway that starts without the database does not serve")
+	}
+	if status, text := third.do(t, "GET", "/readyz", ""); status != 503 || text == "" {
+		t.Errorf("a gateway that starts without the database is ready: %d %q", status, text)
+	}
+	for range 10 {
+		sayAll()
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	other.awaitStatus(t, "/readyz", 200)
+	third.awaitStatus(t, "/readyz", 200)
+	waittest.Until(t, "what was said without the database is there", all(byOther))
+	t.Logf("PostgreSQL is back: everything after %v", time.Since(began))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v after PostgreSQL came back", took)
+	}
+
+	// A gateway that is stopped hands over at once.
+	byThird := third.follow(t)
+	if status, _ := other.stop(t, syscall.SIGTERM); status != 0 {
+		t.Errorf("exit status %d: %s", status, &other.stderr)
+	}
+	began = time.Now()
+	sayAll()
+	waittest.Until(t, "the last one follows all feeds", all(byThird))
+	t.Logf("after a stop: everything within %v", time.Since(began))
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("took over after %v", took)
+	}
+	if n := byThird.count(); n != said || len(byThird.twice) > 0 || len(byOther.twice) > 0 {
+		t.Errorf("%d events of %d; twice: %v %v", n, said, byThird.twice, byOther.twice)
+	}
+}
