@@ -91,21 +91,26 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	counts.PerProject = c.MetricsPerProject
 	projects := upstream.NewClient(c.UpstreamTimeout)
 	chatOptions := bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage}
+	signInOptions := signin.Config{
+		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
+		TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
+	}
+	loginOptions := login.Config{
+		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
+	}
 	if shared != nil {
-		chatOptions.Duty = shared.member
+		chatOptions.Duty, chatOptions.Seen, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store, shared.store
 	}
 	chat := bot.New(chatOptions)
 	options := service.Options{
 		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents, JoinTokenTTL: c.JoinTokenTTL,
 		Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
-		Provider: signin.New(signin.Config{
-			AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
-			TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
-		}, log),
+		Provider:    signin.New(signInOptions, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
-		options.Duties = shared.member
+		options.Changes, options.Removals, options.Duties = shared.store, shared.store, shared.member
+		options.SharedBot = &service.SharedBot{Store: shared.store, Duty: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
@@ -144,13 +149,16 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 			g.loops[i].run = whileAway(l.run)
 		}
 	}
+	if c.Login.Issuer != "" {
+		g.handler.Login = login.New(loginOptions)
+	}
 	g.handler.Service, g.handler.TeamChat, g.handler.Metrics = g.service, chat, counts
 	return nil
 }
 
 // newHandler returns what is known of a gateway's HTTP before its service is built.
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
-	h := handlers.Gateway{
+	return handlers.Gateway{
 		Log:        log,
 		AllowHosts: c.AllowHosts,
 		Version:    version,
@@ -160,10 +168,4 @@ func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 		ProxyLogin:     handlers.ProxyLogin{UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles},
 		PublicURL:      c.PublicURL,
 	}
-	if c.Login.Issuer != "" {
-		h.Login = login.New(login.Config{
-			Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
-		})
-	}
-	return h
 }

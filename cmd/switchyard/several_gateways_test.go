@@ -24,7 +24,7 @@ import (
 type feedServer struct {
 	*httptest.Server
 	ring *feed.Ring
-	said int // events
+	said []time.Time // when each event was
 }
 
 func newFeedServer(t *testing.T) *feedServer {
@@ -59,8 +59,8 @@ func (s *feedServer) serve(w http.ResponseWriter, r *http.Request) {
 
 // say records an event that no other one is like.
 func (s *feedServer) say() {
-	s.said++
-	s.ring.Record(feed.WorkItem{ItemID: strconv.Itoa(s.said), Name: "Story", Stage: "2_current", FromStage: "1_backlog"})
+	s.said = append(s.said, time.Now())
+	s.ring.Record(feed.WorkItem{ItemID: strconv.Itoa(len(s.said) - 1), Name: "Story", Stage: "2_current", FromStage: "1_backlog"})
 }
 
 // sharing starts a gateway on a database.
@@ -92,8 +92,6 @@ func (p *process) awaitStatus(t *testing.T, path string, want int) time.Duration
 type arrivals struct {
 	mu    sync.Mutex
 	at    map[string]time.Time // by project and story
-	last  time.Time
-	most  time.Duration // between two
 	twice []string
 }
 
@@ -137,10 +135,7 @@ func (a *arrivals) add(data string) {
 	if _, known := a.at[key]; known {
 		a.twice = append(a.twice, key)
 	}
-	if !a.last.IsZero() {
-		a.most = max(a.most, now.Sub(a.last))
-	}
-	a.at[key], a.last = now, now
+	a.at[key] = now
 }
 
 func (a *arrivals) count() int {
@@ -149,17 +144,18 @@ func (a *arrivals) count() int {
 	return len(a.at)
 }
 
-// reset forgets the longest pause.
-func (a *arrivals) reset() {
+// latest returns the greatest time between when events were said and when they arrived, of those said since.
+func (a *arrivals) latest(feeds []*feedServer, since time.Time) (most time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.last, a.most = time.Now(), 0
-}
-
-func (a *arrivals) longest() time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.most
+	for i, f := range feeds {
+		for n, said := range f.said {
+			if said.After(since) {
+				most = max(most, a.at[fmt.Sprintf("p%d %d", i, n)].Sub(said))
+			}
+		}
+	}
+	return most
 }
 
 func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
@@ -206,25 +202,18 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 	t.Logf("append → other gateway: median %v, p99 %v of %d", apart[len(apart)/2], apart[len(apart)*99/100], len(apart))
 
 	// The first one is killed while events come.
-	byOther.reset()
 	one.Process.Kill()
 	killed := time.Now()
-	for byOther.count() < said || time.Since(killed) < 5500*time.Millisecond {
-		if time.Since(killed) < 5500*time.Millisecond {
-			feeds[0].say()
-			feeds[3].say()
-			said += 2
-			for _, f := range feeds {
-				f.say()
-				said++
-			}
-		}
-		time.Sleep(40 * time.Millisecond)
-		if time.Since(killed) > time.Minute {
-			t.Fatalf("%d of %d events", byOther.count(), said)
-		}
+	for time.Since(killed) < 5*time.Second {
+		sayAll()
+		time.Sleep(20 * time.Millisecond)
 	}
-	t.Logf("after a kill: everything within %v", time.Since(killed))
+	waittest.Until(t, "the other one has everything", all(byOther))
+	took := byOther.latest(feeds, killed)
+	t.Logf("after a kill: nothing arrived later than %v", took)
+	if took > 5*time.Second {
+		t.Errorf("took over after %v", took)
+	}
 
 	// PostgreSQL is stopped, and started again.
 	server.Stop()

@@ -20,6 +20,7 @@ import (
 // sharedDatabase is this gateway among those that share its database. Its methods take nil for a gateway alone.
 type sharedDatabase struct {
 	store  *postgres.DB
+	name   string // of this gateway
 	member *cluster.Member
 	end    context.CancelFunc
 	loops  *supervise.Group // that outlive the gateway's others
@@ -31,7 +32,7 @@ func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	if err != nil {
 		name = "unknown"
 	}
-	s := &sharedDatabase{store: store}
+	s := &sharedDatabase{store: store, name: name}
 	s.member = cluster.New(store.Duties(), g.log, name, func() []string { return dutiesOf(g.service.Projects.Registry()) })
 	ctx, end := context.WithCancel(context.Background())
 	s.end, s.loops = end, supervise.New(ctx, g.log)
@@ -75,7 +76,7 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	if s == nil {
 		return nil
 	}
-	return []loop{{"stream", func(ctx context.Context) error {
+	return []loop{{"changes of others", svc.Follow}, {"stream", func(ctx context.Context) error {
 		return svc.Events.Follow(ctx, func() <-chan struct{} { return s.store.Changed(domain.TopicEvents) })
 	}}}
 }
@@ -150,10 +151,11 @@ func (g *gateway) openShared(ctx context.Context) error {
 		return err
 	}
 	shared := g.joinShared(store)
-	if g.handler.SessionKey, err = sessionKey(g.config.Data); err != nil {
-		return errors.Join(err, store.Close())
+	g.handler.SessionKey, err = store.SessionKey(ctx)
+	if err == nil {
+		err = g.build(ctx, store, shared)
 	}
-	if err := g.build(ctx, store, shared); err != nil {
+	if err != nil {
 		shared.leave()
 		return errors.Join(err, store.Close())
 	}

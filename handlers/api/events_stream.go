@@ -61,7 +61,8 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	for ctx.Err() == nil {
 		changed, last := a.service.Events.Changed(), a.service.Events.LastID()
 		page, err := a.service.Events.Page(ctx, q)
-		if err != nil {
+		away := err != nil && a.service.Events.Available() != nil // the reader stays until the database is back
+		if err != nil && !away {
 			if ctx.Err() == nil {
 				a.LogCause(r, err) // the status is sent; the reader comes back
 			}
@@ -76,7 +77,9 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 		if page.More {
 			continue
 		}
-		q.After = max(q.After, last) // all that is selected up to there was sent
+		if !away {
+			q.After = max(q.After, last) // all that is selected up to there was sent
+		}
 		select {
 		case <-changed:
 		case <-comment.C:

@@ -33,6 +33,8 @@ type Events struct {
 	publishing sync.Mutex
 	searched   newestPages
 	reached    reached
+	// following says that others append as well, and that what they do is followed.
+	following atomic.Bool
 	// observe is called with each event once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 

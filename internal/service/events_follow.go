@@ -41,6 +41,9 @@ func (s *Events) skip(last int64) {
 func (s *Events) readOn(ctx context.Context) error {
 	for more := true; more; {
 		page, err := s.store.Events(ctx, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
+		if s.following.Load() && ctx.Err() == nil {
+			s.reached.note(err) // before readers are woken
+		}
 		if err != nil {
 			return err
 		}
@@ -52,16 +55,14 @@ func (s *Events) readOn(ctx context.Context) error {
 
 // Follow shows what other gateways append, until ctx ends. Changed returns a channel that is closed at the next such change.
 func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
+	s.following.Store(true)
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	for {
 		news := changed()
 		s.publishing.Lock()
-		err := s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
+		_ = s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
 		s.publishing.Unlock()
-		if ctx.Err() == nil {
-			s.reached.note(err)
-		}
 		select {
 		case <-news:
 		case <-tick.C:
