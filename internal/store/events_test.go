@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store/storetest"
 )
 
 func TestReadsOfManyFeedsGetConsecutiveIDsInTheirOrder(t *testing.T) {
@@ -120,6 +121,44 @@ func TestQueriesSelectByPositionProjectTypeAndText(t *testing.T) {
 					t.Errorf("more: %t, with %d of %d events, %v", page.More, len(page.Events), len(rest.Events), err)
 				}
 			})
+		}
+	})
+}
+
+func TestRecordsComeBackAsTheyCame(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		var records []domain.Record
+		for _, text := range storetest.Strange {
+			records = append(records, eventRecord(t, text))
+		}
+		for _, want := range []int{len(records), 0} { // the second time they are known
+			if added := appendEvents(t, db, feedRead("alpha", records...)); len(added) != want {
+				t.Errorf("%d were added, want %d", len(added), want)
+			}
+		}
+		page, err := db.Events(t.Context(), domain.EventQuery{Limit: 100})
+		if err != nil || len(page.Events) != len(records) {
+			t.Fatalf("%d events, %v", len(page.Events), err)
+		}
+		for i, e := range page.Events {
+			if string(e.JSON) != string(records[i].JSON) || e.Type != records[i].Type || !e.At.Equal(records[i].At) {
+				t.Errorf("%.300q\ncame back as\n%.300q", records[i].JSON, e.JSON)
+			}
+		}
+		history, err := db.StoryEvents(t.Context(), "alpha", "1_story", 10)
+		if err != nil || !slices.Equal(ids(history), []int64{2}) {
+			t.Errorf("events of a story: %v, %v", ids(history), err)
+		}
+		for _, text := range []string{"\x00", "\xff", "a\x00", "no such text \x00"} { // nothing is an error
+			if _, err := db.Events(t.Context(), domain.EventQuery{Text: text, Project: text, Type: domain.EventType(text), Limit: 10}); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+			if _, err := db.Events(t.Context(), domain.EventQuery{Text: text, Limit: 10}); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+			if _, err := db.StoryName(t.Context(), text, text); domain.CodeOf(err) != domain.NotFound {
+				t.Errorf("%q: %v", text, err)
+			}
 		}
 	})
 }

@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +35,8 @@ const (
 	silence       = 2500 * time.Millisecond
 	appendSilence = 5 * time.Second // thousands of records are stored in one piece
 	searchSilence = store.SearchLimit + time.Second
+	// lockMargin is how much earlier the server gives up waiting for a lock.
+	lockMargin = 500 * time.Millisecond
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second
 	// writeLimit is how long a transaction that appends or removes events may take.
@@ -44,7 +48,6 @@ var parameters = map[string]string{
 	"application_name": "switchyard",
 	// A gateway that is frozen within a transaction would block all others.
 	"idle_in_transaction_session_timeout": "2000",
-	"lock_timeout":                        "2000",
 	"client_connection_check_interval":    "1000",
 	// The server gives up a gateway that is cut off.
 	"tcp_user_timeout":        "5000",
@@ -70,7 +73,9 @@ func configure(config *pgx.ConnConfig, url string, silence time.Duration) {
 		// No named statement outlives its use: a PgBouncer may give each transaction another connection of the server.
 		config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
-	for name, value := range parameters {
+	wanted := maps.Clone(parameters)
+	wanted["lock_timeout"] = strconv.FormatInt((silence - lockMargin).Milliseconds(), 10)
+	for name, value := range wanted {
 		if _, ok := config.RuntimeParams[name]; !ok {
 			config.RuntimeParams[name] = value
 		}

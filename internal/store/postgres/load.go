@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/domain"
 )
 
 // Table is a table that is to be filled.
@@ -29,7 +31,7 @@ type Rows interface {
 }
 
 // errNotEmpty is the error of a database that is to be filled and holds something.
-var errNotEmpty = errors.New("the database to move to is not empty")
+var errNotEmpty error = domain.Errorf(domain.Internal, "the database to move to is not empty")
 
 // OpenEmpty opens a database that holds nothing yet.
 func OpenEmpty(ctx context.Context, url string) (*DB, error) {

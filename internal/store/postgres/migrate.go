@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/domain"
 )
 
 //go:embed migrations/*.sql
@@ -39,7 +41,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return err
 	}
 	if applied > len(scripts) {
-		return fmt.Errorf("the database was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
+		return domain.Errorf(domain.Internal, "the database was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
 	}
 	if applied == len(scripts) {
 		return nil
@@ -70,10 +72,10 @@ func checkServer(c *pgconn.PgConn) error {
 	version := c.ParameterStatus("server_version") // such as "15.8 (Debian 15.8-1)" or "18beta1"
 	var major int
 	if _, err := fmt.Sscanf(version, "%d", &major); err != nil || major < minVersion {
-		return fmt.Errorf("PostgreSQL %s is too old: %d or newer is needed", version, minVersion)
+		return domain.Errorf(domain.Internal, "PostgreSQL %s is too old: %d or newer is needed", version, minVersion)
 	}
 	if encoding := c.ParameterStatus("server_encoding"); encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s: UTF8 is needed", encoding)
+		return domain.Errorf(domain.Internal, "the database has the encoding %s: UTF8 is needed", encoding)
 	}
 	return nil
 }

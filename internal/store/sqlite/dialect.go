@@ -3,7 +3,6 @@ package sqlite
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"switchyard/internal/store"
 )
@@ -43,8 +42,8 @@ func (d dialect) FirstOfRuns(runs []store.Run, order string) string {
 func (dialect) StoriesWith(words []string) (statement string, args []any) {
 	var terms []string
 	for _, word := range words {
-		if utf8.RuneCountInString(word) >= 3 {
-			terms = append(terms, trigrams(0, word))
+		if term := trigrams(0, word); term != "" {
+			terms = append(terms, term)
 		}
 	}
 	texts, args, order := fmt.Sprintf("(SELECT id, project_id, story_id, story_name FROM event_texts ORDER BY id DESC LIMIT %d) AS event_texts", store.MaxShortSearch), nil, "event_texts.id"

@@ -46,9 +46,10 @@ func indexed(project int64, t store.EventText) string {
 func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error) {
 	words := trigrams(project, text)
 	if utf8.RuneCountInString(text) < 3 {
-		if words, err = beginnings(ctx, tx, project, text); err != nil || words == "" {
-			return "", nil, err
-		}
+		words, err = beginnings(ctx, tx, project, text)
+	}
+	if err != nil || words == "" {
+		return "", nil, err
 	}
 	return `SELECT event_texts.id, story_id, story_name, more FROM event_words JOIN event_texts ON event_texts.id = event_words.rowid
 		WHERE event_words MATCH $1 AND event_texts.project_id = COALESCE(NULLIF($2, 0), event_texts.project_id)`, []any{words, project}, nil
@@ -71,7 +72,9 @@ func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (st
 		if err := rows.Scan(&term); err != nil {
 			return "", err
 		}
-		terms = append(terms, quote(term))
+		if canQuery(term) {
+			terms = append(terms, quote(term))
+		}
 	}
 	words := strings.Join(terms, " OR ")
 	if project != 0 && words != "" {
@@ -88,11 +91,14 @@ func trigrams(project int64, text string) string {
 	}
 	runes := []rune(text)
 	for i := range len(runes) - 2 {
-		if term := quote(string(runes[i : i+3])); !slices.Contains(terms, term) {
+		if term := quote(string(runes[i : i+3])); canQuery(term) && !slices.Contains(terms, term) {
 			terms = append(terms, term)
 		}
 	}
 	return strings.Join(terms, " AND ")
 }
+
+// canQuery reports whether a full-text query can hold a term: for FTS5 the character NUL ends one.
+func canQuery(term string) bool { return !strings.Contains(term, "\x00") }
 
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }

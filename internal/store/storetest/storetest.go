@@ -21,6 +21,17 @@ type Events interface {
 	RemoveEvents(ctx context.Context, ids []int64) error
 }
 
+// Strange are records with what not every engine can store as it is.
+var Strange = []string{
+	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
+	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) + `","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) + `x","story_name":"Long too","reason":"","timestamp_ms":4}`,
+	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
+	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
+	`{"timestamp_ms":9223372036854775807}`,
+}
+
 // Record is a record of this JSON.
 func Record(t testing.TB, text string) domain.Record {
 	t.Helper()

@@ -24,17 +24,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
 
-// strange are records with what only one of the engines can store.
-var strange = []string{
-	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
-	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
-	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) + `","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
-	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) + `x","story_name":"Long too","reason":"","timestamp_ms":4}`,
-	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
-	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
-	`{"timestamp_ms":9223372036854775807}`,
-}
-
 // filled makes a database in dir with something in each table.
 func filled(t *testing.T, dir string) (events int) {
 	t.Helper()
@@ -60,7 +49,7 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)
-	for _, text := range strange {
+	for _, text := range storetest.Strange {
 		reads = append(reads, storetest.Read("Ärger", storetest.Record(t, text)))
 	}
 	storetest.Append(t, db, reads...)
@@ -186,7 +175,7 @@ func TestAllIsMoved(t *testing.T) {
 
 	// It goes on from there: what is stored already stays so, and ids come after the greatest.
 	again := []domain.FeedRead{storetest.Read("Ärger")}
-	for _, text := range strange {
+	for _, text := range storetest.Strange {
 		again[0].Records = append(again[0].Records, storetest.Record(t, text))
 	}
 	again = append(again, generate.Reads(0, 501, 3)...)
