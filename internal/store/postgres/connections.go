@@ -49,6 +49,7 @@ var parameters = map[string]string{
 	// A gateway that is frozen within a transaction would block all others.
 	"idle_in_transaction_session_timeout": "2000",
 	"client_connection_check_interval":    "1000",
+	"jit":                                 "off", // compiling takes longer than any of our statements
 	// The server gives up a gateway that is cut off.
 	"tcp_user_timeout":        "5000",
 	"tcp_keepalives_idle":     "5",
@@ -56,12 +57,16 @@ var parameters = map[string]string{
 	"tcp_keepalives_count":    "3",
 }
 
+// tracer is nil but in tests.
+var tracer pgx.QueryTracer
+
 func newPool(ctx context.Context, url string, most int32, silence time.Duration) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
 	config.MaxConns = most
+	config.ConnConfig.Tracer = tracer
 	configure(config.ConnConfig, url, silence)
 	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,3 +19,55 @@ func (db *DB) HoldStream(fn func()) error {
 		return nil
 	})
 }
+
+// Statement is one that a database was given.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// Recorder notes statements, each once.
+type Recorder struct {
+	mu         sync.Mutex
+	Statements map[string]Statement
+}
+
+// Record makes databases that are opened until the test ends note their statements. It must not run beside other tests.
+func Record(t *testing.T) *Recorder {
+	r := &Recorder{Statements: map[string]Statement{}}
+	tracer = r
+	t.Cleanup(func() { tracer = nil })
+	return r
+}
+
+func (r *Recorder) note(sql string, args []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(args) > 0 {
+		if _, ok := args[0].(pgx.QueryExecMode); ok {
+			args = args[1:]
+			continue
+		}
+		if _, ok := args[0].(pgx.QueryResultFormats); ok {
+			args = args[1:]
+			continue
+		}
+		break
+	}
+	r.Statements[strings.TrimSpace(sql)] = Statement{sql, args}
+}
+
+func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	r.note(data.SQL, data.Args)
+	return ctx
+}
+func (r *Recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (r *Recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (r *Recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	r.note(data.SQL, data.Args)
+}
+func (r *Recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}

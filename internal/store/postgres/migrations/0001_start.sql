@@ -179,6 +179,7 @@ CREATE TABLE stays (
 	PRIMARY KEY (text_id, number)
 );
 CREATE INDEX stays_of_end ON stays (to_ms);
+CREATE INDEX stays_that_last ON stays (text_id) WHERE +to_ms = 0; -- as queries have it
 
 -- The moves of all projects before a time, in one value: what charts are drawn from is there right after a start. There is one
 -- row, or none when the stays must be read instead.

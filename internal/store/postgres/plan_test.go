@@ -1,0 +1,121 @@
+package postgres_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/generate"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/storetest"
+)
+
+// scan is a step that reads all rows of a table that grows with the stream.
+var scan = regexp.MustCompile(`Seq Scan on (events|event_texts|event_digests|stories|stays)\b`)
+
+// mayScan are the statements that may read all texts: they look for one or two characters, and end when there are enough.
+var mayScan = regexp.MustCompile(`FROM event_texts WHERE folded LIKE`)
+
+// TestNoQueryReadsAllEvents looks at the plans of all statements in a database that says it has a hundred million events.
+func TestNoQueryReadsAllEvents(t *testing.T) {
+	address := pgtest.Database(t)
+	recorder := postgres.Record(t)
+	db := open(t, address)
+	reads := generate.Reads(0, 600, 200)
+	for n := range 200 {
+		reads = append(reads, storetest.Read("alpha", storetest.Move(t, n)))
+	}
+	storetest.Append(t, db, reads...)
+	var changes domain.StayChanges
+	for i := range 2000 {
+		changes.Save = append(changes.Save, domain.Stay{
+			Project: generate.Project(i % 200), StoryID: fmt.Sprint(i%1000, "_story"), Number: int64(i), From: time.UnixMilli(int64(i)), To: time.UnixMilli(int64(i + 1)),
+		})
+	}
+	if err := db.SaveStays(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, address, "ANALYZE")
+	execute(t, address, `UPDATE pg_class SET reltuples = reltuples * 1e8 / 800, relpages = GREATEST(relpages, 1) WHERE relname IN ('events', 'event_digests');
+		UPDATE pg_class SET reltuples = reltuples * 1e5, relpages = GREATEST(relpages, 1) WHERE relname IN ('event_texts', 'stories', 'stays')`)
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, project := range []string{"", "alpha"} {
+		for _, kind := range []domain.EventType{"", domain.StageTransition, domain.StoryBlocked} {
+			for _, text := range []string{"", "alpha", "story 7", "qa", "nothing of that kind"} {
+				for _, q := range []domain.EventQuery{{}, {After: 5}, {Backward: true}, {Backward: true, Before: 100}} {
+					q.Project, q.Type, q.Text, q.Limit = project, kind, text, 10
+					_, err := db.Events(ctx, q)
+					check(err)
+				}
+			}
+		}
+	}
+	_, err := db.StoryEvents(ctx, "alpha", "7_story", 10)
+	check(err)
+	_, err = db.StoryName(ctx, "alpha", "7_story")
+	check(err)
+	for _, words := range [][]string{{"story"}, {"story", "1"}, {"st"}} {
+		_, err = db.FindStories(ctx, words, 10)
+		check(err)
+	}
+	_, err = db.OldestEvent(ctx)
+	check(err)
+	_, err = db.FeedCursors(ctx, "alpha")
+	check(err)
+	check(db.SaveStays(ctx, domain.StayChanges{
+		Save: []domain.Stay{{Project: "alpha", StoryID: "1_story", Stage: "2_current"}}, Drop: []domain.Stay{{Project: "alpha", StoryID: "2"}},
+		Stories: []domain.StoryRef{{Project: "alpha", ID: "9", Name: "Nine"}}, UpTo: 3,
+	}))
+	_, err = db.RecentStays(ctx, time.UnixMilli(1), 10)
+	check(err)
+	_, err = db.ProjectStays(ctx, "alpha", time.UnixMilli(1), 10)
+	check(err)
+	_, err = db.Stays(ctx, "alpha", "1_story", 10)
+	check(err)
+	expired, err := db.ExpiredEvents(ctx, domain.Expired{Project: "alpha", Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 10, Needed: math.MaxInt64}, 10)
+	check(err)
+	check(db.RemoveEvents(ctx, expired))
+
+	conn, err := pgx.Connect(ctx, address)
+	check(err)
+	defer conn.Close(ctx)
+	checked := 0
+	for _, s := range recorder.Statements {
+		verb, _, _ := strings.Cut(strings.TrimSpace(s.SQL), " ")
+		verb, _, _ = strings.Cut(verb, "\n")
+		if !slices.Contains([]string{"SELECT", "WITH", "INSERT", "UPDATE", "DELETE"}, verb) || !strings.Contains(s.SQL, "event") && !strings.Contains(s.SQL, "sto") {
+			continue
+		}
+		rows, err := conn.Query(ctx, "EXPLAIN "+s.SQL, s.Args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Errorf("%.500s: %v", s.SQL, err)
+			continue
+		}
+		checked++
+		found := scan.FindAllStringSubmatch(strings.Join(steps, "\n"), -1)
+		if slices.ContainsFunc(found, func(m []string) bool { return m[1] != "event_texts" || !mayScan.MatchString(s.SQL) }) {
+			t.Errorf("%.1000s\n%v\n%s", s.SQL, s.Args, strings.Join(steps, "\n"))
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d statements were checked", checked)
+	}
+}
