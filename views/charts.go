@@ -55,6 +55,9 @@ func newDayChart(days []domain.DayCount) dayChart {
 	if average >= 0.05 {
 		c.perDay = fmt.Sprintf("%.1f on average", average) // less would read as 0.0
 	}
+	if average >= 100 {
+		c.perDay = fmt.Sprintf("%.0f on average", average)
+	}
 	c.average = strconv.Itoa(base - int(average*barsHeight/float64(highest)))
 	c.first = days[0].Day.Format("2 Jan")
 	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",

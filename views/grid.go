@@ -47,7 +47,7 @@ const (
 	// maxQuiet is how many folded projects are named.
 	maxQuiet = 20
 	// gridElements is about how many elements of HTML the grid may have: the page may have 3,000, and 45 kB with its files.
-	gridElements = 740
+	gridElements = 690
 	// What things in the grid cost, in elements.
 	trackCost, stationCost, wagonCost, groupCost = 13, 2, 6, 12
 )
@@ -107,24 +107,23 @@ func (g *grid) cut(tracks []*track) (page []*track, room int) {
 	return page, left / wagonCost
 }
 
-// load leaves at most room stories on the tracks, as evenly as may be; the others are counted.
+// load leaves at most room stories on the tracks: the first of each station, from the first track on, then the second of each,
+// then the others. Those that are left out are counted.
 func load(tracks []*track, room int) {
-	each := maxWagons
-	for ; each > 1; each-- {
-		n := 0
+	shown := map[*station]int{}
+	for n := range maxWagons {
 		for _, t := range tracks {
-			for _, s := range t.stations {
-				n += min(each, len(s.wagons))
+			for i := range t.stations {
+				if s := &t.stations[i]; len(s.wagons) > n && shown[s] == n && room > 0 {
+					shown[s] = n + 1
+					room--
+				}
 			}
-		}
-		if n <= room {
-			break
 		}
 	}
 	for _, t := range tracks {
 		for i := range t.stations {
-			t.stations[i].hide(max(0, min(each, room)))
-			room -= len(t.stations[i].wagons)
+			t.stations[i].hide(shown[&t.stations[i]])
 		}
 	}
 }

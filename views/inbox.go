@@ -4,7 +4,7 @@ import "switchyard/internal/domain"
 
 const (
 	// shownAlerts is how many alerts are shown at once, foldedAlerts how many below a fold.
-	shownAlerts, foldedAlerts = 8, 4
+	shownAlerts, foldedAlerts = 5, 7
 	// acknowledgedAlerts is how many of the acknowledged ones are shown below a fold.
 	acknowledgedAlerts = 20
 	// maxTags is how many projects the line of stuck stories names.

@@ -73,5 +73,5 @@ func compared(days []domain.DayCount, before int) (words, class string) {
 	case change < 0:
 		return fmt.Sprintf("− %d %% on the %d before", -change, len(days)), "text-muted"
 	}
-	return fmt.Sprintf("as many as in the %d before", len(days)), "text-muted"
+	return fmt.Sprintf("± 0 %% on the %d before", len(days)), "text-muted"
 }

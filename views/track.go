@@ -170,14 +170,12 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 		add(SignalCaution, count(stuck, "stuck", "stuck"))
 	}
 	if p.Stale {
-		add(SignalCaution, "stale")
+		add(SignalNone, "stale")
 	}
 	return list
 }
 
-func (t *track) troubled() bool {
-	return slices.ContainsFunc(t.troubles, func(at trouble) bool { return at.signal != SignalNone })
-}
+func (t *track) troubled() bool { return t.rank() < 2 }
 
 // stages names the stages of the track, as one text.
 func (t *track) stages() string {
@@ -207,15 +205,23 @@ func (t *track) hasStagesOf(other *track) bool {
 		slices.EqualFunc(t.Stages[t.from:t.to], other.Stages[other.from:other.to], func(a, b domain.Stage) bool { return a.Name == b.Name })
 }
 
-// byTrouble orders tracks: those in trouble first, then the last move, then the name.
-func byTrouble(a, b *track) int {
-	order := func(t *track) int {
-		if t.troubled() {
+// rank is 0 for a track where something stands still, 1 for other trouble, 2 for none.
+func (t *track) rank() int {
+	rank := 2
+	for _, at := range t.troubles {
+		switch at.signal {
+		case SignalStop:
 			return 0
+		case SignalCaution:
+			rank = 1
 		}
-		return 1
 	}
-	return cmp.Or(cmp.Compare(order(a), order(b)), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
+	return rank
+}
+
+// byTrouble orders tracks: the worst trouble first, then the last move, then the name.
+func byTrouble(a, b *track) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
 }
 
 // agentsAtWork are the labels of agents, by the project and the story that they say they work on.

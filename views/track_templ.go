@@ -632,7 +632,7 @@ func trackGroup(g *gridGroup, now time.Time) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		head := g.head()
-		var templ_7745c5c3_Var30 = []any{"panel yard", templ.KV("wide overflow-x-auto", head != nil && len(head.stations) > 6)}
+		var templ_7745c5c3_Var30 = []any{"panel yard", templ.KV("many", head != nil && len(head.stations) > 4), templ.KV("wide overflow-x-auto", head != nil && len(head.stations) > 6)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var30...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

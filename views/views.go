@@ -43,12 +43,14 @@ type Frame struct {
 	// Attention is how many alerts nobody has acknowledged.
 	Attention int
 	SignIn    domain.SignInStatus
-	Theme     Theme
-	Notice    Notice
-	Scripts   []string // files of package static that only this page needs
-	Bare      bool     // without navigation: the reader has not logged in
-	Session   bool     // the reader can log out
-	Now       time.Time
+	// SignInSetUp says that there is an identity provider to sign in at.
+	SignInSetUp bool
+	Theme       Theme
+	Notice      Notice
+	Scripts     []string // files of package static that only this page needs
+	Bare        bool     // without navigation: the reader has not logged in
+	Session     bool     // the reader can log out
+	Now         time.Time
 	// AsOf is when what is shown was known, zero while that is now.
 	AsOf time.Time
 }

@@ -120,7 +120,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	if !f.Bare {
 		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
-		f.SignIn = c.service.SignIn.Status()
+		f.SignIn, f.SignInSetUp = c.service.SignIn.Status(), c.service.SignIn.Configured()
 		f.Attention = c.service.Overview.Attention()
 	}
 	f.Theme = theme(r)
