@@ -1,6 +1,10 @@
 package views
 
-import "github.com/a-h/templ"
+import (
+	"strconv"
+
+	"github.com/a-h/templ"
+)
 
 // FieldError is why a form was refused. Field is the name of the input at fault, "" for the form as a whole.
 type FieldError struct {
@@ -17,6 +21,15 @@ func (e FieldError) attributes(field string) templ.Attributes {
 		return nil
 	}
 	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": errorID(field), "autofocus": true}
+}
+
+// oneLine are the attributes of an input for a name or a reason of at most so many characters: the browser says at the field
+// what the service would refuse.
+func oneLine(most int) templ.Attributes {
+	return templ.Attributes{
+		"required": true, "maxlength": strconv.Itoa(most), "autocomplete": "off",
+		"pattern": `[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*`, "title": "Not only spaces, and no control characters",
+	}
 }
 
 // errorID is the id of the message of a field.

@@ -3,16 +3,33 @@ package views
 import (
 	"regexp"
 	"strings"
+	"unicode"
+
+	"switchyard/internal/domain"
 )
 
+// MaxCommand is how long the command of an agent may be in the form of Add agent, in bytes.
+const MaxCommand = 1000
+
+// CheckCommand returns an Invalid error for a command that cannot be part of a line to copy.
+func CheckCommand(command string) error {
+	switch {
+	case len(command) > MaxCommand:
+		return domain.Errorf(domain.Invalid, "command: must be at most %d characters", MaxCommand)
+	case strings.ContainsFunc(command, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
+		return domain.Errorf(domain.Invalid, "command: must not contain control characters")
+	}
+	return nil
+}
+
 // Command is what starts the agent. The token stands before it, in the environment: a command line is for all users of a
-// machine to see.
+// machine to see. What was refused is left out.
 func (t NewToken) Command() string {
 	command := "switchyard agent --gateway " + t.Address
-	if t.Form.Label != "" {
+	if t.Form.Label != "" && t.Form.Error.Field != "label" {
 		command += " --label " + shellWord(t.Form.Label)
 	}
-	if run := strings.Join(strings.Fields(t.Form.Command), " "); run != "" {
+	if run := strings.Join(strings.Fields(t.Form.Command), " "); run != "" && t.Form.Error.Field != "command" {
 		command += " -- " + run
 	}
 	return command

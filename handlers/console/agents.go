@@ -45,8 +45,8 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	if form.Label != "" {
 		form.Error = fieldError(domain.CheckAgentLabel(form.Label))
 	}
-	if form.Error.Message != "" {
-		form.Label = "" // the line is without it
+	if form.Error.Message == "" {
+		form.Error = fieldError(views.CheckCommand(form.Command))
 	}
 	secret, token, err := c.service.Agents.CreateJoinTokenFor(r.Context(), form.Project)
 	if domain.CodeOf(err) == domain.Invalid { // the project has just been removed

@@ -92,6 +92,10 @@ func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, 
 // errorWords are the title of a page that could not be shown, and what can be done now.
 func errorWords(status int) (title, next string) {
 	switch status {
+	case http.StatusBadRequest:
+		return "Bad request", "Check the address, or go back and correct what you entered."
+	case http.StatusRequestEntityTooLarge:
+		return "Too large", "Go back and shorten what you entered."
 	case http.StatusNotFound:
 		return "Not found", "It may have been renamed or removed. Check the address, or search for it by name."
 	case http.StatusForbidden:

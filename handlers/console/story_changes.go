@@ -183,6 +183,11 @@ func refusal(status int, body []byte, err error) string {
 	case http.StatusNotFound:
 		return "Not done: the project server does not have this story any more."
 	}
+	for _, field := range []string{"name: ", "blocked: ", "stage: "} { // the form has one field, which is meant
+		if reason, ok := strings.CutPrefix(text, field); ok {
+			return views.Sentence(reason)
+		}
+	}
 	return "The project server refused this: " + strings.TrimSuffix(text, ".") + "."
 }
 
