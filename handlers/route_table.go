@@ -119,6 +119,16 @@ func (t *routeTable) finish() chi.Router {
 	return t
 }
 
+// headAsGet answers HEAD by the route for GET where there is none for HEAD.
+func (t *routeTable) headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && t.pattern(http.MethodHead, r) == "" {
+			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // notFound answers people with a page, and programs, where the API is, in plain text.
 func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
 	if t.api[firstSegment(r.URL.Path)] {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 
 	"switchyard/handlers/api"
 	"switchyard/handlers/console"
@@ -94,7 +93,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	t := newRouteTable(access, c, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, middleware.GetHead,
+		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, t.headAsGet,
 	)
 	if waiting == nil {
 		t.Use(g.asOf)

@@ -34,7 +34,7 @@ func TestTwoDirectoriesBuildTheSameBytes(t *testing.T) {
 	var programs [2][]byte
 	for i, dir := range []string{root, elsewhere} {
 		program := filepath.Join(t.TempDir(), "switchyard")
-		command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./cmd/switchyard")
+		command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "nethttpomithttp2", "-ldflags=-s -w", "-o", program, "./cmd/switchyard")
 		command.Dir = dir
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := command.CombinedOutput(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 )
 
 // RequestMetrics counts requests.
@@ -22,17 +21,43 @@ func AccessLog(log *slog.Logger, metrics RequestMetrics) func(http.Handler) http
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			answer := &recorder{ResponseWriter: w}
 			metrics.RequestBegan()
 			defer func() { // also when the connection is aborted by a panic
 				took := time.Since(began)
-				metrics.RequestEnded(chi.RouteContext(r.Context()).RoutePattern(), r.Method, answer.Status(), took)
+				metrics.RequestEnded(chi.RouteContext(r.Context()).RoutePattern(), r.Method, answer.status, took)
 				if log.Enabled(r.Context(), slog.LevelDebug) {
 					log.DebugContext(r.Context(), "request", "id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path,
-						"status", answer.Status(), "bytes", answer.BytesWritten(), "took", took, "from", r.RemoteAddr)
+						"status", answer.status, "bytes", answer.bytes, "took", took, "from", r.RemoteAddr)
 				}
 			}()
 			next.ServeHTTP(answer, r)
 		})
 	}
+}
+
+// recorder notes what is answered. chi's middleware package has one too, and brings the profiler into the program.
+// http.ResponseController finds the rest by Unwrap.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0 until it is written
+	bytes  int
+}
+
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status < http.StatusOK { // what comes before the answer is none
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += n
+	return n, err
 }
