@@ -40,6 +40,10 @@ var client = http.Client{Timeout: 30 * time.Second}
 
 // call makes a request with an optional JSON body and decodes the answer into reply, unless that is nil.
 func call(ctx context.Context, method, url, bearer string, body, reply any) (status int, err error) {
+	return callBy(ctx, &client, method, url, bearer, body, reply)
+}
+
+func callBy(ctx context.Context, by *http.Client, method, url, bearer string, body, reply any) (status int, err error) {
 	var encoded bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&encoded).Encode(body); err != nil {
@@ -54,7 +58,7 @@ func call(ctx context.Context, method, url, bearer string, body, reply any) (sta
 	if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}
-	response, err := client.Do(request)
+	response, err := by.Do(request)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,87 @@
+//go:build stress
+
+package stress
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"switchyard/internal/bottest"
+)
+
+// TestEachEventIsPostedOnce: while the gateways are killed, frozen and cut off one after the other, the one among them that runs
+// the bot included, a Matrix room gets one message for each event.
+func TestEachEventIsPostedOnce(t *testing.T) {
+	g := newGroup(t, "")
+	hs := bottest.NewHomeserver(t)
+	hs.Create("!ops", "Operations", bottest.BotUser, false) // where the bot is a member already
+	config := hs.Config()
+	must(t, "POST", g.members[0].url+"/api/gateway/bot-config", map[string]any{
+		"transport": "matrix", "homeserver": config.Homeserver, "username": config.Username, "password": bottest.Password,
+	}, nil)
+	projects, address := newNumbered(t, 1)
+	p := projects[0]
+	must(t, "POST", g.members[1].url+"/api/gateway/projects", map[string]string{"name": p.name, "url": address + "/" + p.name}, nil)
+	bot := func(m *member) (state string) {
+		var status struct{ State string }
+		if _, err := call(t.Context(), "GET", m.url+"/api/gateway/bot", "", nil, &status); err != nil {
+			return err.Error()
+		}
+		return status.State
+	}
+	if !until(soon, func() bool { return bot(g.members[2]) == "connected" }) {
+		t.Fatalf("the bot is %s", bot(g.members[2]))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, m := range g.members {
+			m.kill()
+			time.Sleep(7 * time.Second)
+			m.start()
+			time.Sleep(2 * time.Second)
+			m.freeze(frozen)
+			time.Sleep(2 * time.Second)
+			m.wire.blackhole()
+			time.Sleep(frozen)
+			m.wire.heal()
+			time.Sleep(2 * time.Second)
+			m.stop()
+			m.start()
+		}
+	}()
+	every := time.NewTicker(2500 * time.Millisecond) // five within ten seconds are posted one by one
+	defer every.Stop()
+	for over := false; !over; {
+		p.push()
+		select {
+		case <-every.C:
+		case <-done:
+			over = true
+		}
+	}
+	posted := func() map[int]int {
+		counts := map[int]int{}
+		for _, post := range hs.Posts("!ops") {
+			var number int
+			if _, rest, ok := strings.Cut(post.Body, "· Story "); ok {
+				_, _ = fmt.Sscan(rest, &number)
+				counts[number]++
+			} else {
+				t.Errorf("posted was %q", post.Body)
+			}
+		}
+		return counts
+	}
+	if !until(late, func() bool { return len(posted()) == p.count() }) {
+		t.Errorf("of %d events %d were posted", p.count(), len(posted()))
+	}
+	for number, times := range posted() {
+		if times != 1 {
+			t.Errorf("event %d was posted %d times", number, times)
+		}
+	}
+	t.Logf("%d events, %d messages", p.count(), len(hs.Posts("!ops")))
+}

@@ -1,0 +1,104 @@
+//go:build stress
+
+package stress
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchyard/internal/pgtest"
+)
+
+// member is one of several gateways on a database.
+type member struct {
+	*server
+	wire *wire // to PostgreSQL
+}
+
+// freeze stops the process for a while, as a machine does that is suspended or out of memory.
+func (m *member) freeze(duration time.Duration) {
+	m.t.Helper()
+	if err := m.current.Process.Signal(syscall.SIGSTOP); err != nil {
+		m.t.Fatal(err)
+	}
+	time.Sleep(duration)
+	if err := m.current.Process.Signal(syscall.SIGCONT); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// stop ends the gateway as its administrator would.
+func (m *member) stop() {
+	m.t.Helper()
+	m.lives[len(m.lives)-1].ended = time.Now()
+	if err := m.current.Process.Signal(syscall.SIGTERM); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := m.current.Wait(); err != nil {
+		m.t.Errorf("a clean stop: %v, see %s", err, m.log.Name())
+	}
+	m.current = nil
+}
+
+// group is three gateways on one PostgreSQL.
+type group struct {
+	t        *testing.T
+	postgres *pgtest.Server
+	members  []*member
+}
+
+// newGroup starts them. With a token, all that is asked of them needs it.
+func newGroup(t *testing.T, token string) *group {
+	t.Helper()
+	postgres, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(postgres.Close)
+	database, err := postgres.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &group{t: t, postgres: postgres}
+	program, dir := build(t), t.TempDir()
+	for i := range 3 {
+		w := newWire(t, loopback(t, 10+i), direct.Host)
+		through := *direct
+		through.Host = w.listener.Addr().String()
+		command := []string{program, "gateway", "--data", filepath.Join(dir, fmt.Sprint("data-", i)), "--database", through.String()}
+		if token != "" {
+			file := filepath.Join(dir, "token")
+			if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command = append(command, "--admin-token-file", file)
+		}
+		m := &member{newServer(t, fmt.Sprint("gateway-", i), loopback(t, 1+i), command...), w}
+		m.start()
+		g.members = append(g.members, m)
+	}
+	return g
+}
+
+// await waits until all gateways are ready.
+func (g *group) await(limit time.Duration) {
+	g.t.Helper()
+	for i, m := range g.members {
+		if !until(limit, func() bool {
+			status, err := call(g.t.Context(), http.MethodGet, m.url+"/readyz", "", nil, nil)
+			return err == nil && status == http.StatusOK
+		}) {
+			g.t.Fatalf("gateway %d is not ready after %v", i, limit)
+		}
+	}
+}

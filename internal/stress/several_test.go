@@ -1,0 +1,162 @@
+//go:build stress
+
+package stress
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// severalProjects have eventsOfEach events each, eventRate a second all together as long as there are faults to come.
+	severalProjects = 40
+	eventsOfEach    = 5_000
+	eventRate       = 1_000
+	// frozen is longer than a lease.
+	frozen = 8 * time.Second
+	// takenOver is within how long another gateway goes on with what a killed one did: 5 s, and what this machine takes longer.
+	takenOver = 8 * time.Second
+	// handedOver is the same for one that was stopped.
+	handedOver = 2 * time.Second
+	// returned is within how long everything goes on when PostgreSQL is there again.
+	returned = 12 * time.Second
+	// gone is how long PostgreSQL is away.
+	gone = time.Minute
+)
+
+// TestSeveralGatewaysLoseAndDoubleNothing: 200,000 events come in while gateways and PostgreSQL are killed, frozen and cut off.
+func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
+	g := newGroup(t, "")
+	projects, address := newNumbered(t, severalProjects)
+	for _, p := range projects {
+		must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": p.name, "url": address + "/" + p.name}, nil)
+	}
+	watcher := newWatcher(t, projects)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var running sync.WaitGroup
+	running.Go(func() { watcher.run(ctx, g.members) })
+	hurry, produced := make(chan struct{}), make(chan struct{})
+	go func() { produce(projects, hurry); close(produced) }()
+
+	s := &several{t: t, group: g, watcher: watcher, projects: projects}
+	s.during("nothing happens", soon, func() { time.Sleep(3 * time.Second) })
+	for i, m := range g.members {
+		s.during(fmt.Sprintf("gateway %d is killed", i), takenOver, func() { m.kill(); time.Sleep(6 * time.Second) })
+		s.during("and started again", takenOver, m.start)
+		s.during(fmt.Sprintf("gateway %d is frozen for %v", i, frozen), takenOver, func() { m.freeze(frozen) })
+		s.during(fmt.Sprintf("gateway %d is cut off for %v", i, frozen), takenOver, func() { m.wire.blackhole(); time.Sleep(frozen); m.wire.heal() })
+		s.during(fmt.Sprintf("gateway %d is stopped", i), handedOver, func() { m.stop(); time.Sleep(time.Second) })
+		s.during("and started again", handedOver, m.start)
+	}
+	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); s.restart() })
+	s.during("PostgreSQL crashes", returned, func() { g.postgres.Kill(); s.restart() })
+	s.during(fmt.Sprintf("PostgreSQL is gone for %v", gone), gone+returned, func() { g.postgres.Stop(); time.Sleep(gone); s.restart() })
+
+	close(hurry)
+	<-produced
+	s.awaitAll(2 * time.Minute)
+	stop()
+	running.Wait()
+	g.await(returned)
+	t.Logf("the reader asked %d times", watcher.asked)
+	s.check()
+}
+
+// produce makes each project's events: at a steady rate, and the rest at once when there is hurry.
+func produce(projects []*numbered, hurry <-chan struct{}) {
+	tick := time.NewTicker(time.Second / eventRate * severalProjects)
+	defer tick.Stop()
+	for range eventsOfEach {
+		for _, p := range projects {
+			p.push()
+		}
+		select {
+		case <-tick.C:
+		case <-hurry:
+		}
+	}
+}
+
+// several is what is done to the gateways, and what comes of it.
+type several struct {
+	t        *testing.T
+	group    *group
+	watcher  *watcher
+	projects []*numbered
+}
+
+func (s *several) restart() {
+	if err := s.group.postgres.Restart(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// during does something, waits until all that happened until then has arrived, and says how long a project was silent.
+func (s *several) during(what string, limit time.Duration, do func()) {
+	s.t.Helper()
+	s.watcher.silence()
+	do()
+	s.awaitAll(limit + late)
+	silence := s.watcher.silence()
+	s.t.Logf("%-36s a project was silent for %v at most", what+":", silence.Round(10*time.Millisecond))
+	if silence > limit {
+		s.t.Errorf("%s: a project was silent for %v, more than %v", what, silence, limit)
+	}
+}
+
+// awaitAll waits until what there is now has arrived.
+func (s *several) awaitAll(limit time.Duration) {
+	s.t.Helper()
+	counts := map[string]int{}
+	for _, p := range s.projects {
+		counts[p.name] = p.count()
+	}
+	if !until(limit, func() bool { return s.watcher.has(counts) }) {
+		s.t.Fatalf("some events did not arrive within %v", limit)
+	}
+}
+
+// check holds that each gateway has each event once, and all have the same stream.
+func (s *several) check() {
+	var first []event
+	for i, m := range s.group.members {
+		stream := wholeStream(s.t, m.url)
+		if i == 0 {
+			first = stream
+		} else if !slices.Equal(stream, first) {
+			s.t.Errorf("gateway %d has another stream than the first: %d events and %d", i, len(stream), len(first))
+		}
+	}
+	next := map[string]int{}
+	var last int64
+	lost, doubled := 0, 0
+	for _, e := range first {
+		number, err := strconv.Atoi(e.StoryID)
+		if err != nil || e.ID <= last {
+			s.t.Errorf("event %d after %d: %+v", e.ID, last, e)
+		}
+		last = e.ID
+		switch due := next[e.Project]; {
+		case number > due:
+			lost += number - due
+			next[e.Project] = number + 1
+		case number < due:
+			doubled++
+		default:
+			next[e.Project]++
+		}
+	}
+	for _, p := range s.projects {
+		lost += p.count() - next[p.name]
+	}
+	s.t.Logf("%d events: %d lost, %d doubled", len(first), lost, doubled)
+	if lost > 0 || doubled > 0 || len(first) != severalProjects*eventsOfEach {
+		s.t.Errorf("%d events, %d lost, %d doubled; want %d", len(first), lost, doubled, severalProjects*eventsOfEach)
+	}
+}

@@ -1,0 +1,97 @@
+//go:build stress
+
+package stress
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// watcher follows the merged stream at each gateway in turn, as a program behind a load balancer does: with one position, and
+// going on with the next gateway when one does not answer.
+type watcher struct {
+	t *testing.T
+
+	mu    sync.Mutex
+	seen  map[string]int // events, by project
+	last  map[string]time.Time
+	quiet time.Duration // the longest that a project was silent since forget
+	asked int           // answers
+}
+
+func newWatcher(t *testing.T, projects []*numbered) *watcher {
+	w := &watcher{t: t, seen: map[string]int{}, last: map[string]time.Time{}}
+	for _, p := range projects {
+		w.last[p.name] = time.Now()
+	}
+	return w
+}
+
+// patience is within how long a gateway has to answer before the next one is asked.
+const patience = time.Second
+
+func (w *watcher) run(ctx context.Context, members []*member) {
+	impatient := http.Client{Timeout: patience}
+	var after int64
+	for turn := 0; ctx.Err() == nil; turn++ {
+		var page struct {
+			Events []event
+			Next   int64
+		}
+		address := fmt.Sprintf("%s/api/gateway/events?limit=1000&wait=500ms&after=%d", members[turn%len(members)].url, after)
+		if status, err := callBy(ctx, &impatient, http.MethodGet, address, "", nil, &page); err != nil || status != http.StatusOK {
+			pause(ctx, 10*time.Millisecond)
+			continue
+		}
+		w.mu.Lock()
+		w.asked++
+		for _, e := range page.Events {
+			if e.ID <= after {
+				w.t.Errorf("event %d came after %d", e.ID, after)
+			}
+			after = e.ID
+			w.take(e)
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (w *watcher) take(e event) {
+	if number, _ := strconv.Atoi(e.StoryID); e.Type != "stage_transition" || number != w.seen[e.Project] {
+		w.t.Errorf("%s: %s %s came where number %d was due", e.Project, e.Type, e.StoryID, w.seen[e.Project])
+	}
+	w.seen[e.Project]++
+	now := time.Now()
+	w.quiet = max(w.quiet, now.Sub(w.last[e.Project]))
+	w.last[e.Project] = now
+}
+
+// silence returns how long a project was silent at most, since the last call or until now.
+func (w *watcher) silence() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	longest := w.quiet
+	for project, last := range w.last {
+		longest = max(longest, time.Since(last))
+		w.last[project] = time.Now()
+	}
+	w.quiet = 0
+	return longest
+}
+
+// has reports whether so many events of each project were seen.
+func (w *watcher) has(counts map[string]int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for project, count := range counts {
+		if w.seen[project] < count {
+			return false
+		}
+	}
+	return true
+}
