@@ -1,10 +1,14 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 func contrib(t *testing.T, name string) string {
@@ -43,7 +47,58 @@ func TestTheImageGetsNoSecretsAndNoWeight(t *testing.T) {
 }
 
 func TestTheProxyAsksForHTTPSForLong(t *testing.T) {
-	if text := contrib(t, "contrib/Caddyfile"); !regexp.MustCompile(`header Strict-Transport-Security "max-age=\d{8}`).MatchString(text) {
-		t.Error("the Caddyfile sends no Strict-Transport-Security")
+	for _, name := range []string{"Caddyfile", "Caddyfile.gateways"} {
+		if text := contrib(t, "contrib/"+name); !regexp.MustCompile(`header Strict-Transport-Security "max-age=\d{8}`).MatchString(text) {
+			t.Errorf("%s sends no Strict-Transport-Security", name)
+		}
+	}
+}
+
+func TestTheProxyAsksGatewaysWhetherTheyAreReady(t *testing.T) {
+	text := contrib(t, "contrib/Caddyfile.gateways")
+	for _, want := range []string{"health_uri /readyz", "health_interval ", "health_timeout ", "handle_errors {"} {
+		if !strings.Contains(text, "\t"+want) {
+			t.Errorf("Caddyfile.gateways lacks %s", want)
+		}
+	}
+	if strings.Count(text, "{") != strings.Count(text, "}") {
+		t.Error("a block is not closed")
+	}
+}
+
+// TestComposedGatewaysShareTheirDatabaseOnly: whatever is configured is the same for both, and what each writes is its own.
+func TestComposedGatewaysShareTheirDatabaseOnly(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Image, Hostname string
+			Environment     map[string]string
+			Configs         []string
+			Volumes         []string
+		}
+		Configs map[string]struct{ Content string }
+	}
+	if err := yaml.Unmarshal([]byte(contrib(t, "contrib/compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	one, other := file.Services["gateway-1"], file.Services["gateway-2"]
+	if !strings.HasPrefix(one.Environment["SWITCHYARD_DATABASE"], "postgres://") || !maps.Equal(one.Environment, other.Environment) {
+		t.Errorf("the gateways are configured as %v and %v", one.Environment, other.Environment)
+	}
+	if len(one.Volumes) != 1 || len(other.Volumes) != 1 || one.Volumes[0] == other.Volumes[0] {
+		t.Errorf("the gateways write to %v and %v", one.Volumes, other.Volumes)
+	}
+	for name, service := range file.Services {
+		if strings.HasPrefix(name, "gateway-") && service.Hostname != name {
+			t.Errorf("%s does not answer to its name", name)
+		}
+		if service.Image != "switchyard" && !regexp.MustCompile(`:\d+\.\d+`).MatchString(service.Image) {
+			t.Errorf("%s can become another image: %s", name, service.Image)
+		}
+		for _, config := range service.Configs {
+			var settings map[string]any
+			if err := toml.Unmarshal([]byte(file.Configs[config].Content), &settings); err != nil || len(settings) == 0 {
+				t.Errorf("%s: %v", config, err)
+			}
+		}
 	}
 }

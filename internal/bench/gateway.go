@@ -62,8 +62,8 @@ func firstPageWeight(gateway *process) (float64, error) {
 	return float64(total) / 1000, nil
 }
 
-// startGateway starts a gateway with the first n projects of the project servers registered.
-func startGateway(binary string, projects *projectServers, n int, faults bool) (*process, error) {
+// startGateway starts a gateway with the first n projects of the project servers registered, and more flags.
+func startGateway(binary string, projects *projectServers, n int, faults bool, more ...string) (*process, error) {
 	data, err := os.MkdirTemp(workDir, "data-")
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func startGateway(binary string, projects *projectServers, n int, faults bool) (
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		return nil, err
 	}
-	gateway, _, err := start(binary, "gateway", "--data", data, "--config", file)
+	gateway, _, err := start(binary, append([]string{"gateway", "--data", data, "--config", file}, more...)...)
 	return gateway, err
 }
 

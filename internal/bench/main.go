@@ -61,6 +61,7 @@ func run(binary, write, only string, most limits) error {
 		{"pipeline", measurePipeline},
 		{"delivery", measureDelivery},
 		{"footprint", measureFootprint},
+		{"several", measureGateways},
 		{"packages", measurePackages},
 	}
 	var table strings.Builder
