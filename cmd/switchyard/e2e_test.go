@@ -127,115 +127,121 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
-	dir := t.TempDir()
-	work := newStories(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
-	up := start(t, switchyard(t, dir, "up", "--listen=localhost:0", work.dir))
-	gateway := remote{t, up.url}
-	var registry struct {
-		Active   string
-		Projects []struct{ Name, URL string }
-	}
-	gateway.get("/api/gateway", &registry)
-	if len(registry.Projects) != 1 || registry.Active != "alpha" || registry.Projects[0].Name != "alpha" {
-		t.Fatalf("registry %+v, want alpha alone and active", registry)
-	}
-	overview, events := browsertest.Open(t), browsertest.Open(t)
-	overview.Goto(up.url + "/")
-	events.Goto(up.url + "/events")
-	overview.WaitText("alpha")
+	onEachEngine(t, func(t *testing.T, on engine) {
+		dir := t.TempDir()
+		work := newStories(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
+		up := start(t, on.database(switchyard(t, dir, "up", "--listen=localhost:0", work.dir)))
+		gateway := remote{t, up.url}
+		var registry struct {
+			Active   string
+			Projects []struct{ Name, URL string }
+		}
+		gateway.get("/api/gateway", &registry)
+		if len(registry.Projects) != 1 || registry.Active != "alpha" || registry.Projects[0].Name != "alpha" {
+			t.Fatalf("registry %+v, want alpha alone and active", registry)
+		}
+		overview, events := browsertest.Open(t), browsertest.Open(t)
+		overview.Goto(up.url + "/")
+		events.Goto(up.url + "/events")
+		overview.WaitText("alpha")
 
-	var want []string
-	for i := range 3 {
-		for _, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}} {
-			work.move(i, move[0], move[1])
-			want = append(want, fmt.Sprintf("%d_story: %s → %s", i, move[0], move[1]))
-			waittest.Until(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
-		}
-	}
-	for where, list := range map[string][]event{"project server": remote{t, registry.Projects[0].URL}.feed(), "stream": gateway.stream()} {
-		var got []string
-		for _, e := range list {
-			got = append(got, e.move())
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s has %q, want %q", where, got, want)
-		}
-	}
-	for name, tab := range map[string]*browsertest.Tab{"overview": overview, "events": events} {
+		var want []string
 		for i := range 3 {
-			tab.WaitText(fmt.Sprintf("Story number %d", i))
+			for _, move := range [][2]string{{"1_backlog", "2_current"}, {"2_current", "3_qa"}} {
+				work.move(i, move[0], move[1])
+				want = append(want, fmt.Sprintf("%d_story: %s → %s", i, move[0], move[1]))
+				waittest.Until(t, "the move in the stream", func() bool { return len(gateway.stream()) == len(want) })
+			}
 		}
-		tab.Wait(`document.querySelectorAll("li[id^=event-]").length >= 6`)
-		if seen := browsertest.Eval[int](tab, `document.querySelectorAll("li[id^=event-]").length`); seen != 6 {
-			t.Errorf("%s shows %d events, want each of the 6 once", name, seen)
+		for where, list := range map[string][]event{"project server": remote{t, registry.Projects[0].URL}.feed(), "stream": gateway.stream()} {
+			var got []string
+			for _, e := range list {
+				got = append(got, e.move())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s has %q, want %q", where, got, want)
+			}
 		}
-	}
-	for _, tab := range []*browsertest.Tab{overview, events} {
-		tab.Goto("about:blank") // the pages would complain, rightly
-	}
-	if status, _ := up.stop(t, syscall.SIGTERM); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
+		for name, tab := range map[string]*browsertest.Tab{"overview": overview, "events": events} {
+			for i := range 3 {
+				tab.WaitText(fmt.Sprintf("Story number %d", i))
+			}
+			tab.Wait(`document.querySelectorAll("li[id^=event-]").length >= 6`)
+			if seen := browsertest.Eval[int](tab, `document.querySelectorAll("li[id^=event-]").length`); seen != 6 {
+				t.Errorf("%s shows %d events, want each of the 6 once", name, seen)
+			}
+		}
+		for _, tab := range []*browsertest.Tab{overview, events} {
+			tab.Goto("about:blank") // the pages would complain, rightly
+		}
+		if status, _ := up.stop(t, syscall.SIGTERM); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+	})
 }
 
 func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
-	const moves = 200
-	dir := t.TempDir()
-	work := newStories(t, filepath.Join(dir, "work"), moves)
-	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen=127.0.0.1:0"))
-	held := remote{t, project.url}
-	address := freeAddress(t)
-	begin := func() (*process, remote) {
-		p := start(t, switchyard(t, dir, "gateway", "--listen="+address, "--poll-interval=100ms"))
-		return p, remote{t, p.url}
-	}
-	p, gateway := begin()
-	gateway.register("alpha", project.url)
-	for i := range moves {
-		work.move(i, "1_backlog", "2_current")
-		switch i % 50 {
-		case 20: // in the middle of what it reads
-			waittest.Until(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
-			p.killHard()
-		case 35: // some moves later
-			p, gateway = begin()
+	onEachEngine(t, func(t *testing.T, on engine) {
+		const moves = 200
+		dir := t.TempDir()
+		work := newStories(t, filepath.Join(dir, "work"), moves)
+		project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen=127.0.0.1:0"))
+		held := remote{t, project.url}
+		address := freeAddress(t)
+		begin := func() (*process, remote) {
+			p := start(t, on.database(switchyard(t, dir, "gateway", "--listen="+address, "--poll-interval=100ms")))
+			return p, remote{t, p.url}
 		}
-	}
-	waittest.Until(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
-	waittest.Until(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
-	sameEvents(t, gateway.stream(), held.feed())
+		p, gateway := begin()
+		gateway.register("alpha", project.url)
+		for i := range moves {
+			work.move(i, "1_backlog", "2_current")
+			switch i % 50 {
+			case 20: // in the middle of what it reads
+				waittest.Until(t, "some of the moves in the stream", func() bool { return len(gateway.stream()) > i-20 })
+				p.killHard()
+			case 35: // some moves later
+				p, gateway = begin()
+			}
+		}
+		waittest.Until(t, "all moves recorded", func() bool { return len(held.feed()) == moves })
+		waittest.Until(t, "all moves in the stream", func() bool { return len(gateway.stream()) >= moves })
+		sameEvents(t, gateway.stream(), held.feed())
+	})
 }
 
 func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
-	const moves = 200
-	dir := t.TempDir()
-	work := newStories(t, filepath.Join(dir, "work"), moves)
-	address := freeAddress(t)
-	begin := func() (*process, remote) {
-		p := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen="+address))
-		return p, remote{t, p.url}
-	}
-	p, held := begin()
-	gateway := remote{t, start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--poll-interval=100ms")).url}
-	gateway.register("alpha", held.url)
-	for i := range moves / 2 {
-		work.move(i, "1_backlog", "2_current")
-	}
-	waittest.Until(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
-	waittest.Until(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
-	before := gateway.stream()
-	p.killHard()
-	work.move(moves/2, "1_backlog", "2_current") // nobody looks: not news to the next one
-	_, held = begin()
-	for i := moves/2 + 1; i < moves; i++ {
-		work.move(i, "1_backlog", "2_current")
-	}
-	second := moves/2 - 1
-	waittest.Until(t, "the second half recorded", func() bool { return len(held.feed()) == second })
-	waittest.Until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
-	all := gateway.stream()
-	sameEvents(t, all[:moves/2], before)
-	sameEvents(t, all[moves/2:], held.feed())
+	onEachEngine(t, func(t *testing.T, on engine) {
+		const moves = 200
+		dir := t.TempDir()
+		work := newStories(t, filepath.Join(dir, "work"), moves)
+		address := freeAddress(t)
+		begin := func() (*process, remote) {
+			p := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+work.dir, "--listen="+address))
+			return p, remote{t, p.url}
+		}
+		p, held := begin()
+		gateway := remote{t, start(t, on.database(switchyard(t, dir, "gateway", "--listen=localhost:0", "--poll-interval=100ms"))).url}
+		gateway.register("alpha", held.url)
+		for i := range moves / 2 {
+			work.move(i, "1_backlog", "2_current")
+		}
+		waittest.Until(t, "the first half recorded", func() bool { return len(held.feed()) == moves/2 })
+		waittest.Until(t, "the first half in the stream", func() bool { return len(gateway.stream()) == moves/2 })
+		before := gateway.stream()
+		p.killHard()
+		work.move(moves/2, "1_backlog", "2_current") // nobody looks: not news to the next one
+		_, held = begin()
+		for i := moves/2 + 1; i < moves; i++ {
+			work.move(i, "1_backlog", "2_current")
+		}
+		second := moves/2 - 1
+		waittest.Until(t, "the second half recorded", func() bool { return len(held.feed()) == second })
+		waittest.Until(t, "the second half in the stream", func() bool { return len(gateway.stream()) >= moves/2+second })
+		all := gateway.stream()
+		sameEvents(t, all[:moves/2], before)
+		sameEvents(t, all[moves/2:], held.feed())
+	})
 }
 
 // sameEvents reports where the stream is not the wanted events, each once and in their order, under increasing ids.

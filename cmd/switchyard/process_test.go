@@ -266,17 +266,21 @@ func TestADataDirectoryBelongsToOneGateway(t *testing.T) {
 }
 
 func TestAKilledGatewayHasWhatItAcknowledged(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
-		t.Fatal(status, text)
-	}
-	p.stop(t, syscall.SIGKILL)
-	p = start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	if _, text := p.do(t, "GET", "/api/gateway", ""); text != `{"active":null,"projects":[{"name":"alpha","url":"http://127.0.0.1:1"}]}` {
-		t.Errorf("after the restart: %s", text)
-	}
+	onEachEngine(t, func(t *testing.T, on engine) {
+		dir := t.TempDir()
+		begin := func() *process {
+			return start(t, on.database(switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")))
+		}
+		p := begin()
+		if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
+			t.Fatal(status, text)
+		}
+		p.stop(t, syscall.SIGKILL)
+		p = begin()
+		if _, text := p.do(t, "GET", "/api/gateway", ""); text != `{"active":null,"projects":[{"name":"alpha","url":"http://127.0.0.1:1"}]}` {
+			t.Errorf("after the restart: %s", text)
+		}
+	})
 }
 
 func TestEverythingIsTheOwnersUnderAnyUmask(t *testing.T) {

@@ -96,6 +96,11 @@ func fill(dir string, end int) (err error) {
 			err = closed
 		}
 	}()
+	return fillStore(ctx, db, end)
+}
+
+// fillStore is fill for any store.
+func fillStore(ctx context.Context, db service.Store, end int) error {
 	begin := time.Now().Add(-eventSpan)
 	at := func(n int) time.Time { return begin.Add(eventSpan / time.Duration(end) * time.Duration(n)) }
 	for n := 0; n < end; {
@@ -121,7 +126,7 @@ func fill(dir string, end int) (err error) {
 }
 
 // account waits until the times in stages are known up to the newest events.
-func account(ctx context.Context, db *sqlite.DB) error {
+func account(ctx context.Context, db service.Store) error {
 	quiet := slog.New(slog.DiscardHandler)
 	svc, err := service.New(ctx, service.Options{Store: db, Log: quiet})
 	if err != nil {
