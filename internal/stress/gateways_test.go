@@ -50,7 +50,9 @@ func (m *member) stop() {
 type group struct {
 	t        *testing.T
 	postgres *pgtest.Server
+	database string // its address, without a wire
 	members  []*member
+	hoard    hoard
 }
 
 // newGroup starts them. With a token, all that is asked of them needs it.
@@ -69,7 +71,7 @@ func newGroup(t *testing.T, token string) *group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &group{t: t, postgres: postgres}
+	g := &group{t: t, postgres: postgres, database: database}
 	program, dir := build(t), t.TempDir()
 	for i := range 3 {
 		w := newWire(t, loopback(t, 10+i), direct.Host)

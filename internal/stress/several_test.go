@@ -54,9 +54,9 @@ func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 		s.during(fmt.Sprintf("gateway %d is stopped", i), handedOver, func() { m.stop(); time.Sleep(time.Second) })
 		s.during("and started again", handedOver, m.start)
 	}
-	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); s.restart() })
-	s.during("PostgreSQL crashes", returned, func() { g.postgres.Kill(); s.restart() })
-	s.during(fmt.Sprintf("PostgreSQL is gone for %v", gone), gone+returned, func() { g.postgres.Stop(); time.Sleep(gone); s.restart() })
+	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); g.restart() })
+	s.during("PostgreSQL crashes", returned, func() { g.postgres.Kill(); g.restart() })
+	s.during(fmt.Sprintf("PostgreSQL is gone for %v", gone), gone+returned, func() { g.postgres.Stop(); time.Sleep(gone); g.restart() })
 
 	close(hurry)
 	<-produced
@@ -89,12 +89,6 @@ type several struct {
 	group    *group
 	watcher  *watcher
 	projects []*numbered
-}
-
-func (s *several) restart() {
-	if err := s.group.postgres.Restart(); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // during does something, waits until all that happened until then has arrived, and says how long a project was silent.

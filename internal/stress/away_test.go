@@ -1,0 +1,205 @@
+//go:build stress
+
+package stress
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// noticed is within how long a gateway says that it has no database.
+const noticed = 3 * time.Second
+
+// TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow: in each way in which a database can be away, what was known is shown, changes
+// are refused with 503, and all goes on by itself.
+func TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow(t *testing.T) {
+	g := newGroup(t, "")
+	must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": "alpha", "url": "http://127.0.0.1:1"}, nil)
+	if !until(everywhere, func() bool { return g.shows("/api/gateway", "alpha") }) {
+		t.Fatalf("a new project is not known everywhere after %v", everywhere)
+	}
+	for _, c := range []struct {
+		what       string
+		away, back func()
+	}{
+		{"stopped", g.postgres.Stop, g.restart},
+		{"crashed", g.postgres.Kill, g.restart},
+		{
+			"cut off",
+			func() {
+				for _, m := range g.members {
+					m.wire.blackhole()
+				}
+			},
+			func() {
+				for _, m := range g.members {
+					m.wire.heal()
+				}
+			},
+		},
+		{
+			"read-only",
+			func() { g.execute("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()") },
+			func() {
+				g.execute("SET default_transaction_read_only = off", "ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+			},
+		},
+		{"out of connections", g.takeConnections, func() { g.hoard.release() }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			began := time.Now()
+			c.away()
+			if !until(noticed, func() bool { return g.all("/readyz", http.StatusServiceUnavailable) }) {
+				t.Errorf("some gateway is ready %v after its database was %s", time.Since(began), c.what)
+			}
+			noticed := time.Since(began)
+			for path, status := range map[string]int{
+				"/healthz": 200, "/api/gateway": 200, "/api/gateway/pipeline": 200, "/gateway/agents": 200, "/": 200, "/projects": 200, "/agents": 200,
+				"/metrics": 200,
+			} {
+				if !g.all(path, status) {
+					t.Errorf("%s: %v, want %d", path, g.statuses(path), status)
+				}
+			}
+			if !g.shows("/api/gateway", "alpha") || !g.shows("/projects", "alpha") {
+				t.Error("what was known is not shown")
+			}
+			for i, m := range g.members {
+				for _, write := range []struct{ method, path string }{
+					{"POST", "/api/gateway/switch"}, {"DELETE", "/api/gateway/projects/alpha"}, {"POST", "/gateway/tokens"},
+				} {
+					status, err := call(t.Context(), write.method, m.url+write.path, "", map[string]string{"project": "alpha"}, nil)
+					if err != nil || status != http.StatusServiceUnavailable {
+						t.Errorf("gateway %d: %s %s: status %d, %v", i, write.method, write.path, status, err)
+					}
+				}
+			}
+			if c.what != "read-only" && !g.all("/api/gateway/events?after=0", http.StatusServiceUnavailable) {
+				t.Errorf("the stream answers %v", g.statuses("/api/gateway/events?after=0"))
+			}
+			began = time.Now()
+			c.back()
+			if !until(returned, func() bool { return g.all("/readyz", http.StatusOK) && g.writes() }) {
+				t.Errorf("some gateway is not ready %v after the database's return", time.Since(began))
+			}
+			t.Logf("noticed after %v, back after %v", noticed.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
+		})
+	}
+}
+
+// statuses are what the gateways answer at a path.
+func (g *group) statuses(path string) (statuses []int) {
+	for _, m := range g.members {
+		status, _ := call(g.t.Context(), http.MethodGet, m.url+path, "", nil, nil)
+		statuses = append(statuses, status)
+	}
+	return statuses
+}
+
+func (g *group) all(path string, status int) bool {
+	for _, s := range g.statuses(path) {
+		if s != status {
+			return false
+		}
+	}
+	return true
+}
+
+// shows reports whether a text is in what each gateway answers at a path.
+func (g *group) shows(path, text string) bool {
+	for _, m := range g.members {
+		if _, body := get(g.t, m.url+path); !strings.Contains(body, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// writes reports whether each gateway stores a change.
+func (g *group) writes() bool {
+	for _, m := range g.members {
+		status, err := call(g.t.Context(), "POST", m.url+"/api/gateway/switch", "", map[string]string{"project": "alpha"}, nil)
+		if err != nil || status != http.StatusOK {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *group) restart() {
+	if err := g.postgres.Restart(); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *group) execute(statements ...string) {
+	connection, err := pgx.Connect(g.t.Context(), g.database)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer connection.Close(context.Background())
+	for _, statement := range statements {
+		if _, err := connection.Exec(g.t.Context(), statement); err != nil {
+			g.t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// hoard is all connections that the database allows.
+type hoard []*pgx.Conn
+
+func (h *hoard) release() {
+	for _, connection := range *h {
+		_ = connection.Close(context.Background())
+	}
+	*h = nil
+}
+
+// takeConnections takes all connections, and those of the gateways away from them.
+func (g *group) takeConnections() {
+	first, err := pgx.Connect(g.t.Context(), g.database)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.hoard = hoard{first}
+	g.t.Cleanup(g.hoard.release)
+	for {
+		for {
+			connection, err := pgx.Connect(g.t.Context(), g.database)
+			if err != nil {
+				break
+			}
+			g.hoard = append(g.hoard, connection)
+		}
+		var ended int
+		const end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'switchyard'"
+		if err := first.QueryRow(g.t.Context(), end).Scan(&ended); err != nil {
+			g.t.Fatal(err)
+		}
+		if ended == 0 {
+			return
+		}
+	}
+}
+
+// get returns what is answered at an address.
+func get(t *testing.T, address string) (status int, body string) {
+	t.Helper()
+	response, err := client.Get(address)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	var text strings.Builder
+	if _, err := io.Copy(&text, response.Body); err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, text.String()
+}
