@@ -89,6 +89,7 @@ func newGroup(t *testing.T, token string) *group {
 		m.start()
 		g.members = append(g.members, m)
 	}
+	g.await(soon) // they serve before they have their database
 	return g
 }
 
@@ -100,7 +101,7 @@ func (g *group) await(limit time.Duration) {
 			status, err := call(g.t.Context(), http.MethodGet, m.url+"/readyz", "", nil, nil)
 			return err == nil && status == http.StatusOK
 		}) {
-			g.t.Fatalf("gateway %d is not ready after %v", i, limit)
+			g.t.Fatalf("gateway %d is not ready after %v, see %s", i, limit, m.log.Name())
 		}
 	}
 }
