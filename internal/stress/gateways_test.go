@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +45,16 @@ func (m *member) stop() {
 		m.t.Errorf("a clean stop: %v, see %s", err, m.log.Name())
 	}
 	m.current = nil
+}
+
+// lastLines are the last ones of the log.
+func (m *member) lastLines(count int) string {
+	text, err := os.ReadFile(m.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-count):], "")
 }
 
 // group is three gateways on one PostgreSQL.
@@ -86,6 +97,11 @@ func newGroup(t *testing.T, token string) *group {
 			command = append(command, "--admin-token-file", file)
 		}
 		m := &member{newServer(t, fmt.Sprint("gateway-", i), loopback(t, 1+i), command...), w}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("gateway %d said at last:\n%s", i, m.lastLines(20))
+			}
+		})
 		m.start()
 		g.members = append(g.members, m)
 	}

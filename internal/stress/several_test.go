@@ -96,7 +96,7 @@ func (s *several) during(what string, limit time.Duration, do func()) {
 	s.t.Helper()
 	s.watcher.silence()
 	do()
-	s.awaitAll(limit + late)
+	s.awaitAll(limit + 5*time.Second)
 	silence := s.watcher.silence()
 	s.t.Logf("%-36s a project was silent for %v at most", what+":", silence.Round(10*time.Millisecond))
 	if silence > limit {
@@ -112,7 +112,7 @@ func (s *several) awaitAll(limit time.Duration) {
 		counts[p.name] = p.count()
 	}
 	if !until(limit, func() bool { return s.watcher.has(counts) }) {
-		s.t.Fatalf("some events did not arrive within %v", limit)
+		s.t.Fatalf("some events did not arrive within %v: %s", limit, s.watcher.missing(counts))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,13 +86,17 @@ func (w *watcher) silence() time.Duration {
 }
 
 // has reports whether so many events of each project were seen.
-func (w *watcher) has(counts map[string]int) bool {
+func (w *watcher) has(counts map[string]int) bool { return w.missing(counts) == "" }
+
+// missing says which projects' events were not seen.
+func (w *watcher) missing(counts map[string]int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var missing []string
 	for project, count := range counts {
-		if w.seen[project] < count {
-			return false
+		if seen := w.seen[project]; seen < count {
+			missing = append(missing, fmt.Sprintf("%s has %d of %d", project, seen, count))
 		}
 	}
-	return true
+	return strings.Join(missing, ", ")
 }
