@@ -46,8 +46,8 @@ type Store interface {
 	Renew(ctx context.Context, id string, lease time.Duration) (live []string, err error)
 	// Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
 	Claim(ctx context.Context, id string, duties []string) (granted map[string]int64, err error)
-	// Release takes these duties from the gateway.
-	Release(ctx context.Context, id string, duties []string) error
+	// Keep takes all duties from the gateway but these.
+	Keep(ctx context.Context, id string, duties []string) error
 	// Leave ends the gateway's lease and takes all its duties.
 	Leave(ctx context.Context, id string) error
 	// Gateways returns the live gateways, the first to start first.
@@ -147,27 +147,24 @@ func (m *Member) renew(ctx context.Context) error {
 		m.set(id, held, began)
 		return nil
 	}
-	var mine, others []string
+	var ours, mine []string
+	next := map[string]int64{}
 	gateways := candidates(live)
 	for _, duty := range wanted {
-		_, have := held[duty]
-		switch is := winner(duty, gateways) == id; {
-		case is && !have:
-			mine = append(mine, duty)
-		case !is && have:
-			others = append(others, duty)
+		if winner(duty, gateways) != id {
+			continue
 		}
-	}
-	others = append(others, missing(held, wanted)...)
-	next := maps.Clone(held)
-	for _, duty := range others {
-		delete(next, duty)
+		ours = append(ours, duty)
+		if epoch, have := held[duty]; have {
+			next[duty] = epoch
+		} else {
+			mine = append(mine, duty)
+		}
 	}
 	m.set(id, next, began)
-	if len(others) > 0 {
-		if err := m.store.Release(ctx, id, others); err != nil {
-			return err
-		}
+	// What the store calls this gateway's is more than it holds where an earlier call failed, or its trust has ended.
+	if err := m.store.Keep(ctx, id, ours); err != nil {
+		return err
 	}
 	if len(mine) > 0 {
 		granted, err := m.store.Claim(ctx, id, mine)
@@ -176,9 +173,6 @@ func (m *Member) renew(ctx context.Context) error {
 		}
 		if len(granted) > 0 {
 			next = maps.Clone(next)
-			if next == nil {
-				next = map[string]int64{}
-			}
 			maps.Copy(next, granted)
 			m.set(id, next, began)
 		}
@@ -194,15 +188,6 @@ func (m *Member) renew(ctx context.Context) error {
 // where they belong takes 15 ms, at every renewal.
 func (m *Member) balanced(live, wanted []string, held int) bool {
 	return held == m.balance.held && slices.Equal(live, m.balance.live) && slices.Equal(wanted, m.balance.wanted)
-}
-
-// missing returns what is held and no longer wanted.
-func missing(held map[string]int64, wanted []string) []string {
-	gone := maps.Clone(held)
-	for _, duty := range wanted {
-		delete(gone, duty)
-	}
-	return slices.Collect(maps.Keys(gone))
 }
 
 func (m *Member) held() map[string]int64 {

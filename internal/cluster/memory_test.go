@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -20,7 +21,8 @@ type memory struct {
 	duties   map[string]grant
 	released chan struct{}
 
-	renewals, claims, claimed, given int // calls, calls, duties granted, duties given back
+	renewals, claims, claimed int  // calls, calls, duties granted
+	fails                     bool // to take duties
 }
 
 type grant struct {
@@ -85,16 +87,26 @@ func (m *memory) Claim(_ context.Context, id string, duties []string) (map[strin
 	return granted, nil
 }
 
-func (m *memory) Release(_ context.Context, id string, duties []string) error {
+func (m *memory) Keep(_ context.Context, id string, duties []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.fails {
+		return errors.New("the store fails")
+	}
+	kept := map[string]bool{}
 	for _, name := range duties {
-		if d := m.duties[name]; d.gateway == id {
+		kept[name] = true
+	}
+	released := false
+	for name, d := range m.duties {
+		if d.gateway == id && !kept[name] {
 			m.duties[name] = grant{"", d.epoch}
-			m.given++
+			released = true
 		}
 	}
-	m.notify()
+	if released {
+		m.notify()
+	}
 	return nil
 }
 
@@ -171,6 +183,31 @@ func TestDutiesOfALeaseThatWasNearlyOverAreTakenAgain(t *testing.T) {
 		time.Sleep(cluster.LeaseTime)
 		if !has() {
 			t.Error("it never takes its duties again")
+		}
+	})
+}
+
+// TestDutiesThatCouldNotBeGivenBackAreLater: otherwise nobody would ever have them.
+func TestDutiesThatCouldNotBeGivenBackAreLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		wanted := func() []string { return duties }
+		all := []*simulated{simulate(t, store, wanted)}
+		time.Sleep(time.Second)
+		store.mu.Lock()
+		store.fails = true
+		store.mu.Unlock()
+		all = append(all, simulate(t, store, wanted))
+		time.Sleep(2 * cluster.LeaseTime)
+		store.mu.Lock()
+		store.fails = false
+		store.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		for _, duty := range duties {
+			_, one := all[0].Epoch(duty)
+			if _, other := all[1].Epoch(duty); one == other {
+				t.Fatalf("%s: one has it: %v, the other: %v", duty, one, other)
+			}
 		}
 	})
 }

@@ -121,7 +121,7 @@ WITH asked AS (
 	SELECT DISTINCT project_id, 'feed:' || project AS duty, epoch FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS asked (project_id, project, epoch)
 ), duty AS (
 	SELECT name FROM duties WHERE (name, epoch) IN (SELECT 'feed:' || project, epoch FROM unnest($2::text[], $3::bigint[]) AS asked (project, epoch) WHERE epoch <> 0)
-	FOR SHARE
+	ORDER BY name FOR SHARE
 ), held AS (
 	SELECT project_id FROM asked WHERE epoch = 0 OR duty IN (SELECT name FROM duty)
 ), input AS (

@@ -11,7 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Duties keeps the leases and duties of gateways. All times are those of the database's clock.
+// Duties keeps the leases and duties of gateways. All times are those of the database's clock. Duties are locked in the order of
+// their names, here and wherever else more than one is, so that gateways do not wait for each other in a circle.
 type Duties struct {
 	pool    *pgxpool.Pool
 	notices *notices
@@ -57,7 +58,6 @@ func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (liv
 
 // Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
 func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[string]int64, error) {
-	// The names are sorted, so that two gateways that claim the same ones do not wait for each other in a circle.
 	rows, err := d.pool.Query(ctx, `INSERT INTO duties (name, gateway, epoch, since)
 		SELECT name, $1, 1, clock_timestamp() FROM unnest($2::text[]) AS name ORDER BY name
 		ON CONFLICT (name) DO UPDATE SET gateway = $1, epoch = duties.epoch + 1, since = clock_timestamp()
@@ -76,17 +76,20 @@ func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[str
 	return granted, err
 }
 
-// Release takes these duties from the gateway.
-func (d *Duties) Release(ctx context.Context, id string, duties []string) error {
-	var batch pgx.Batch
-	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1 AND name = ANY($2)", id, duties)
-	batch.Queue(notifyStatement, channel, domain.TopicDuties)
-	return d.pool.SendBatch(ctx, &batch).Close()
+// Keep takes all duties from the gateway but these.
+func (d *Duties) Keep(ctx context.Context, id string, duties []string) error {
+	_, err := d.pool.Exec(ctx, `WITH others AS (
+		SELECT name FROM duties WHERE gateway = $1 AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS kept WHERE kept = name) ORDER BY name FOR UPDATE
+	), released AS (
+		UPDATE duties SET gateway = '' WHERE name IN (SELECT name FROM others) RETURNING name
+	) SELECT pg_notify($3, $4) WHERE EXISTS (SELECT FROM released)`, id, duties, channel, string(domain.TopicDuties))
+	return err
 }
 
 // Leave ends the gateway's lease and takes all its duties.
 func (d *Duties) Leave(ctx context.Context, id string) error {
 	var batch pgx.Batch
+	batch.Queue("SELECT FROM duties WHERE gateway = $1 ORDER BY name FOR UPDATE", id)
 	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1", id)
 	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
 	batch.Queue(notifyStatement, channel, domain.TopicDuties)
