@@ -97,6 +97,7 @@ func newGroup(t *testing.T, token string) *group {
 			command = append(command, "--admin-token-file", file)
 		}
 		m := &member{newServer(t, fmt.Sprint("gateway-", i), loopback(t, 1+i), command...), w}
+		m.mayFail = true // without its database
 		t.Cleanup(func() {
 			if t.Failed() {
 				t.Logf("gateway %d said at last:\n%s", i, m.lastLines(20))
