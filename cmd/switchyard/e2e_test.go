@@ -130,7 +130,7 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		dir := t.TempDir()
 		work := newStories(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)
-		up := start(t, on.database(switchyard(t, dir, "up", "--listen=localhost:0", work.dir)))
+		up := on.start(t, switchyard(t, dir, "up", "--listen=localhost:0", work.dir))
 		gateway := remote{t, up.url}
 		var registry struct {
 			Active   string
@@ -189,7 +189,7 @@ func TestAKilledGatewayLosesAndDoublesNothing(t *testing.T) {
 		held := remote{t, project.url}
 		address := freeAddress(t)
 		begin := func() (*process, remote) {
-			p := start(t, on.database(switchyard(t, dir, "gateway", "--listen="+address, "--poll-interval=100ms")))
+			p := on.start(t, switchyard(t, dir, "gateway", "--listen="+address, "--poll-interval=100ms"))
 			return p, remote{t, p.url}
 		}
 		p, gateway := begin()
@@ -221,7 +221,7 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 			return p, remote{t, p.url}
 		}
 		p, held := begin()
-		gateway := remote{t, start(t, on.database(switchyard(t, dir, "gateway", "--listen=localhost:0", "--poll-interval=100ms"))).url}
+		gateway := remote{t, on.start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--poll-interval=100ms")).url}
 		gateway.register("alpha", held.url)
 		for i := range moves / 2 {
 			work.move(i, "1_backlog", "2_current")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"switchyard/internal/pgtest"
+	"switchyard/internal/waittest"
 )
 
 // engine is what a gateway keeps its data in: PostgreSQL at an address, or SQLite where that is "".
@@ -24,8 +25,16 @@ func onEachEngine(t *testing.T, test func(t *testing.T, on engine)) {
 	})
 }
 
-// database has a gateway or switchyard up keep its data in the engine.
-func (e engine) database(cmd *exec.Cmd) *exec.Cmd {
+// start starts a gateway or switchyard up that keeps its data in the engine, and returns when it is ready.
+func (e engine) start(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
 	cmd.Env = append(cmd.Env, "SWITCHYARD_DATABASE="+string(e))
-	return cmd
+	p := start(t, cmd)
+	if e != "" { // it serves before it has its database
+		waittest.Until(t, "the gateway ready", func() bool {
+			status, _ := p.do(t, "GET", "/readyz", "")
+			return status == 200
+		})
+	}
+	return p
 }

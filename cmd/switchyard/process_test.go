@@ -269,7 +269,7 @@ func TestAKilledGatewayHasWhatItAcknowledged(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		dir := t.TempDir()
 		begin := func() *process {
-			return start(t, on.database(switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")))
+			return on.start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
 		}
 		p := begin()
 		if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
