@@ -21,6 +21,7 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 		text.Gauge("switchyard_stream_lag_seconds", "How long the newest event took from its project to the store, by their clocks.", lag.Seconds())
 	}
 	g.writeAgents(text)
+	g.writeGateways(text, r)
 	metrics.States(text, "switchyard_bot_state", "1 for the state that the bot is in.", g.Service.Bot.Status().State,
 		domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed)
 	text.Gauge("switchyard_store_up", "Whether the database answers.", metrics.Bool(g.Service.Ready(r.Context()) == nil))
@@ -52,6 +53,22 @@ func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
 		text.Gauge("switchyard_stream_oldest_event_timestamp_seconds", "When the oldest event of the merged stream was received.",
 			float64(stored.Oldest.UnixMilli())/1000)
 	}
+}
+
+// writeGateways writes how many gateways share the database, and what of their duties this one has.
+func (g Gateway) writeGateways(text *metrics.Text, r *http.Request) {
+	gateways, err := g.Service.Gateways(r.Context())
+	if err != nil || len(gateways) == 0 {
+		return // alone, or switchyard_store_up says so
+	}
+	text.Gauge("switchyard_gateways", "Gateways that share the database and are alive.", float64(len(gateways)))
+	duties := 0
+	for _, each := range gateways {
+		if each.Asked {
+			duties = each.Duties
+		}
+	}
+	text.Gauge("switchyard_duties", "What this gateway does for all: projects that it follows, the bot, the removal of old events.", float64(duties))
 }
 
 // streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and

@@ -109,7 +109,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
-		options.Changes, options.Removals, options.Duties = shared.store, shared.store, shared.member
+		options.Changes, options.Removals, options.Duties, options.Gateways = shared.store, shared.store, shared.member, shared
 		options.SharedBot = &service.SharedBot{Store: shared.store, Duty: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
@@ -130,7 +130,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	s := g.service
 	seen := bot.Gateway{
-		Bot: s.Bot, Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents,
+		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents,
 		Stories: s.Stories, Search: s.Search,
 	}
 	g.loops = append(

@@ -25,6 +25,10 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 		Open: info.Auth == web.AuthNotRequired, Own: info.SessionID, Sessions: c.service.Access.Sessions(), Tokens: c.service.Access.Tokens(),
 		Agents: len(c.service.Agents.All()), Form: form, Given: given, Now: now(),
 	}
+	var err error
+	if p.Gateways, err = c.service.Gateways(r.Context()); err != nil {
+		c.LogCause(r, err) // the page is about more than that
+	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Access", Page: views.PageAccess}, page: views.Access(p),
 		status: web.StatusOf(refused), once: given.Token != "",

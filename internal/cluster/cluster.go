@@ -34,7 +34,9 @@ type Gateway struct {
 	ID        string
 	Name      string // of its host
 	StartedAt time.Time
-	Duties    int // how many it has; only Store.Gateways counts them
+	// Duties is how many it has, Feeds how many projects it follows, and Bot whether it runs the bot; only Store.Gateways says so.
+	Duties, Feeds int
+	Bot           bool
 }
 
 // Store keeps leases and duties in the database. All times are the database's own.

@@ -24,10 +24,11 @@ type memory struct {
 func (m *memory) Registry(context.Context) (string, []domain.Project, error) {
 	return "", m.projects, nil
 }
-func (m *memory) UpdateProject(context.Context, domain.Project) error        { return nil }
-func (m *memory) RemoveProject(context.Context, string) error                { return nil }
-func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error) { return nil, nil }
-func (m *memory) LastEventID(context.Context) (int64, error)                 { return 0, nil }
+func (m *memory) UpdateProject(context.Context, domain.Project, domain.Project) error { return nil }
+func (m *memory) RemoveProject(context.Context, string) error                         { return nil }
+func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)          { return nil, nil }
+
+func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 
 func (m *memory) StaysUpTo(context.Context) (int64, error) { return 0, nil }
 func (m *memory) ProjectStays(context.Context, string, time.Time, int) ([]domain.Stay, error) {

@@ -14,7 +14,7 @@ type projectStore interface {
 	Registry(ctx context.Context) (active string, projects []domain.Project, err error)
 	AddProjects(ctx context.Context, active string, projects ...domain.Project) error
 	RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error
-	UpdateProject(ctx context.Context, p domain.Project) error
+	UpdateProject(ctx context.Context, was, p domain.Project) error
 	RemoveProject(ctx context.Context, name string) error
 	SetActive(ctx context.Context, name string) error
 }
@@ -224,7 +224,7 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 	change := domain.Change{
 		Action: domain.ProjectChanged, Subject: name, Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
 	}
-	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.UpdateProject(ctx, p) })
+	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.UpdateProject(ctx, old, p) })
 	if err != nil {
 		return domain.Project{}, err
 	}

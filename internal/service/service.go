@@ -35,6 +35,8 @@ type Options struct {
 	Changes Changes
 	// Duties are what this gateway does among those, nil when it does everything.
 	Duties Duties
+	// Gateways lists the gateways that share the store, nil when this one is alone.
+	Gateways GatewayList
 	// Removals is nil for those of this process alone.
 	Removals Removals
 	Log      *slog.Logger
@@ -83,6 +85,7 @@ type Service struct {
 
 	store     Store
 	changes   Changes
+	gateways  GatewayList
 	reloaders []*reloader
 	log       *slog.Logger
 }
@@ -131,6 +134,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Audit:     audit,
 		store:     o.Store,
 		changes:   o.Changes,
+		gateways:  o.Gateways,
 		log:       o.Log,
 	}
 	if o.SharedBot != nil {

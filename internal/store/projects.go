@@ -64,9 +64,11 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 	return err
 }
 
-// UpdateProject stores a project's url and token. It returns NotFound when there is none of that name.
-func (db *Tables) UpdateProject(ctx context.Context, p domain.Project) error {
-	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1", p.Name, p.URL, p.Token.Reveal())
+// UpdateProject stores a project's url and token in place of those that it was found with. It returns NotFound when there is
+// none like that.
+func (db *Tables) UpdateProject(ctx context.Context, was, p domain.Project) error {
+	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
+		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
 // RemoveProject removes a project, unassigns its agents and, when it is the active one, leaves none active.

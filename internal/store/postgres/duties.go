@@ -98,13 +98,15 @@ func (d *Duties) Leave(ctx context.Context, id string) error {
 
 // Gateways returns the live gateways, the first to start first.
 func (d *Duties) Gateways(ctx context.Context) ([]cluster.Gateway, error) {
-	rows, err := d.pool.Query(ctx, `SELECT id, name, started_at, (SELECT count(*) FROM duties WHERE gateway = gateways.id)
-		FROM gateways WHERE until > clock_timestamp() ORDER BY started_at, id`)
+	rows, err := d.pool.Query(ctx, `SELECT g.id, g.name, g.started_at, count(d.name), count(d.name) FILTER (WHERE starts_with(d.name, $1)),
+			COALESCE(bool_or(d.name = $2), FALSE)
+		FROM gateways g LEFT JOIN duties d ON d.gateway = g.id
+		WHERE g.until > clock_timestamp() GROUP BY g.id ORDER BY g.started_at, g.id`, domain.FeedDuty(""), domain.DutyBot)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (g cluster.Gateway, err error) {
-		err = row.Scan(&g.ID, &g.Name, &g.StartedAt, &g.Duties)
+		err = row.Scan(&g.ID, &g.Name, &g.StartedAt, &g.Duties, &g.Feeds, &g.Bot)
 		return g, err
 	})
 }

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+
+	"switchyard/internal/domain"
+)
+
+// LiveGateways returns the gateways that share the database, the first to start first.
+func (s *sharedDatabase) LiveGateways(ctx context.Context) ([]domain.LiveGateway, error) {
+	live, err := s.store.Duties().Gateways(ctx)
+	if err != nil {
+		return nil, domain.WrapError(domain.Unavailable, err, "the gateways cannot be listed: the database does not answer")
+	}
+	own := s.member.ID()
+	list := make([]domain.LiveGateway, len(live))
+	for i, g := range live {
+		list[i] = domain.LiveGateway{
+			ID: g.ID, Name: g.Name, Since: g.StartedAt, Feeds: g.Feeds, Duties: g.Duties, RunsBot: g.Bot, Asked: g.ID == own,
+		}
+	}
+	return list, nil
+}

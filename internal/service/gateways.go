@@ -1,0 +1,20 @@
+package service
+
+import (
+	"context"
+
+	"switchyard/internal/domain"
+)
+
+// GatewayList lists the live gateways that share the store, the first to start first.
+type GatewayList interface {
+	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
+}
+
+// Gateways returns the live gateways that share the store, the first to start first; none where this one is alone.
+func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
+	if s.gateways == nil {
+		return nil, nil
+	}
+	return s.gateways.LiveGateways(ctx)
+}
