@@ -35,7 +35,7 @@ var errNotEmpty error = domain.Errorf(domain.Internal, "the database to move to 
 
 // OpenEmpty opens a database that holds nothing yet.
 func OpenEmpty(ctx context.Context, url string) (*DB, error) {
-	pool, err := newPool(ctx, url, 1, silence)
+	pool, err := newPool(ctx, url, tablePool)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -39,17 +38,10 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 			db.Close()
 		}
 	}()
-	for _, p := range []struct {
-		pool    **pgxpool.Pool
-		most    int32
-		silence time.Duration
-	}{
-		{&db.pool, connections, silence},
-		{&db.appends, appendConnections, appendSilence},
-		{&db.searches, searchConnections, searchSilence},
-		{&db.leases, leaseConnections, silence},
+	for pool, options := range map[**pgxpool.Pool]poolOptions{
+		&db.pool: tablePool, &db.appends: appendPool, &db.searches: searchPool, &db.leases: leasePool,
 	} {
-		if *p.pool, err = newPool(ctx, url, p.most, p.silence); err != nil {
+		if *pool, err = newPool(ctx, url, options); err != nil {
 			return nil, err
 		}
 	}

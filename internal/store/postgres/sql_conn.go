@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"reflect"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openTables is the pool for package sql.
+func openTables(pool *pgxpool.Pool) *sql.DB {
+	db := sql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
+	db.SetMaxIdleConns(0) // the pool keeps them
+	return db
+}
+
+// connector waits for a connection for a limited time.
+type connector struct{ driver.Connector }
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, acquireLimit)
+	defer cancel()
+	found, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn{found.(*stdlib.Conn)}, nil
+}
+
+// conn sends of texts what PostgreSQL can store.
+type conn struct{ *stdlib.Conn }
+
+func (c conn) CheckNamedValue(v *driver.NamedValue) error {
+	if value := reflect.ValueOf(v.Value); value.Kind() == reflect.String {
+		v.Value = Text(value.String())
+	}
+	return nil
+}
