@@ -109,8 +109,8 @@ func startEvents(binary, dir string) (*process, time.Duration, error) {
 	return start(binary, "gateway", "--data", dir, "--keep-events", "0")
 }
 
-// settleLooks is how often pages are looked at, once a second, before what stories are doing is surely known.
-const settleLooks = 15
+// settleTime is how long a gateway may take to know what all stories have done.
+const settleTime = 5 * time.Minute
 
 // settle runs a gateway until it follows all projects and has shown them, and stops it: what is measured is a later start.
 func settle(binary, dir string, projects *projectServers) error {
@@ -122,11 +122,13 @@ func settle(binary, dir string, projects *projectServers) error {
 	if err := register(gateway, projects); err != nil {
 		return err
 	}
-	for range settleLooks {
+	for began, quiet := time.Now(), 0; quiet < 3 && time.Since(began) < settleTime; {
 		if _, _, err := get(gateway.url() + "/"); err != nil {
 			return err
 		}
-		time.Sleep(time.Second)
+		if quiet++; cpuShare(gateway, time.Second) > 5 {
+			quiet = 0
+		}
 	}
 	return nil
 }

@@ -72,6 +72,17 @@ type ProjectPipeline struct {
 	FailedSince time.Time // when it became unreachable
 }
 
+// ShowsSame reports whether both show the same, whenever that was seen last. Stages and raw answers, which never change, are
+// only compared by where they are.
+func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
+	return p.Project == other.Project && p.URL == other.URL && p.Reachable == other.Reachable && p.Stale == other.Stale &&
+		p.EventsOnly == other.EventsOnly && p.Note == other.Note && p.Error == other.Error && p.FailedSince.Equal(other.FailedSince) &&
+		isShared(p.Stages, other.Stages) && isShared(p.Raw, other.Raw)
+}
+
+// isShared reports whether both are the same array.
+func isShared[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.
 const NoAnswerYet = "no answer yet"
 

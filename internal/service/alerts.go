@@ -53,7 +53,10 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 	if p.Stages = stages; !p.Reachable {
 		return nil
 	}
-	found := domain.FindAlerts([]domain.ProjectPipeline{p}, s.stays.StuckLimit, time.Now())
+	var found []domain.Alert
+	s.stays.withLimits(func(limit domain.StuckLimit) {
+		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
+	})
 	if len(found) == 0 {
 		return nil
 	}
@@ -68,7 +71,8 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 
 // find returns what needs somebody, in no particular order.
 func (s *Alerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
-	found := domain.FindAlerts(pipelines, s.stays.StuckLimit, time.Now())
+	var found []domain.Alert
+	s.stays.withLimits(func(limit domain.StuckLimit) { found = domain.FindAlerts(pipelines, limit, time.Now()) })
 	for _, agent := range s.agents.All() {
 		a := domain.Alert{Agent: agent.Label, AgentID: agent.ID, Project: agent.Project}
 		switch {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ type Charts struct {
 
 	mu        sync.Mutex
 	byProject map[string]drawnCharts
+	pipelines []domain.ProjectPipeline // of which charts were drawn last
+	charts    []domain.Charts
 }
 
 // drawnCharts are a project's charts, and what they were drawn from.
@@ -44,30 +47,35 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := s.byProject
-	s.byProject = make(map[string]drawnCharts, len(pipelines))
 	s.stays.mu.Lock()
 	defer s.stays.mu.Unlock()
+	if len(pipelines) > 0 && len(pipelines) == len(s.pipelines) && &pipelines[0] == &s.pipelines[0] && !s.isOutdated(day) {
+		return s.charts, nil
+	}
+	last := s.byProject
+	s.byProject = make(map[string]drawnCharts, len(pipelines))
 	for i, p := range pipelines {
 		if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
 			continue
 		}
-		known, from := last[p.Project], drawn{day, s.stays.version(p.Project), &p.Stages[0]}
+		known, from := last[p.Project], s.source(p, day)
 		if known.from != from {
 			known = drawnCharts{s.stays.of(p.Project).Charts(p.Stages, now), from}
 		}
 		s.byProject[p.Project], charts[i] = known, known.charts
 	}
+	s.pipelines, s.charts = pipelines, charts
 	return charts, nil
 }
 
-// drawn returns the charts that were drawn of these projects last, in their order.
-func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	charts := make([]domain.Charts, len(pipelines))
-	for i, p := range pipelines {
-		charts[i] = s.byProject[p.Project].charts
-	}
-	return charts
+// source is what a project's charts would be drawn from on this day. Callers hold Stays.mu.
+func (s *Charts) source(p domain.ProjectPipeline, day int64) drawn {
+	return drawn{day, s.stays.version(p.Project), &p.Stages[0]}
+}
+
+// isOutdated reports whether what was drawn last would be drawn otherwise now. Callers hold mu and Stays.mu.
+func (s *Charts) isOutdated(day int64) bool {
+	return slices.ContainsFunc(s.pipelines, func(p domain.ProjectPipeline) bool {
+		return len(p.Stages) > 0 && s.stays.hasMoves(p.Project) && s.byProject[p.Project].from != s.source(p, day)
+	})
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,8 @@ type Overview struct {
 	changed   int64         // of alerts, likewise
 }
 
-// Snapshot is how all projects are. It is shared: nobody may change it.
+// Snapshot is how all projects are. It is shared: nobody may change it. When a pipeline was seen last is up to date only where
+// something else has changed.
 type Snapshot struct {
 	Registry  *domain.Registry
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
@@ -75,7 +77,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 		maxAge = snapshotAge
 	}
 	changed := o.alerts.changed.Load()
-	next, err := o.take(ctx, maxAge)
+	next, err := o.take(ctx, maxAge, o.last)
 	if err != nil {
 		return nil, err
 	}
@@ -85,22 +87,28 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return next, nil
 }
 
-func (o *Overview) take(ctx context.Context, maxAge time.Duration) (*Snapshot, error) {
+// take joins a snapshot. What is as in the last one, which may be nil, is shared with it: with thousands of projects, pages
+// find out in no time that they show the same (BenchmarkSnapshot).
+func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{}
 	var err error
 	s.Registry, s.Pipelines = o.pipelines.Recent(ctx, maxAge)
 	began := time.Now()
+	if last != nil && slices.EqualFunc(s.Pipelines, last.Pipelines, domain.ProjectPipeline.ShowsSame) {
+		s.Pipelines = last.Pipelines
+	}
 	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
 	s.Agents = o.agents.Alive()
 	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
-		if o.events.Available() == nil {
-			return nil, err
-		}
-		s.Charts = o.charts.drawn(s.Pipelines)
+		return nil, err
 	}
-	s.Together = domain.SumCharts(s.Charts)
+	if last != nil && len(s.Charts) > 0 && len(last.Charts) > 0 && &s.Charts[0] == &last.Charts[0] {
+		s.Together = last.Together
+	} else {
+		s.Together = domain.SumCharts(s.Charts)
+	}
 	s.took = time.Since(began)
 	return s, nil
 }

@@ -128,11 +128,18 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	return observed
 }
 
-// StuckLimit returns after how long in a stage of work a story of the project needs somebody.
-func (s *Stays) StuckLimit(project, stage string) time.Duration {
+// withLimits calls use with what tells after how long in a stage of work a story of a project needs somebody.
+func (s *Stays) withLimits(use func(domain.StuckLimit)) {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.of(project).StuckLimit(stage, time.Now())
+	project, history := "", &domain.StageHistory{} // of the one that was asked for last
+	use(func(name, stage string) time.Duration {
+		if name != project {
+			project, history = name, s.of(name)
+		}
+		return history.StuckLimit(stage, now)
+	})
 }
 
 // maxStays is how many stays of a story are shown.

@@ -17,11 +17,11 @@ const (
 	// SearchLimit is how long a search may take.
 	SearchLimit = 5 * time.Second
 	// MaxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
-	// found by reading events.
-	MaxMatches = 5000
-	// scanned is how many events are read at once then, and shortScan how often, before a text of one or two characters is looked
-	// up.
-	scanned, shortScan = 2000, 3
+	// found by reading events. Whether it is that common is found out only where the first events do not fill the page, unless
+	// no more than fewMatches hold it.
+	MaxMatches, fewMatches = 5000, 300
+	// scanned is how many events are read at once then, and firstScans how often before texts are looked up.
+	scanned, firstScans = 2000, 3
 )
 
 var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
@@ -46,16 +46,22 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	if f.text == "" {
 		return p.readRuns(ctx, tx, f.runs(f.kinds))
 	}
-	if f.short() { // what is so short is common, most of the time
+	complete := false
+	var runs []Run
+	if !f.short() { // what is so short is common, most of the time
+		if runs, complete, err = f.matches(ctx, tx, p, fewMatches); err != nil {
+			return err
+		}
+	}
+	if !complete {
 		before := *p
-		if done, err := f.scan(ctx, tx, p, shortScan); done || err != nil {
+		if done, err := f.scan(ctx, tx, p, firstScans); done || err != nil {
 			return err
 		}
 		*p = before
-	}
-	runs, complete, err := f.matches(ctx, tx, p)
-	if err != nil {
-		return err
+		if runs, complete, err = f.matches(ctx, tx, p, MaxMatches); err != nil {
+			return err
+		}
 	}
 	if !complete {
 		_, err := f.scan(ctx, tx, p, math.MaxInt)
@@ -105,8 +111,8 @@ func (f eventFilter) runs(kinds []int64) []Run {
 }
 
 // matches returns the runs of the events that hold the text: in their project's name, in what makes their kind, or in their
-// further texts. It returns false when those are too many.
-func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader) (runs []Run, complete bool, err error) {
+// further texts. It returns false when those are more than most.
+func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader, most int) (runs []Run, complete bool, err error) {
 	kinds, err := f.matchingKinds(ctx, tx)
 	if err != nil {
 		return nil, false, err
@@ -124,7 +130,7 @@ func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader) (ru
 	if len(runs) > MaxMatches {
 		return nil, false, nil
 	}
-	texts, complete, err := f.matchingTexts(ctx, tx, p.dialect)
+	texts, complete, err := f.matchingTexts(ctx, tx, p.dialect, most)
 	if err != nil || !complete {
 		return nil, false, err
 	}
@@ -174,9 +180,9 @@ func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t EventText) 
 	return rows.Err()
 }
 
-// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are too
-// many.
-func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dialect) (texts []int64, complete bool, err error) {
+// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are more than
+// most.
+func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dialect, most int) (texts []int64, complete bool, err error) {
 	statement, args, err := dialect.TextsWith(ctx, tx, f.project, f.text)
 	if err != nil || statement == "" {
 		return nil, err == nil, err
@@ -187,9 +193,9 @@ func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dial
 			texts = append(texts, id)
 		}
 		seen++
-		return seen < 2*MaxMatches && len(texts) < MaxMatches
+		return seen < 2*most && len(texts) < most
 	}, statement, args...)
-	return texts, seen < 2*MaxMatches && len(texts) < MaxMatches, err
+	return texts, seen < 2*most && len(texts) < most, err
 }
 
 // short reports whether the text is too short to have a trigram.

@@ -80,7 +80,6 @@ func BenchmarkOpen(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(info.Size())/1e6, "MB")
 	for b.Loop() {
 		db, err := sqlite.Open(b.Context(), dir)
 		if err != nil {
@@ -88,4 +87,5 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		db.Close()
 	}
+	b.ReportMetric(float64(info.Size())/1e6, "MB")
 }

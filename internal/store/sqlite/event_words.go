@@ -83,15 +83,17 @@ func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (st
 	return words, rows.Err()
 }
 
-// trigrams is a full-text query for what holds all trigrams of a folded text, in a project unless it is 0.
+// trigrams is a full-text query for what holds enough trigrams of a folded text to have each of its characters in one, in a project
+// unless it is 0. What it finds is to be looked at anyway, and each trigram costs as much as texts have it.
 func trigrams(project int64, text string) string {
 	var terms []string
 	if project != 0 {
 		terms = append(terms, quote(projectMark(project)))
 	}
 	runes := []rune(text)
-	for i := range len(runes) - 2 {
-		if term := quote(string(runes[i : i+3])); canQuery(term) && !slices.Contains(terms, term) {
+	for i := 0; i < len(runes) && len(runes) >= 3; i += 3 {
+		at := min(i, len(runes)-3)
+		if term := quote(string(runes[at : at+3])); canQuery(term) && !slices.Contains(terms, term) {
 			terms = append(terms, term)
 		}
 	}
