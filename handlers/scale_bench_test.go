@@ -75,19 +75,3 @@ func (s *consoleSite) ask(path string, headers ...string) *httptest.ResponseReco
 	}
 	return recorder
 }
-
-// BenchmarkSnapshot measures what one tab of the overview costs every two seconds while nothing happens: a snapshot is made
-// again and found to be the same.
-func BenchmarkSnapshot(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := newScaleSite(b, n)
-			s.ask("/")
-			for b.Loop() {
-				if _, err := s.Overview.SnapshotNow(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -40,14 +40,18 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		return err
 	}
 	defer projects.stop()
+	if err := settle(binary, dir, projects); err != nil {
+		return err
+	}
+	if dir, err = copyStore(dir); err != nil { // what is measured adds events
+		return err
+	}
+	defer os.RemoveAll(dir)
 	info, err := os.Stat(filepath.Join(dir, sqlite.FileName))
 	if err != nil {
 		return err
 	}
 	g.add("database, bytes an event", float64(info.Size())/float64(count), "", "≤ 400")
-	if err := settle(binary, dir, projects); err != nil {
-		return err
-	}
 	gateway, took, err := startEvents(binary, dir)
 	if err != nil {
 		return err
@@ -63,34 +67,48 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		}
 		g.add(c.what, float64(time.Since(began).Microseconds())/1000, "ms", "≤ 50 ms")
 	}
-	story, err := someStory(gateway, count/2)
+	some, err := someStories(gateway, count/2)
 	if err != nil {
 		return err
 	}
+	var names []string
+	for _, story := range some {
+		names = append(names, url.QueryEscape(story.Name))
+	}
+	numbers := []string{"0007", "0023", "0042", "0101", "0193"}
 	for _, c := range []struct {
-		what, path string
-		goal       float64
+		what string
+		goal float64
+		path string
+		with []string // one of these at the end, each time another one: answers are kept for a while
 	}{
-		{"overview", "/", 50},
-		{"events, newest page", "/events", 50},
-		{"by project", "/events?project=project-0007", 50},
-		{"by type", "/events?type=story_blocked", 50},
-		{"by project and type", "/events?project=project-0007&type=story_blocked", 50},
-		{"by project and type, none matches", "/events?project=project-0007&type=merge_failure", 50},
-		{"text that many events have", "/events?q=" + url.QueryEscape("invoice"), 100},
-		{"text that one story has", "/events?q=" + url.QueryEscape(story.Name), 100},
-		{"text that all events have", "/events?q=story", 100},
-		{"text of two letters", "/events?q=pa", 100},
-		{"text that nothing has", "/events?q=" + url.QueryEscape("no such words"), 100},
-		{"text, project and type", "/events?project=project-0007&type=story_blocked&q=refund", 100},
-		{"API, from the middle", fmt.Sprintf("/api/gateway/events?limit=200&after=%d", count/2), 50},
-		{"API, backwards from the middle, by project", fmt.Sprintf("/api/gateway/events?limit=200&project=project-0007&before=%d", count/2), 50},
-		{"search for stories, many match", "/api/gateway/search?q=invoice", 100},
-		{"search for a story", "/api/gateway/search?q=" + url.QueryEscape(story.Name), 100},
-		{"a story's history", "/projects/" + story.Project + "/stories/" + story.ID, 50},
-		{"attention", "/api/gateway/attention", 50},
+		{"overview", 50, "/", nil},
+		{"events, newest page", 50, "/events", nil},
+		{"by project", 50, "/events?project=project-", numbers},
+		{"by type", 50, "/events?type=", []string{"story_blocked", "stage_transition"}},
+		{"by project and type", 50, "/events?type=story_blocked&project=project-", numbers},
+		{"by project and type, none matches", 50, "/events?type=merge_failure&project=project-", numbers},
+		{"text that many events have", 100, "/events?q=", eventWords[6 : 6+repeats]},
+		{"text that one story has", 100, "/events?q=", names},
+		{"text that all events have", 100, "/events?q=", []string{"story", "_story", "story_", "for", "tory"}},
+		{"text of two letters", 100, "/events?q=", []string{"pa", "in", "re", "cu", "se"}},
+		{"text that nothing has", 100, "/events?q=no+such+words+", numbers},
+		{"text, project and type", 100, "/events?type=story_blocked&q=refund&project=project-", numbers},
+		{"API, from the middle", 50, fmt.Sprintf("/api/gateway/events?limit=200&after=%d", count/2), nil},
+		{"API, backwards from the middle, by project", 50, fmt.Sprintf("/api/gateway/events?limit=200&before=%d&project=project-", count/2), numbers},
+		{"search for stories, many match", 100, "/api/gateway/search?q=", eventWords[6 : 6+repeats]},
+		{"search for a story", 100, "/api/gateway/search?q=", names},
+		{"a story's history", 50, "/projects/" + some[0].Project + "/stories/" + some[0].ID, nil},
+		{"attention", 50, "/api/gateway/attention", nil},
 	} {
-		ms, _, err := answerTime(gateway.url()+c.path, 0)
+		var paths []string
+		for _, end := range c.with {
+			paths = append(paths, gateway.url()+c.path+end)
+		}
+		if paths == nil {
+			paths = []string{gateway.url() + c.path}
+		}
+		ms, _, err := answerTime(0, paths...)
 		if err != nil {
 			return err
 		}
@@ -103,6 +121,15 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 	}
 	g.add("storing an event", used, "µs of CPU", "")
 	return nil
+}
+
+// copyStore copies a data directory, for the time of the run.
+func copyStore(dir string) (string, error) {
+	copied, err := os.MkdirTemp(workDir, "events-")
+	if err != nil {
+		return "", err
+	}
+	return copied, copyFile(filepath.Join(dir, sqlite.FileName), filepath.Join(copied, sqlite.FileName))
 }
 
 func startEvents(binary, dir string) (*process, time.Duration, error) {
@@ -136,11 +163,11 @@ func settle(binary, dir string, projects *projectServers) error {
 // story is one that the stream has.
 type story struct{ Project, ID, Name string }
 
-// someStory returns the story of an event before the one with this id.
-func someStory(gateway *process, before int) (story, error) {
-	body, _, err := get(fmt.Sprintf("%s/api/gateway/events?limit=1&type=stage_transition&before=%d", gateway.url(), before))
+// someStories returns stories of events before the one with this id.
+func someStories(gateway *process, before int) ([]story, error) {
+	body, _, err := get(fmt.Sprintf("%s/api/gateway/events?limit=%d&type=stage_transition&before=%d", gateway.url(), 20*repeats, before))
 	if err != nil {
-		return story{}, err
+		return nil, err
 	}
 	var page struct {
 		Events []struct {
@@ -149,10 +176,14 @@ func someStory(gateway *process, before int) (story, error) {
 			Name    string `json:"story_name"`
 		} `json:"events"`
 	}
-	if err := json.Unmarshal(body, &page); err != nil || len(page.Events) == 0 {
-		return story{}, fmt.Errorf("no event before %d: %v, %s", before, err, body)
+	if err := json.Unmarshal(body, &page); err != nil || len(page.Events) < 20*repeats {
+		return nil, fmt.Errorf("too few events before %d: %v, %.200s", before, err, body)
 	}
-	return story(page.Events[0]), nil
+	var stories []story
+	for n := 0; n < len(page.Events); n += 20 {
+		stories = append(stories, story(page.Events[n]))
+	}
+	return stories, nil
 }
 
 // appendEvents has the gateway store 10,000 new events of 100 projects and returns how much processor time each took, in µs.

@@ -31,3 +31,11 @@ func SaveStays(ctx context.Context, s *Service) error {
 
 // SaveStaysAlone writes what became of stays.
 func SaveStaysAlone(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }
+
+// NextSnapshot takes a snapshot at once, however new the last one is.
+func NextSnapshot(ctx context.Context, s *Service) (*Snapshot, error) {
+	s.Overview.mu.Lock()
+	s.Overview.age = 0
+	s.Overview.mu.Unlock()
+	return s.Overview.Snapshot(ctx)
+}

@@ -1,0 +1,104 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+	"switchyard/internal/store/sqlite"
+)
+
+// sameBoard answers for every project alike, with a version.
+type sameBoard struct{ answer *domain.PipelineAnswer }
+
+func (b *sameBoard) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+	return b.answer, nil
+}
+
+// newOverview is a service that has shown the boards of n projects, whose feeds name the boards' version.
+func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
+	t.Helper()
+	db, err := sqlite.Open(context.Background(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	since := time.Now().Add(-time.Hour)
+	board := &sameBoard{&domain.PipelineAnswer{ETag: `"1"`, Stages: []domain.Stage{
+		{Name: "1_backlog", Items: []domain.Item{{StoryID: "1_a", StoryName: "A", Since: since}}},
+		{Name: "2_current", Items: []domain.Item{{StoryID: "2_b", StoryName: "B", Since: since}, {StoryID: "3_c", StoryName: "C", Since: since}}},
+		{Name: "3_qa"}, {Name: "4_merge"}, {Name: "5_done", Items: []domain.Item{{StoryID: "4_d", StoryName: "D", Since: since}}},
+	}}}
+	s, err := service.New(context.Background(), service.Options{Store: db, Projects: board, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	projects := make([]domain.Project, n)
+	for i := range projects {
+		projects[i] = domain.Project{Name: fmt.Sprintf("project-%05d", i), URL: "http://127.0.0.1:1"}
+	}
+	if err := s.Projects.Seed(context.Background(), projects); err != nil {
+		t.Fatal(err)
+	}
+	for known := false; !known; {
+		_, pipelines := s.Pipelines.All(context.Background(), time.Hour)
+		known = true
+		for _, p := range pipelines {
+			known = known && p.Reachable
+		}
+	}
+	for _, p := range projects {
+		s.Pipelines.Notice(p, domain.FeedResult{Version: "1"})
+	}
+	return s, board
+}
+
+func nextSnapshot(t testing.TB, s *service.Service) *service.Snapshot {
+	t.Helper()
+	next, err := service.NextSnapshot(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+func TestSnapshotsShareWhatHasNotChanged(t *testing.T) {
+	s, _ := newOverview(t, 3)
+	var one, other *service.Snapshot
+	for range 10 { // the first ones take in what is on the boards
+		one, other = other, nextSnapshot(t, s)
+	}
+	if one == other || &one.Pipelines[0] != &other.Pipelines[0] || &one.Charts[0] != &other.Charts[0] {
+		t.Error("two snapshots of the same have pipelines or charts of their own")
+	}
+	if err := s.Events.Record(context.Background(), went(t, "project-00001", "2_b", "2_current", "5_done", time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if next := nextSnapshot(t, s); next.Together.Days[domain.ChartDays-1].Finished != 1 {
+		t.Errorf("a finished story does not show: %v", next.Together.Days)
+	}
+	if _, err := s.Projects.Remove(context.Background(), "project-00002"); err != nil {
+		t.Fatal(err)
+	}
+	if next := nextSnapshot(t, s); len(next.Pipelines) != 2 || len(next.Charts) != 2 {
+		t.Errorf("%d pipelines and %d charts of 2 projects", len(next.Pipelines), len(next.Charts))
+	}
+}
+
+// BenchmarkSnapshot is what a tab of the overview costs every two seconds while nothing happens.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, _ := newOverview(b, n)
+			nextSnapshot(b, s)
+			b.ReportAllocs()
+			for b.Loop() {
+				nextSnapshot(b, s)
+			}
+		})
+	}
+}
