@@ -31,7 +31,9 @@ func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
 	board := &sameBoard{&domain.PipelineAnswer{ETag: `"1"`, Stages: []domain.Stage{
 		{Name: "1_backlog", Items: []domain.Item{{StoryID: "1_a", StoryName: "A", Since: since}}},
 		{Name: "2_current", Items: []domain.Item{{StoryID: "2_b", StoryName: "B", Since: since}, {StoryID: "3_c", StoryName: "C", Since: since}}},
-		{Name: "3_qa"}, {Name: "4_merge"}, {Name: "5_done", Items: []domain.Item{{StoryID: "4_d", StoryName: "D", Since: since}}},
+		{Name: "3_qa"},
+		{Name: "4_merge"},
+		{Name: "5_done", Items: []domain.Item{{StoryID: "4_d", StoryName: "D", Since: since}}},
 	}}}
 	s, err := service.New(context.Background(), service.Options{Store: db, Projects: board, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
