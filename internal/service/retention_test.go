@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/internal/domain"
@@ -65,5 +66,62 @@ func TestOldEventsAreRemovedUnlessTheyAreStillNeeded(t *testing.T) {
 	stored, err := s.Retention.Stored(t.Context())
 	if age := time.Since(stored.Oldest); err != nil || stored.Size == 0 || age < 2*time.Hour || age > 3*time.Hour {
 		t.Errorf("stored %+v, %v", stored, err)
+	}
+}
+
+// slowRemoval has many old events and takes its time to remove them.
+type slowRemoval struct {
+	*observedStore
+	left  int
+	each  time.Duration // for a row
+	steps []removalStep
+}
+
+type removalStep struct {
+	rows       int
+	began, end time.Time
+}
+
+func (s *slowRemoval) EventProjects(context.Context) ([]string, error) { return []string{"alpha"}, nil }
+
+func (s *slowRemoval) ExpiredEvents(_ context.Context, _ domain.Expired, limit int) ([]int64, error) {
+	n := min(limit, s.left)
+	s.left -= n
+	return make([]int64, n), nil
+}
+
+func (s *slowRemoval) RemoveEvents(_ context.Context, ids []int64) error {
+	began := time.Now()
+	time.Sleep(time.Duration(len(ids)) * s.each)
+	s.steps = append(s.steps, removalStep{len(ids), began, time.Now()})
+	return nil
+}
+
+func TestRemovingAMillionEventsHoldsUpNoWriteForLong(t *testing.T) {
+	for _, each := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 200 * time.Microsecond} {
+		o := openStore(t, t.TempDir())
+		synctest.Test(t, func(t *testing.T) {
+			slow := &slowRemoval{observedStore: o, left: 1_000_000, each: each}
+			s, err := service.New(t.Context(), service.Options{
+				Store: slow, Bot: &postingBot{posted: math.MaxInt64}, KeepEvents: time.Hour, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := s.Retention.RemoveExpired(t.Context()); n != 1_000_000 || err != nil {
+				t.Fatal(n, err)
+			}
+			var longest, working time.Duration
+			for i, step := range slow.steps {
+				took := step.end.Sub(step.began)
+				longest, working = max(longest, took), working+took
+				if i > 0 && step.began.Sub(slow.steps[i-1].end) < 2*time.Millisecond {
+					t.Fatalf("step %d follows the one before at once", i)
+				}
+			}
+			if all := slow.steps[len(slow.steps)-1].end.Sub(slow.steps[0].began); longest > 20*time.Millisecond || working > all/3 {
+				t.Errorf("at %v a row the longest step takes %v, and writes are held up for %v of %v", each, longest, working, all)
+			}
+		})
 	}
 }
