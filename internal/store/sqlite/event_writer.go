@@ -23,9 +23,10 @@ type storyKey struct {
 	id      string
 }
 
-// eventWriter stores events in their parts. Its statements are prepared once. It belongs to the write connection: only a
-// transaction may use it.
+// eventWriter stores events in their parts. Its statements are prepared once, when something is stored. It belongs to the
+// write connection: only a transaction may use it.
 type eventWriter struct {
+	prepared            bool
 	project, addProject *sql.Stmt
 	kind, addKind       *sql.Stmt
 	text, addText       *sql.Stmt
@@ -51,8 +52,11 @@ type eventWriter struct {
 	unindexed []indexedText
 }
 
-func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error) {
-	w = &eventWriter{}
+// prepare prepares the statements. No transaction may be under way: it has the only connection.
+func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
+	if w.prepared {
+		return nil
+	}
 	for statement, text := range map[**sql.Stmt]string{
 		&w.project:    "SELECT id FROM event_projects WHERE name = $1",
 		&w.addProject: "INSERT INTO event_projects (name, folded) VALUES ($1, $2) RETURNING id",
@@ -83,11 +87,12 @@ func newEventWriter(ctx context.Context, db *sql.DB) (w *eventWriter, err error)
 			ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`,
 	} {
 		if *statement, err = db.PrepareContext(ctx, text); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	w.forget()
-	return w, nil
+	w.prepared = true
+	return nil
 }
 
 func (w *eventWriter) forget() {
@@ -98,17 +103,20 @@ func (w *eventWriter) forget() {
 // statement would take a goroutine.
 type writing struct {
 	*eventWriter
-	tx       *sql.Tx
-	ctx      context.Context
-	prepared map[*sql.Stmt]*sql.Stmt // the statements as the transaction uses them
+	tx   *sql.Tx
+	ctx  context.Context
+	inTx map[*sql.Stmt]*sql.Stmt // the statements as the transaction uses them
 }
 
 // writeEvents runs fn in one transaction, as Tx does.
 func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
-	w := db.events
+	w := &db.events
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unindexed = nil
+	if err := w.prepare(ctx, db.write); err != nil {
+		return db.Wrote(err)
+	}
 	err := db.Tx(ctx, []domain.Topic{domain.TopicEvents}, func(tx *sql.Tx) error {
 		w := writing{w, tx, context.WithoutCancel(ctx), map[*sql.Stmt]*sql.Stmt{}}
 		if err := fn(w); err != nil {
@@ -124,10 +132,10 @@ func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
 
 // use returns a statement for use in the transaction.
 func (w writing) use(statement *sql.Stmt) *sql.Stmt {
-	prepared := w.prepared[statement]
+	prepared := w.inTx[statement]
 	if prepared == nil {
 		prepared = w.tx.StmtContext(w.ctx, statement)
-		w.prepared[statement] = prepared
+		w.inTx[statement] = prepared
 	}
 	return prepared
 }

@@ -25,7 +25,7 @@ type DB struct {
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
-	events   *eventWriter
+	events   eventWriter
 	// upgrading is whether old_events or old_stories may hold something.
 	upgrading atomic.Bool
 }
@@ -76,15 +76,11 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 }
 
 // prepare brings the schema up to date.
-func (db *DB) prepare(ctx context.Context) (err error) {
+func (db *DB) prepare(ctx context.Context) error {
 	if err := db.migrate(ctx); err != nil {
 		return err
 	}
-	if err := db.findOld(ctx); err != nil {
-		return err
-	}
-	db.events, err = newEventWriter(ctx, db.write)
-	return err
+	return db.findOld(ctx)
 }
 
 // earlier returns what Upgrade has not moved yet, nil when that is nothing.
