@@ -34,14 +34,15 @@ node_modules: package-lock.json
 	npm ci --silent --no-audit --no-fund
 	@touch node_modules
 
-# Many tests wait for a process or a deadline: -parallel lets more of them wait at a time than there are processors. SQLite,
-# which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that took over half of the time.
+# Many tests wait for a process, a deadline or the browser: -p and -parallel let more of them wait at a time than there are
+# processors. SQLite, which is C in Go's clothes, is not looked at by the race detector, nor are its pointers checked: that
+# took over half of the time.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -parallel 8 -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -p 4 -parallel 8 -timeout 15m ./...
 
 test-fast: ## the tests that need no browser, without the race detector
-	go test -short -parallel 8 ./...
+	go test -short -p 4 -parallel 8 ./...
 
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
