@@ -24,7 +24,7 @@ func (*failedBot) Status() domain.BotStatus {
 	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", Since: time.UnixMilli(7)}
 }
 
-func TestAttentionIsWhateverNeedsSomebody(t *testing.T) {
+func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -40,9 +40,9 @@ type Frame struct {
 	Path     string // path and query of this page: forms in the header return to it
 	Projects []domain.Project
 	Active   string // "" for none
-	// Attention is how many alerts nobody has acknowledged.
-	Attention int
-	SignIn    domain.SignInStatus
+	// OpenAlerts is how many alerts nobody has acknowledged.
+	OpenAlerts int
+	SignIn     domain.SignInStatus
 	// SignInSetUp says that there is an identity provider to sign in at.
 	SignInSetUp bool
 	Theme       Theme

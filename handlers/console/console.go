@@ -125,7 +125,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		registry := c.service.Projects.Registry()
 		f.Projects, f.Active = registry.Projects, registry.Active
 		f.SignIn, f.SignInSetUp = c.service.SignIn.Status(), c.service.SignIn.Configured()
-		f.Attention = c.service.Overview.Attention()
+		f.OpenAlerts = c.service.Overview.OpenAlerts()
 	}
 	f.Theme = theme(r)
 	if f.Now = now(); !f.Bare {

@@ -60,7 +60,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
-	header.Set("Attention", strconv.Itoa(c.service.Overview.Attention())) // the header around the part shows it
+	header.Set("Attention", strconv.Itoa(c.service.Overview.OpenAlerts())) // the header around the part shows it
 	if r.URL.Query().Get("v") == p.version {
 		delete(header, "Content-Security-Policy") // there is no page to hold to it
 		delete(header, "Referrer-Policy")

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-func (s *Server) addAttention() {
+func (s *Server) addAlerts() {
 	add(s, tool{
 		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
 		description: "Note that something that needs attention is being taken care of: nobody is told of it any more.",

@@ -52,7 +52,7 @@ func (server *Server) handler(version string) http.Handler {
 	server.addOverview()
 	server.addStories()
 	server.addEvents()
-	server.addAttention()
+	server.addAlerts()
 	server.addAgents()
 	server.addProjects()
 	server.addResources()

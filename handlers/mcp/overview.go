@@ -10,13 +10,13 @@ import (
 )
 
 type overviewJSON struct {
-	Active        *string       `json:"active"`
-	Projects      []projectJSON `json:"projects"`
-	More          int           `json:"more"`
-	Attention     []alertJSON   `json:"attention"`
-	MoreAttention int           `json:"more_attention"`
-	Agents        int           `json:"agents"`
-	Next          int64         `json:"next"` // the newest event
+	Active     *string       `json:"active"`
+	Projects   []projectJSON `json:"projects"`
+	More       int           `json:"more"`
+	Alerts     []alertJSON   `json:"attention"`
+	MoreAlerts int           `json:"more_attention"`
+	Agents     int           `json:"agents"`
+	Next       int64         `json:"next"` // the newest event
 }
 
 type projectJSON struct {
@@ -24,7 +24,7 @@ type projectJSON struct {
 	Reachable bool        `json:"reachable"`
 	Error     *string     `json:"error"`
 	Stages    []stageJSON `json:"stages"`
-	Attention int         `json:"attention"` // how much needs somebody
+	Alerts    int         `json:"attention"` // how much needs somebody
 }
 
 type stageJSON struct {
@@ -35,8 +35,8 @@ type stageJSON struct {
 // maxStages is how many stages of a project are shown.
 const maxStages = 20
 
-func encodeProject(p domain.ProjectPipeline, attention int) projectJSON {
-	encoded := projectJSON{Name: p.Project, Reachable: p.Reachable, Error: shortOrNull(p.Error), Stages: []stageJSON{}, Attention: attention}
+func encodeProject(p domain.ProjectPipeline, alerts int) projectJSON {
+	encoded := projectJSON{Name: p.Project, Reachable: p.Reachable, Error: shortOrNull(p.Error), Stages: []stageJSON{}, Alerts: alerts}
 	for _, stage := range p.Stages[:min(len(p.Stages), maxStages)] {
 		encoded.Stages = append(encoded.Stages, stageJSON{short(stage.Name), len(stage.Items)})
 	}
@@ -87,14 +87,14 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	if err != nil {
 		return overviewJSON{}, err
 	}
-	attention := snapshot.Alerts.ByProject
+	byProject := snapshot.Alerts.ByProject
 	pipelines := slices.Clone(snapshot.Pipelines)
 	slices.SortStableFunc(pipelines, func(a, b domain.ProjectPipeline) int {
-		return cmp.Compare(attention[b.Project], attention[a.Project])
+		return cmp.Compare(byProject[b.Project], byProject[a.Project])
 	})
 	var projects list[projectJSON]
 	for _, p := range pipelines {
-		projects.add(encodeProject(p, attention[p.Project]))
+		projects.add(encodeProject(p, byProject[p.Project]))
 	}
 	alerts := list[alertJSON]{most: 20}
 	for _, a := range snapshot.Alerts.Items {
@@ -102,7 +102,7 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	}
 	return overviewJSON{
 		Active: web.OrNull(snapshot.Registry.Active), Projects: projects.shown(), More: projects.more,
-		Attention: alerts.shown(), MoreAttention: alerts.more + snapshot.Alerts.More,
+		Alerts: alerts.shown(), MoreAlerts: alerts.more + snapshot.Alerts.More,
 		Agents: len(s.service.Agents.Alive()), Next: next,
 	}, nil
 }

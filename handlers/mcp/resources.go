@@ -60,7 +60,7 @@ func (s *Server) project(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	attention, err := s.service.Overview.Snapshot(ctx)
+	overview, err := s.service.Overview.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,5 +69,5 @@ func (s *Server) project(ctx context.Context, name string) (any, error) {
 		Active  bool       `json:"active"`
 		Stories []itemJSON `json:"stories"`
 		More    int        `json:"more"`
-	}{encodeProject(snapshot.Pipeline, attention.Alerts.ByProject[name]), snapshot.Active, stories.Stories, stories.More}, nil
+	}{encodeProject(snapshot.Pipeline, overview.Alerts.ByProject[name]), snapshot.Active, stories.Stories, stories.More}, nil
 }

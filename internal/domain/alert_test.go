@@ -30,7 +30,7 @@ func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
 	}
 }
 
-func TestAttentionIsWhatStandsStillBeforeWhatIsSlow(t *testing.T) {
+func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	hours := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }
 	reason := "waiting for a key"

@@ -30,7 +30,7 @@ type Overview struct {
 	agents    *Agents
 	events    *Events
 
-	attention atomic.Int64
+	openAlerts atomic.Int64
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -83,7 +83,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	o.last, o.takenAt, o.lastEvent, o.changed = next, takenAt, lastEvent, changed
 	o.age = min(max(snapshotAge, snapshotShare*next.took), maxSnapshotAge)
-	o.attention.Store(int64(next.Alerts.Open))
+	o.openAlerts.Store(int64(next.Alerts.Open))
 	return next, nil
 }
 
@@ -113,8 +113,8 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapsho
 	return s, nil
 }
 
-// Attention returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
-func (o *Overview) Attention() int { return int(o.attention.Load()) }
+// OpenAlerts returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
+func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
 
 // StoryAlert returns what is wrong with a story of the project's board, nil when nothing is.
 func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.Alert, error) {
