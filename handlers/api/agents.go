@@ -169,10 +169,10 @@ func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 		return domain.Errorf(domain.Invalid, "project '' does not exist")
 	}
 	agent, err := a.service.Agents.Assign(r.Context(), web.PathParam(r, "id"), *project)
-	if code := domain.CodeOf(err); code == domain.Invalid || code == domain.Forbidden {
+	switch code := domain.CodeOf(err); {
+	case code == domain.Invalid, code == domain.Forbidden, code == domain.Unavailable:
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		a.Log.WarnContext(r.Context(), "agent not assigned", "id", web.RequestID(r.Context()), "agent", web.PathParam(r, "id"), "error", err)
 		return domain.WrapError(domain.NotFound, err, "agent not found")
 	}

@@ -24,6 +24,13 @@ func (r *reached) note(err error) {
 	}
 }
 
+// noteAway takes account of a call to the store that failed: nobody then has to wait until following the stream fails too.
+func (s *Events) noteAway(ctx context.Context, err error) {
+	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
+		s.reached.note(err)
+	}
+}
+
 // AsOf returns as of when memory knows what is in the store, zero while that is now.
 func (s *Events) AsOf() time.Time {
 	if ms := s.reached.since.Load(); ms != 0 {

@@ -161,6 +161,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // Ready reports whether the service can do its work: the store answers, and took the last write of the last minute.
 func (s *Service) Ready(ctx context.Context) error {
 	if err := s.store.Ping(ctx); err != nil {
+		s.Events.noteAway(ctx, err)
 		return err
 	}
 	_, err := s.store.WriteFailure()
