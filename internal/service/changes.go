@@ -21,8 +21,8 @@ type Changes interface {
 }
 
 const (
-	// reloadInterval is how often a topic is looked at, told or not.
-	reloadInterval = time.Second
+	// reloadInterval is how often a topic is looked at, told or not: what is changed elsewhere holds here within a second.
+	reloadInterval = 800 * time.Millisecond
 	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as that took: no
 	// stranger, and no busy gateway, makes this one do nothing else.
 	reloadPause, maxReloadPause = 20 * time.Millisecond, 250 * time.Millisecond
