@@ -52,7 +52,7 @@ func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 		s.during(fmt.Sprintf("gateway %d is frozen for %v", i, frozen), takenOver, func() { m.freeze(frozen) })
 		s.during(fmt.Sprintf("gateway %d is cut off for %v", i, frozen), takenOver, func() { m.wire.blackhole(); time.Sleep(frozen); m.wire.heal() })
 		s.during(fmt.Sprintf("gateway %d is stopped", i), handedOver, func() { m.stop(); time.Sleep(time.Second) })
-		s.during("and started again", handedOver, m.start)
+		s.during("and started again", takenOver, m.start)
 	}
 	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); g.restart() })
 	s.during("PostgreSQL crashes", returned, func() { g.postgres.Kill(); g.restart() })

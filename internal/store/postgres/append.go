@@ -17,6 +17,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	appended, err = db.appendEvents(ctx, reads)
+	db.unblock(ctx, err)
 	return appended, db.Wrote(err)
 }
 
