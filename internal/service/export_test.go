@@ -39,3 +39,12 @@ func NextSnapshot(ctx context.Context, s *Service) (*Snapshot, error) {
 	s.Overview.mu.Unlock()
 	return s.Overview.Snapshot(ctx)
 }
+
+// TickStays does what Stays.Run does each second.
+func TickStays(ctx context.Context, s *Service) error {
+	s.Stays.takeTurn()
+	if _, err := s.Stays.catchUp(ctx); err != nil {
+		return err
+	}
+	return s.Stays.settle(ctx)
+}

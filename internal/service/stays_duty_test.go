@@ -1,0 +1,173 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchyard/internal/cluster"
+	"switchyard/internal/domain"
+	"switchyard/internal/pgtest"
+	"switchyard/internal/service"
+	"switchyard/internal/store/postgres"
+)
+
+// holder is what a gateway believes of its only duty.
+type holder struct{ epoch atomic.Int64 }
+
+func (h *holder) Epoch(string) (int64, bool) { return h.epoch.Load(), h.epoch.Load() > 0 }
+
+func (h *holder) Changed() <-chan struct{} { return nil }
+
+// saver is one of several gateways, one of which saves stays.
+type saver struct {
+	*service.Service
+	holder
+	id string
+	db *postgres.DB
+	t  *testing.T
+}
+
+func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
+	t.Helper()
+	db, err := postgres.Open(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &saver{id: id, db: db, t: t}
+	s.Service, err = service.New(t.Context(), service.Options{
+		Store: db, Changes: db, Duties: s, Projects: b, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Duties().Join(t.Context(), cluster.Gateway{ID: id}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Events.Follow(ctx, func() <-chan struct{} { return db.Changed(domain.TopicEvents) })
+	}()
+	listened := make(chan struct{})
+	go func() { defer close(listened); _ = db.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended; <-listened; db.Close() })
+	return s
+}
+
+// take takes the duty over from another one, which does not learn of it.
+func (s *saver) take(from string) {
+	s.t.Helper()
+	duty := []string{domain.DutyStays}
+	if err := s.db.Duties().Release(s.t.Context(), from, duty); err != nil {
+		s.t.Fatal(err)
+	}
+	granted, err := s.db.Duties().Claim(s.t.Context(), s.id, duty)
+	if err != nil || granted[domain.DutyStays] == 0 {
+		s.t.Fatalf("granted %v, %v", granted, err)
+	}
+	s.epoch.Store(granted[domain.DutyStays])
+}
+
+func (s *saver) tick() {
+	s.t.Helper()
+	last, err := s.db.LastEventID(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	soon(s.t, "the stream is followed", func() bool { return s.Events.LastID() == last })
+	if err := service.TickStays(s.t.Context(), s.Service); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// want checks the stages of the story's stays, as this gateway shows them, and as they are stored.
+func (s *saver) want(stages ...string) {
+	s.t.Helper()
+	for what, find := range map[string]func() ([]domain.Stay, error){
+		"shows": func() ([]domain.Stay, error) { return s.Stays.Of(s.t.Context(), "alpha", "1") },
+		"has stored": func() ([]domain.Stay, error) {
+			stays, err := s.db.Stays(s.t.Context(), "alpha", "1", 100)
+			return slices.DeleteFunc(stays, func(stay domain.Stay) bool { return stay.From.IsZero() }), err
+		},
+	} {
+		stays, err := find()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var names []string
+		for _, stay := range stays {
+			names = append(names, stay.Stage)
+		}
+		if !slices.Equal(names, stages) {
+			s.t.Errorf("gateway %s %s %v, want %v", s.id, what, names, stages)
+		}
+	}
+}
+
+func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
+	url, b := pgtest.Database(t), &boardServer{}
+	now := time.Now().Truncate(time.Millisecond)
+	const board = `[{"name":"%s","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":%d}]}]`
+	show := func(stage string) { b.show(t, "http://alpha", fmt.Sprintf(board, stage, now.UnixMilli())) }
+	show("2_current")
+	one := newSaver(t, url, "one", b)
+	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	other := newSaver(t, url, "other", b)
+	one.take("")
+
+	arrived := now.Add(-5 * time.Hour)
+	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
+	one.tick()
+	for _, s := range []*saver{one, other} {
+		s.want("2_current")
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, arrived.UnixMilli()))
+	}
+	// What one has saved already is not accounted for twice by another that begins to know the project.
+	left := now.Add(-3 * time.Hour)
+	recordFeed(t, other.Service, went(t, "alpha", "1", "2_current", "3_qa", left))
+	show("3_qa")
+	one.tick()
+	other.tick()
+	for _, s := range []*saver{one, other} {
+		s.want("2_current", "3_qa")
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, left.UnixMilli()))
+	}
+
+	// The one that was frozen saves nothing after the other has taken over.
+	other.take("one")
+	back := now.Add(-time.Hour)
+	recordFeed(t, one.Service, went(t, "alpha", "1", "3_qa", "2_current", back))
+	show("2_current")
+	before, err := one.db.StaysUpTo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.tick()
+	if after, err := one.db.StaysUpTo(t.Context()); err != nil || after != before {
+		t.Errorf("saved up to %d after %d, %v", after, before, err)
+	}
+	one.epoch.Store(0)
+	other.tick()
+	one.tick()
+	for _, s := range []*saver{one, other} {
+		s.want("2_current", "3_qa", "2_current")
+		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, back.UnixMilli()))
+	}
+	if upTo, err := one.db.StaysUpTo(t.Context()); err != nil || upTo != one.Events.LastID() {
+		t.Errorf("saved up to %d of %d, %v", upTo, one.Events.LastID(), err)
+	}
+	third := newSaver(t, url, "third", b)
+	third.want("2_current", "3_qa", "2_current")
+	today, _ := draw(t, third.Service, "alpha")
+	if got, _ := draw(t, one.Service, "alpha"); !slices.Equal(got, today) {
+		t.Errorf("one draws %v, another %v", got, today)
+	}
+}
