@@ -1,6 +1,8 @@
 package service
 
 import (
+	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -15,8 +17,11 @@ type AheadProject struct {
 
 // ahead is which projects' last reads held such stamps.
 type ahead struct {
-	mu    sync.Mutex
-	since map[string]time.Time
+	changes Changes // nil where no other gateway reads feeds
+
+	mu     sync.Mutex
+	since  map[string]time.Time
+	untold map[string]bool // projects of which others do not know yet what is in since
 }
 
 // note takes account of a read.
@@ -24,15 +29,58 @@ func (a *ahead) note(read domain.FeedRead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	project := read.Cursor.Project
-	switch _, known := a.since[project]; {
-	case read.Ahead.IsZero():
+	_, known := a.since[project]
+	if known == !read.Ahead.IsZero() {
+		return
+	}
+	if a.since == nil {
+		a.since, a.untold = map[string]time.Time{}, map[string]bool{}
+	}
+	if known {
 		delete(a.since, project)
-	case !known:
-		if a.since == nil {
-			a.since = map[string]time.Time{}
-		}
+	} else {
 		a.since[project] = read.ReceivedAt
 	}
+	if a.changes != nil {
+		a.untold[project] = true
+	}
+}
+
+// share tells other gateways what reads of this one showed, and takes over what theirs did.
+func (a *ahead) share(ctx context.Context) error {
+	if a.changes == nil {
+		return nil
+	}
+	a.mu.Lock()
+	untold, since := maps.Clone(a.untold), maps.Clone(a.since)
+	a.mu.Unlock()
+	for project := range untold {
+		if err := a.changes.SetClockAhead(ctx, project, since[project]); err != nil {
+			return err
+		}
+	}
+	stored, err := a.changes.ClocksAhead(ctx)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for project := range untold {
+		if a.since[project].Equal(since[project]) {
+			delete(a.untold, project)
+		}
+	}
+	for project := range a.untold { // since then
+		delete(stored, project)
+		if at, is := a.since[project]; is {
+			stored[project] = at
+		}
+	}
+	a.since = stored
+	if a.untold == nil {
+		a.untold = map[string]bool{}
+	}
+	return nil
 }
 
 // Ahead returns the projects whose clocks are ahead, in no particular order. Some may be removed.

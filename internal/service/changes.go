@@ -18,6 +18,10 @@ type Changes interface {
 	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
 	// AgentIDs returns the ids of all agents.
 	AgentIDs(ctx context.Context) ([]string, error)
+	// ClocksAhead returns since when the clocks of projects have been ahead, by project; the gateway that follows a project sets
+	// it, zero when it is not.
+	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
+	SetClockAhead(ctx context.Context, project string, since time.Time) error
 }
 
 const (

@@ -58,11 +58,16 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	s.following.Store(true)
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
+	var shared time.Time
 	for {
 		news := changed()
 		s.publishing.Lock()
-		_ = s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
+		err := s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
 		s.publishing.Unlock()
+		if now := time.Now(); err == nil && now.Sub(shared) >= followInterval {
+			_ = s.ahead.share(ctx)
+			shared = now
+		}
 		select {
 		case <-news:
 		case <-tick.C:

@@ -112,8 +112,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store, observe: o.Observe}
+	events := &Events{store: o.Store, observe: o.Observe, ahead: ahead{changes: o.Changes}}
 	if err := events.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := events.ahead.share(ctx); err != nil {
 		return nil, err
 	}
 	acknowledged, err := loadAcknowledgements(ctx, o.Store)
@@ -158,8 +161,13 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
+// readyLimit is how long the store may take to answer.
+const readyLimit = 2500 * time.Millisecond
+
 // Ready reports whether the service can do its work: the store answers, and took the last write of the last minute.
 func (s *Service) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
 	if err := s.store.Ping(ctx); err != nil {
 		s.Events.noteAway(ctx, err)
 		return err
