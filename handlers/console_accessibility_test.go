@@ -63,7 +63,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 }
 
 // TestEveryPageIsAccessible looks at every page as people with poor sight, a keyboard or a screen reader meet it: light
-// and dark, on a phone, on a desk and on a wall.
+// and dark, on a phone, a desktop and a wall display.
 func TestEveryPageIsAccessible(t *testing.T) {
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)

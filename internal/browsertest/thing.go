@@ -59,7 +59,7 @@ func candidates(role string) string {
 	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
 }
 
-// find looks at what is shown, and at the texts first: for a role or a name the browser builds its accessibility tree anew
+// find looks at what is shown, and at the texts first: for a role or a name the browser builds its accessibility tree again
 // each time, which takes tens of milliseconds.
 const find = `((selector, role, name, limit) => {
 	const found = []

@@ -204,9 +204,7 @@ func (m *Member) set(id string, duties map[string]int64, began time.Time) {
 	defer m.mu.Unlock()
 	m.id, m.trusted = id, began.Add(LeaseTime-margin)
 	if !maps.Equal(m.duties, duties) {
-		m.duties = duties
-		close(m.outdated)
-		m.outdated = make(chan struct{})
+		m.replace(duties)
 	}
 	if m.expiry != nil {
 		m.expiry.Stop()
@@ -221,7 +219,12 @@ func (m *Member) expire() {
 	if len(m.duties) == 0 || time.Now().Before(m.trusted) {
 		return
 	}
-	m.duties = nil
+	m.replace(nil)
+}
+
+// replace replaces the duties, and wakes up those who wait for that. Callers hold mu.
+func (m *Member) replace(duties map[string]int64) {
+	m.duties = duties
 	close(m.outdated)
 	m.outdated = make(chan struct{})
 }

@@ -48,7 +48,7 @@ func (s *simulation) settle() (took time.Duration, least, most int) {
 	return 0, 0, 0
 }
 
-// moved settles and returns how many duties were granted anew since the last call.
+// moved settles and returns how many duties were newly granted since the last call.
 func (s *simulation) moved(what string) int {
 	s.t.Helper()
 	took, least, most := s.settle()

@@ -81,7 +81,7 @@ func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
 		a.push(40)
 		y.pass(soon)
 		if got := y.stream("alpha"); got != "10 20 40" {
-			t.Errorf("stored %q: the cursor was not read anew", got)
+			t.Errorf("stored %q: the cursor was not read again", got)
 		}
 		if last := y.reads[len(y.reads)-1]; y.reads[0].Epoch != 0 || last.Epoch != 5 {
 			t.Errorf("epochs %d and %d", y.reads[0].Epoch, last.Epoch)

@@ -171,13 +171,19 @@ func (a *Access) endSession(ctx context.Context, id string) error {
 	change := domain.Change{
 		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt), Project: domain.ActorOf(ctx).Project,
 	}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) })
+	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) }, func() { a.dropSession(s) })
+}
+
+// end removes a session or token from the store, where another gateway may have removed it already, and then from memory: drop
+// is called with mu held.
+func (a *Access) end(ctx context.Context, change domain.Change, remove func(context.Context) error, drop func()) error {
+	err := a.audit.change(context.WithoutCancel(ctx), change, remove)
 	if err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dropSession(s)
+	drop()
 	return nil
 }
 

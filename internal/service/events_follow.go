@@ -30,7 +30,7 @@ func (s *Events) publish(ctx context.Context, appended domain.Appended) {
 	s.show(appended.Added[from:])
 }
 
-// skip makes the tail begin anew after the id last. What was not shown is in the store. Callers hold publishing.
+// skip makes the tail start over after the id last. What was not shown is in the store. Callers hold publishing.
 func (s *Events) skip(last int64) {
 	old := s.tail.Load()
 	s.tail.Store(newTail(last))

@@ -148,14 +148,9 @@ func (a *Access) revokeToken(ctx context.Context, id string) error {
 		return domain.Errorf(domain.NotFound, "there is no such token")
 	}
 	change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) })
-	if err != nil && domain.CodeOf(err) != domain.NotFound {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
-	return nil
+	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) }, func() {
+		a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
+	})
 }
 
 // dropTokens ends tokens in memory, and the sessions that were made with them. Callers hold mu.
