@@ -45,12 +45,14 @@ type projectSample struct {
 }
 
 type storySample struct {
-	number int
-	name   string
-	stage  int
-	came   time.Time
-	extra  string // of its front matter
-	moves  []time.Time
+	number  int
+	name    string
+	stage   int
+	came    time.Time
+	extra   string // of its front matter
+	text    string // in Markdown, of the one that is shown, which is blocked
+	blocked time.Time
+	moves   []time.Time
 }
 
 func (s *storySample) id() string {
@@ -93,6 +95,7 @@ func newYard(t testing.TB, dir string, count int) *yardSample {
 		y.projects = append(y.projects, p)
 	}
 	y.trouble(0, 2, "blocked: true\nblocked_reason: waiting for the payment provider's API key")
+	y.projects[0].stories[1].tell(now)
 	y.trouble(1, 3, `merge_failure: "conflict in go.mod"`)
 	y.trouble(3, 1, "blocked: true\nblocked_reason: which of the two indexes is to stay?")
 	for _, p := range y.projects {
@@ -124,7 +127,7 @@ func (y *yardSample) write(p *projectSample, s *storySample) {
 			y.Fatal(err)
 		}
 	}
-	text := fmt.Sprintf("---\nname: %s\n%s---\n", s.name, s.extra)
+	text := fmt.Sprintf("---\nname: %s\n%s---\n\n%s", s.name, s.extra, s.text)
 	if err := os.WriteFile(y.path(p, s), []byte(text), 0o644); err != nil {
 		y.Fatal(err)
 	}
@@ -155,14 +158,10 @@ func (y *yardSample) history() {
 	for _, p := range y.projects {
 		for _, s := range p.stories {
 			for i, at := range s.moves {
-				record, err := domain.ParseRecord(encode(y, map[string]any{
-					"type": domain.StageTransition, "story_id": s.id(), "story_name": s.name,
-					"from_stage": stageNames[i], "to_stage": stageNames[i+1], "timestamp_ms": at.UnixMilli(),
-				}))
-				if err != nil {
-					y.Fatal(err)
-				}
-				reads = append(reads, domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAt: at})
+				reads = append(reads, y.read(p, s, at, map[string]any{"type": domain.StageTransition, "from_stage": stageNames[i], "to_stage": stageNames[i+1]}))
+			}
+			if s.text != "" {
+				reads = append(reads, y.read(p, s, s.blocked, map[string]any{"type": domain.StoryBlocked, "reason": "waiting for the payment provider's API key"}))
 			}
 		}
 	}
@@ -172,6 +171,17 @@ func (y *yardSample) history() {
 	}
 }
 
+// read is an event of a story at a time.
+func (y *yardSample) read(p *projectSample, s *storySample, at time.Time, event map[string]any) domain.FeedRead {
+	y.Helper()
+	event["story_id"], event["story_name"], event["timestamp_ms"] = s.id(), s.name, at.UnixMilli()
+	record, err := domain.ParseRecord(encode(y, event))
+	if err != nil {
+		y.Fatal(err)
+	}
+	return domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAt: at}
+}
+
 // live lets some things happen while the gateway runs.
 func (y *yardSample) live() {
 	y.Helper()
@@ -179,7 +189,7 @@ func (y *yardSample) live() {
 		y.post("/api/gateway/projects", `{"name":"legacy-crm","url":"http://127.0.0.1:9"}`)
 	}
 	for i, agent := range []struct{ label, state, detail string }{
-		{"builder-1", "running", y.projects[0].stories[2].id()},
+		{"builder-1", "running", y.projects[0].stories[1].id() + "\nstep 41: go test ./audit … ok\nstep 42: go vet ./... … ok\nstep 43: waiting for a key"},
 		{"builder-2", "idle", ""},
 		{"mac-mini", "failed", "exit status 2: missing signing certificate"},
 	} {

@@ -40,8 +40,10 @@ func TestScreenshots(t *testing.T) {
 	work := t.TempDir()
 	yard := newYard(t, work, *projects)
 	yard.history()
+	yard.operators()
 	yard.url = start(t, work, yard.dirs())
 	yard.live()
+	yard.chat()
 
 	tab := browsertest.Open(t)
 	for _, p := range []struct {
@@ -56,11 +58,20 @@ func TestScreenshots(t *testing.T) {
 		{"project", "/projects/" + yard.projects[0].name, 1280, 1330, "light", "Time in stage"},
 		{"events", "/events", 1280, 800, "light", "Today"},
 		{"agents", "/agents", 1280, 560, "light", "builder-1"},
+		{"story", yard.story(), 1280, 850, "light", "refunds:read"},
+		{"join", "/agents", 1280, 480, "light", "Waiting for the agent"},
+		{"bot", "/bot-config", 1280, 560, "light", "2 rooms"},
 	} {
 		tab.Size(p.width, p.height)
 		tab.Media("prefers-color-scheme", p.scheme, "prefers-reduced-motion", "reduce")
 		tab.Goto(yard.url + p.path)
+		if p.name == "join" {
+			tab.Find("button", "Add agent").Call("function() { this.click() }") // the pointer stays away
+		}
 		tab.WaitText(p.shows)
+		if p.name == "bot" {
+			tab.Find("textbox", "Homeserver URL").Call("function() { this.value = 'https://matrix.example.org' }")
+		}
 		path := filepath.Join(dir, p.name+".png")
 		tab.Screenshot(path)
 		if *out != "" {
