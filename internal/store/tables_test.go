@@ -1,0 +1,301 @@
+package store_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+func TestRegistry(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		want := func(active string, names ...string) {
+			t.Helper()
+			now, projects, err := db.Registry(ctx)
+			var got []string
+			for _, p := range projects {
+				got = append(got, p.Name)
+			}
+			if err != nil || now != active || !slices.Equal(got, names) {
+				t.Errorf("active is %q of %q, %v; want %q of %q", now, got, err, active, names)
+			}
+		}
+		code := func(err error, want domain.Code) {
+			t.Helper()
+			if domain.CodeOf(err) != want {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		want("")
+		code(db.AddProjects(ctx, "b", domain.Project{Name: "b", URL: "http://b", Token: "t"}, domain.Project{Name: "B", URL: "http://x"}, domain.Project{Name: "ä", URL: "http://x"}), "")
+		want("b", "B", "b", "ä") // byte by byte
+		code(db.AddProjects(ctx, "", domain.Project{Name: "c", URL: "http://c"}, domain.Project{Name: "b", URL: "http://c"}), domain.Conflict)
+		want("b", "B", "b", "ä") // all or none
+		was, now := domain.Project{Name: "b", URL: "http://b", Token: "t"}, domain.Project{Name: "b", URL: "http://new", Token: "u"}
+		code(db.UpdateProject(ctx, was, now), "")
+		code(db.UpdateProject(ctx, was, now), domain.NotFound) // it is another one by now
+		code(db.SetActive(ctx, "ä"), "")
+		code(db.SetActive(ctx, "none"), domain.NotFound)
+		want("ä", "B", "b", "ä")
+		if _, projects, _ := db.Registry(ctx); projects[1].URL != "http://new" || projects[1].Token != "u" {
+			t.Errorf("the changed project is %+v", projects[1])
+		}
+		code(db.AddToken(ctx, token("t")), "")
+		code(db.Redeem(ctx, "t", record("a")), "")
+		code(db.AssignAgent(ctx, "a", "ä"), "")
+		code(db.RemoveProject(ctx, "ä"), "")
+		code(db.RemoveProject(ctx, "ä"), domain.NotFound)
+		want("", "B", "b")
+		if agents, err := db.AgentRecords(ctx); err != nil || agents[0].Project != "" {
+			t.Errorf("the agent is %+v, %v", agents[0], err)
+		}
+		code(db.RestoreProject(ctx, "ä", domain.Project{Name: "ä", URL: "http://x"}, []string{"a", "gone"}), "")
+		code(db.RestoreProject(ctx, "", domain.Project{Name: "ä", URL: "http://x"}, nil), domain.Conflict)
+		want("ä", "B", "b", "ä")
+		if agents, err := db.AgentRecords(ctx); err != nil || agents[0].Project != "ä" {
+			t.Errorf("the agent is %+v, %v", agents[0], err)
+		}
+	})
+}
+
+func TestSessionsAndNamedTokens(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		session := func(id, token string, at time.Time) domain.Session {
+			return domain.Session{ID: id, Who: "Zoë", Via: "login", Role: domain.RoleOperator, TokenID: token, CreatedAt: at, LastSeen: at}
+		}
+		named := func(id, agent string) domain.NamedToken {
+			return domain.NamedToken{ID: id, Name: "name", Role: domain.RoleOperator, Hash: "hash of " + id, AgentID: agent, Project: agentProject(agent), CreatedAt: now}
+		}
+		check(db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}))
+		check(db.AddToken(ctx, token("t")))
+		check(db.Redeem(ctx, "t", record("a")))
+		check(db.AssignAgent(ctx, "a", "alpha"))
+		for _, n := range []domain.NamedToken{named("n", ""), named("first", "a"), named("second", "a")} { // an agent has one
+			check(db.AddNamedToken(ctx, n))
+		}
+		for _, s := range []domain.Session{session("old", "", now.Add(-time.Hour)), session("s", "", now), session("of n", "n", now), session("of second", "second", now)} {
+			check(db.AddSession(ctx, s))
+		}
+		check(db.SaveUses(ctx, map[string]time.Time{"s": now.Add(time.Minute), "gone": now}, map[string]time.Time{"n": now.Add(time.Second)}))
+		check(db.RemoveSessionsBefore(ctx, now.Add(-time.Minute)))
+		want := func(tokens, sessions []string) {
+			t.Helper()
+			var gotTokens, gotSessions []string
+			all, err := db.NamedTokens(ctx)
+			for _, n := range all {
+				if gotTokens = append(gotTokens, n.ID); n.ID == "n" && !n.LastUsed.Equal(now.Add(time.Second)) {
+					t.Errorf("n was used at %v", n.LastUsed)
+				}
+			}
+			check(err)
+			open, err := db.Sessions(ctx)
+			for _, s := range open {
+				if gotSessions = append(gotSessions, s.ID); s.ID == "s" && !s.LastSeen.Equal(now.Add(time.Minute)) {
+					t.Errorf("s was seen at %v", s.LastSeen)
+				}
+			}
+			check(err)
+			slices.Sort(gotTokens)
+			slices.Sort(gotSessions)
+			if !slices.Equal(gotTokens, tokens) || !slices.Equal(gotSessions, sessions) {
+				t.Errorf("tokens %q, sessions %q; want %q and %q", gotTokens, gotSessions, tokens, sessions)
+			}
+		}
+		want([]string{"n", "second"}, []string{"of n", "of second", "s"})
+		check(db.AssignAgent(ctx, "a", "")) // ends the token of its command
+		want([]string{"n"}, []string{"of n", "s"})
+		check(db.RemoveNamedToken(ctx, "n"))
+		want(nil, []string{"s"})
+		check(db.RemoveSession(ctx, "s"))
+		want(nil, nil)
+		for _, err := range []error{db.RemoveNamedToken(ctx, "n"), db.RemoveSession(ctx, "s")} {
+			if domain.CodeOf(err) != domain.NotFound {
+				t.Errorf("a second time: %v", err)
+			}
+		}
+	})
+}
+
+// agentProject is the project of an agent's command.
+func agentProject(agent string) string {
+	if agent == "" {
+		return ""
+	}
+	return "alpha"
+}
+
+func TestAudit(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		entry := func(n int, who, action string) domain.AuditEntry {
+			return domain.AuditEntry{
+				At: time.UnixMilli(int64(n)), Who: who, Via: "login", Role: domain.RoleAdmin, Action: domain.Action(action), Subject: "100%_x", Detail: "Detail", RequestID: "r",
+			}
+		}
+		// What is refused, or changes nothing, leaves no entry.
+		audited := domain.WithAudit(ctx, entry(1, "a", "added"))
+		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); domain.CodeOf(err) != domain.Conflict {
+			t.Error(err)
+		}
+		if err := db.RemoveSession(audited, "none"); domain.CodeOf(err) != domain.NotFound {
+			t.Error(err)
+		}
+		for n, who := range []string{"b", "a", "b"} {
+			if err := db.AddAudit(ctx, entry(n+2, who, "other")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			q    domain.AuditQuery
+			want []int64
+		}{
+			{domain.AuditQuery{}, []int64{4, 3, 2, 1}},
+			{domain.AuditQuery{Who: "a"}, []int64{3, 1}},
+			{domain.AuditQuery{Action: "other", Before: 4}, []int64{3, 2}},
+			{domain.AuditQuery{Text: "0%_X"}, []int64{4, 3, 2, 1}},
+			{domain.AuditQuery{Text: "0%%X"}, nil},
+		} {
+			c.q.Limit = 10
+			entries, err := db.Audit(ctx, c.q)
+			var got []int64
+			for _, e := range entries {
+				got = append(got, e.At.UnixMilli())
+			}
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%+v: %v, %v, want %v", c.q, got, err, c.want)
+			}
+		}
+		if removed, err := db.RemoveAuditBefore(ctx, time.UnixMilli(4), 2); removed != 2 || err != nil {
+			t.Errorf("removed %d, %v", removed, err)
+		}
+	})
+}
+
+func TestAcknowledgements(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		first := domain.Acknowledgement{Key: "k", Project: "p", Text: "t", By: "a", At: now, Until: now.Add(time.Hour), Since: now.Add(-time.Hour)}
+		again := first
+		again.At, again.By, again.Until = now.Add(time.Second), "b", time.Time{}
+		for _, a := range []domain.Acknowledgement{first, again} {
+			if err := db.Acknowledge(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			end  domain.Acknowledgement
+			left int
+		}{{first, 1}, {again, 0}, {again, 0}} { // one that was made again stays
+			if err := db.EndAcknowledgements(ctx, c.end); err != nil {
+				t.Error(err)
+			}
+			all, err := db.Acknowledgements(ctx)
+			if err != nil || len(all) != c.left || c.left == 1 && all[0] != again {
+				t.Errorf("left are %+v, %v", all, err)
+			}
+		}
+	})
+}
+
+func TestStaysAndMoves(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		at := func(second int) time.Time { return time.Unix(int64(1000+second), 0) }
+		ended := domain.Stay{
+			Project: "alpha", StoryID: "1_story", Number: 1, Stage: "2_current", From: at(0), To: at(5), Next: "3_qa", Shown: true, Blocked: 2 * time.Second,
+		}
+		lasting := domain.Stay{Project: "alpha", StoryID: "1_story", Number: 2, Stage: "3_qa", From: at(5), BlockedSince: at(6), MergeFailedSince: at(7)}
+		unknown := domain.Stay{Project: "beta", StoryID: "never told of", Number: 7, Stage: "4_merge", To: at(9)}
+		appendEvents(t, db, feedRead("alpha", move(t, 1)))
+		save := func(c domain.StayChanges) {
+			t.Helper()
+			if err := db.SaveStays(ctx, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		earlier := ended
+		earlier.Next = ""
+		save(domain.StayChanges{Save: []domain.Stay{earlier, unknown}, UpTo: 1})
+		save(domain.StayChanges{Save: []domain.Stay{ended, lasting}, Stories: []domain.StoryRef{{Project: "alpha", ID: "1_story", Name: "Newer"}, {Project: "beta", ID: "shown", Name: "Shown"}}, UpTo: 2})
+		want := func(what string, got []domain.Stay, err error, want ...domain.Stay) {
+			t.Helper()
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %+v, %v, want %+v", what, got, err, want)
+			}
+		}
+		stays, err := db.RecentStays(ctx, at(0), 10)
+		want("recent", stays, err, ended, unknown)
+		stays, err = db.RecentStays(ctx, at(6), 10)
+		want("more recent", stays, err, unknown)
+		stays, err = db.ProjectStays(ctx, "alpha", at(0), 10)
+		want("of a project", stays, err, ended, lasting)
+		stays, err = db.LastingStays(ctx, "alpha")
+		want("lasting", stays, err, lasting)
+		stays, err = db.Stays(ctx, "alpha", "1_story", 10)
+		want("of a story", stays, err, ended, lasting)
+		stays, err = db.Stays(ctx, "alpha", "1_story", 1)
+		want("the last", stays, err, lasting)
+		if name, err := db.StoryName(ctx, "alpha", "1_story"); name != "Newer" || err != nil {
+			t.Errorf("the name is %q, %v", name, err)
+		}
+		if upTo, err := db.StaysUpTo(ctx); upTo != 2 || err != nil {
+			t.Errorf("up to %d, %v", upTo, err)
+		}
+
+		if _, _, err := db.Moves(ctx); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("no moves: %v", err)
+		}
+		for _, moves := range [][]byte{{1}, {0, 255, 2}} {
+			if err := db.SaveMoves(ctx, at(len(moves)), moves); err != nil {
+				t.Fatal(err)
+			}
+			before, got, err := db.Moves(ctx)
+			if err != nil || !before.Equal(at(len(moves))) || !bytes.Equal(got, moves) {
+				t.Errorf("moves %v before %v, %v", got, before, err)
+			}
+		}
+		save(domain.StayChanges{Drop: []domain.Stay{lasting, {Project: "gone", StoryID: "gone", Number: 3}}, ForgetMoves: true, UpTo: 3})
+		if _, _, err := db.Moves(ctx); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("forgotten moves: %v", err)
+		}
+		stays, err = db.Stays(ctx, "alpha", "1_story", 10)
+		want("after one was dropped", stays, err, ended)
+	})
+}
+
+func TestWhatThereIsToSayOfADatabase(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, db database) {
+		ctx := t.Context()
+		if err := db.Ping(ctx); err != nil {
+			t.Error(err)
+		}
+		if size, _, err := db.Size(ctx); size <= 0 || err != nil {
+			t.Errorf("size %d, %v", size, err)
+		}
+		if oldest, err := db.OldestEvent(ctx); !oldest.IsZero() || err != nil {
+			t.Errorf("the oldest of no events: %v, %v", oldest, err)
+		}
+		if moved, err := db.Upgrade(ctx, 10); moved != 0 || err != nil {
+			t.Errorf("moved %d, %v", moved, err)
+		}
+		if left, err := db.UpgradeLeft(ctx); left != 0 || err != nil {
+			t.Errorf("left %d, %v", left, err)
+		}
+		if since, err := db.WriteFailure(); !since.IsZero() || err != nil {
+			t.Errorf("failing since %v: %v", since, err)
+		}
+	})
+}
