@@ -10,11 +10,11 @@ import (
 )
 
 // projectSteps are how many projects are followed at each step.
-var projectSteps = []int{10, 100, 1_000, 10_000}
+var projectSteps = []int{8, 200, 1_000, 10_000}
 
 // growProjects measures a gateway that follows more and more projects, nothing else happening.
 func growProjects(binary string, most int) (*growth, error) {
-	g := newGrowth("From 10 projects to 10,000", "projects")
+	g := newGrowth("From 8 projects to 10,000", "projects")
 	for _, count := range projectSteps {
 		if count > most {
 			break
@@ -57,7 +57,7 @@ func measureProjects(binary string, count int, g *growth) error {
 	}
 	g.add("until all are followed", time.Since(began).Seconds(), "s", "")
 	time.Sleep(5 * time.Second)
-	g.add("idle", cpuShare(gateway, 10*time.Second), "% of a core", "≤ 6 %")
+	g.add("idle", cpuShare(gateway, 20*time.Second), "% of a core", "≤ 6 %")
 	g.add("memory, idle", memory(gateway.pid()), "MiB", "≤ 400 MiB")
 
 	if err := measureAnswers(gateway, g); err != nil {
@@ -67,7 +67,7 @@ func measureProjects(binary string, count int, g *growth) error {
 	defer cancel()
 	go keepTabs(ctx, gateway.url(), "/", 1)
 	time.Sleep(5 * time.Second)
-	g.add("one tab at rest", cpuShare(gateway, 10*time.Second), "% of a core", "≤ 3 %")
+	g.add("one tab at rest", cpuShare(gateway, 20*time.Second), "% of a core", "≤ 3 %")
 	cancel()
 
 	ctx, cancel = context.WithCancel(context.Background())
@@ -128,6 +128,15 @@ func measureAnswers(gateway *process, g *growth) error {
 				return err
 			}
 			g.add("overview on the wire, all its assets included", weight, "kB", "≤ 45 kB")
+			shown, found, err := loadInBrowser(gateway.url() + "/")
+			if err != nil {
+				return err
+			}
+			if found {
+				g.add("overview in Chromium, something to see", shown.Shown, "ms", "≤ 300 ms")
+				g.add("overview in Chromium, loaded", shown.Loaded, "ms", "")
+				g.add("overview in Chromium, elements", shown.Elements, "", "≤ 3,000")
+			}
 		}
 	}
 	_, body, err := answerTime(0, gateway.url()+"/metrics")
