@@ -15,7 +15,11 @@ func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
 	if current {
 		return true, nil
 	}
-	return s.catching.do(catchUpPatience, func() error { return s.read(context.WithoutCancel(ctx)) })
+	done, err = s.catching.do(catchUpPatience, func() error { return s.read(context.WithoutCancel(ctx)) })
+	if domain.CodeOf(err) == domain.Unavailable {
+		return false, nil // what is known is shown meanwhile
+	}
+	return done, err
 }
 
 // read accounts for what is new in the stream.
@@ -54,18 +58,20 @@ func (s *Stays) position() int64 {
 // load takes in what was saved.
 func (s *Stays) load(ctx context.Context) error {
 	s.mu.Lock()
-	if s.stale {
-		s.reset()
-	}
-	loaded := s.loaded
+	current := s.loaded && !s.stale
 	s.mu.Unlock()
-	if loaded {
+	if current {
 		return nil
 	}
 	upTo, err := s.store.StaysUpTo(ctx)
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	if s.stale {
+		s.reset()
+	}
+	s.mu.Unlock()
 	if err := s.loadMoves(ctx); err != nil {
 		return err
 	}
