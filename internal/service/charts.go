@@ -33,8 +33,17 @@ type drawn struct {
 }
 
 // Draw returns the charts of each of these projects, in their order; empty ones where the stages are not known, where the
-// moves are still being read, and for all while the stream is being caught up with: then they are there a little later.
+// moves are still being read, and for all while the stream is being caught up with: then they are there a little later. While the
+// store cannot be reached they are those that were drawn last.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
+	charts, err := s.draw(ctx, pipelines)
+	if err != nil && s.stays.events.Available() != nil {
+		return s.drawn(pipelines), nil
+	}
+	return charts, err
+}
+
+func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts := make([]domain.Charts, len(pipelines))
 	done, err := s.stays.catchUp(ctx)
 	if !done || err != nil {
@@ -78,4 +87,15 @@ func (s *Charts) isOutdated(day int64) bool {
 	return slices.ContainsFunc(s.pipelines, func(p domain.ProjectPipeline) bool {
 		return len(p.Stages) > 0 && s.stays.hasMoves(p.Project) && s.byProject[p.Project].from != s.source(p, day)
 	})
+}
+
+// drawn returns the charts that were drawn of these projects last, in their order.
+func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	charts := make([]domain.Charts, len(pipelines))
+	for i, p := range pipelines {
+		charts[i] = s.byProject[p.Project].charts
+	}
+	return charts
 }
