@@ -56,7 +56,7 @@ func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 	}
 	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); g.restart() })
 	s.during("PostgreSQL crashes", returned, func() { g.postgres.Kill(); g.restart() })
-	s.during(fmt.Sprintf("PostgreSQL is gone for %v", gone), gone+returned, func() { g.postgres.Stop(); time.Sleep(gone); g.restart() })
+	s.during(fmt.Sprintf("PostgreSQL is gone for %v", gone), gone+returned+soon, func() { g.postgres.Stop(); time.Sleep(gone); g.restart() }) // 60,000 events have gathered
 
 	close(hurry)
 	<-produced
