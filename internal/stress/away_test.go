@@ -6,7 +6,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,29 +88,33 @@ func TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow(t *testing.T) {
 			began = time.Now()
 			c.back()
 			if !until(returned, func() bool { return g.all("/readyz", http.StatusOK) && g.writes() }) {
-				t.Errorf("some gateway is not ready %v after the database's return", time.Since(began))
+				t.Errorf("%v after the database's return /readyz answers %v, and changes %v", time.Since(began), g.statuses("/readyz"), g.changes())
 			}
 			t.Logf("noticed after %v, back after %v", noticed.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 		})
 	}
 }
 
-// statuses are what the gateways answer at a path.
-func (g *group) statuses(path string) (statuses []int) {
-	for _, m := range g.members {
+// statuses are what the gateways answer at a path, all asked at once.
+func (g *group) statuses(path string) []int {
+	return g.each(func(m *member) int {
 		status, _ := call(g.t.Context(), http.MethodGet, m.url+path, "", nil, nil)
-		statuses = append(statuses, status)
+		return status
+	})
+}
+
+func (g *group) each(ask func(m *member) int) []int {
+	statuses := make([]int, len(g.members))
+	var all sync.WaitGroup
+	for i, m := range g.members {
+		all.Go(func() { statuses[i] = ask(m) })
 	}
+	all.Wait()
 	return statuses
 }
 
 func (g *group) all(path string, status int) bool {
-	for _, s := range g.statuses(path) {
-		if s != status {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.statuses(path), func(s int) bool { return s != status })
 }
 
 // shows reports whether a text is in what each gateway answers at a path.
@@ -121,15 +127,17 @@ func (g *group) shows(path, text string) bool {
 	return true
 }
 
+// changes are what the gateways answer to a change.
+func (g *group) changes() []int {
+	return g.each(func(m *member) int {
+		status, _ := call(g.t.Context(), "POST", m.url+"/api/gateway/switch", "", map[string]string{"project": "alpha"}, nil)
+		return status
+	})
+}
+
 // writes reports whether each gateway stores a change.
 func (g *group) writes() bool {
-	for _, m := range g.members {
-		status, err := call(g.t.Context(), "POST", m.url+"/api/gateway/switch", "", map[string]string{"project": "alpha"}, nil)
-		if err != nil || status != http.StatusOK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(g.changes(), func(status int) bool { return status != http.StatusOK })
 }
 
 func (g *group) restart() {
