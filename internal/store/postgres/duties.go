@@ -16,10 +16,11 @@ import (
 type Duties struct {
 	pool    *pgxpool.Pool
 	notices *notices
+	wrote   func(error) error // tells how writing goes
 }
 
 // Duties returns the leases and duties of gateways.
-func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices} }
+func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices, db.Wrote} }
 
 // Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
 func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
@@ -43,6 +44,7 @@ func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (liv
 	results := d.pool.SendBatch(ctx, &batch)
 	defer results.Close()
 	renewed, err := results.Exec()
+	_ = d.wrote(err) // so a gateway that nobody asks to write knows when the database is there again
 	if err != nil {
 		return nil, err
 	}

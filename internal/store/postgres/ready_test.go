@@ -1,0 +1,29 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"switchyard/internal/cluster"
+	"switchyard/internal/domain"
+	"switchyard/internal/pgtest"
+)
+
+// TestARenewedLeaseShowsThatWritingWorksAgain: a load balancer sends nothing that would be written to a gateway that is not ready.
+func TestARenewedLeaseShowsThatWritingWorksAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t, pgtest.Database(t))
+	if err := db.Duties().Join(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Wrote(domain.Errorf(domain.Unavailable, "gone"))
+	if _, err := db.WriteFailure(); err == nil {
+		t.Fatal("a failed write is forgotten at once")
+	}
+	if _, err := db.Duties().Renew(t.Context(), "one", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.WriteFailure(); err != nil {
+		t.Errorf("after a good write it still says %v", err)
+	}
+}
