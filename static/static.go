@@ -28,8 +28,8 @@ type File struct {
 	Compressed func() []byte // Content in gzip's best compression, made at the first call
 }
 
-// byName holds the files under their names, byPath under their addresses.
-var byName, byPath = load()
+// loaded returns the files under their names and under their addresses.
+var loaded = sync.OnceValues(load)
 
 // Console is the name of the scripts that every page needs, served as one file: in this order, and compressed together,
 // they are a fifth smaller.
@@ -124,6 +124,7 @@ func compress(content []byte) []byte {
 
 // Path returns the address of the file with this name, such as "app.css". It panics for a name that is not embedded.
 func Path(name string) string {
+	byName, _ := loaded()
 	file, ok := byName[name]
 	if !ok {
 		panic("static: no file " + name)
@@ -133,6 +134,7 @@ func Path(name string) string {
 
 // Lookup returns the file with this address. One with an old or made-up hash does not exist.
 func Lookup(address string) (File, bool) {
+	_, byPath := loaded()
 	file, ok := byPath[address]
 	return file, ok
 }

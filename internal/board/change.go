@@ -104,7 +104,7 @@ var errChanged = domain.Errorf(domain.Conflict, "the story has changed meanwhile
 
 // openTarget opens the stage that a story moves to.
 func (b *Board) openTarget(stage string) (*os.File, error) {
-	if stageName.MatchString(stage) {
+	if stageName().MatchString(stage) {
 		dir, err := openStage(filepath.Join(b.dir, stage))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
 			return dir, err

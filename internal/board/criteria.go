@@ -3,6 +3,7 @@ package board
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Criteria are the items of a story's task list.
@@ -10,9 +11,11 @@ type Criteria struct{ Done, Total int }
 
 var (
 	// listItem is the marker of a list's item, with the quotes and items that it may be inside of.
-	listItem = regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
+	listItem = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
+	})
 	// taskBox is what makes a list's item a task.
-	taskBox = regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`)
+	taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`) })
 )
 
 // countCriteria counts the items of Markdown's task lists outside of code blocks. It returns nil when there is none.
@@ -38,13 +41,13 @@ func countCriteria(body string) *Criteria {
 			fence = mark
 			continue
 		}
-		marker := listItem.FindString(line)
+		marker := listItem().FindString(line)
 		if marker == "" {
 			inList = inList && (line[0] == ' ' || line[0] == '\t')
 			continue
 		}
 		inList = true
-		if box := taskBox.FindStringSubmatch(line[len(marker):]); box != nil {
+		if box := taskBox().FindStringSubmatch(line[len(marker):]); box != nil {
 			c.Total++
 			if strings.EqualFold(box[1], "x") {
 				c.Done++

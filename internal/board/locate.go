@@ -43,4 +43,4 @@ func fitsWork(dir string) (bool, error) {
 	return len(entries) == 0 || slices.ContainsFunc(entries, isStage), err
 }
 
-func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName.MatchString(entry.Name()) }
+func isStage(entry fs.DirEntry) bool { return entry.IsDir() && stageName().MatchString(entry.Name()) }

@@ -72,7 +72,7 @@ func sweepTemp(dir string) error {
 		return err
 	}
 	for _, stage := range stages {
-		if !stage.IsDir() || !stageName.MatchString(stage.Name()) {
+		if !stage.IsDir() || !stageName().MatchString(stage.Name()) {
 			continue
 		}
 		entries, readErr := os.ReadDir(filepath.Join(dir, stage.Name()))

@@ -9,12 +9,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // stageName is what makes a directory a stage: digits, "_", a word of any script (hyphens are part of words).
-var stageName = regexp.MustCompile(`^[0-9]+_[\pL\pN_-]+$`)
+var stageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[\pL\pN_-]+$`) })
 
 // defaultStages are made in a work directory that has no stage.
 var defaultStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}

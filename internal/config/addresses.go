@@ -23,7 +23,7 @@ func isAddress(to *string) func([]string) error {
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return errors.New("the port must be a number from 0 to 65535")
 		}
-		if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
+		if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
 			return fmt.Errorf("%q is not a host name or IP address", host)
 		}
 		*to = net.JoinHostPort(strings.ToLower(host), port)
@@ -41,14 +41,19 @@ func onLoopback(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// hostName is what a Host header can carry besides an IP address: at most 253 letters, digits, dots, hyphens, and the
-// underscores that some networks have.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?\.?$`)
+// isHostName reports whether s is what a Host header can carry besides an IP address: at most 253 letters, digits, dots,
+// hyphens, and the underscores that some networks have.
+func isHostName(s string) bool {
+	return len(strings.TrimSuffix(s, ".")) <= 253 && hostName.MatchString(s)
+}
+
+// hostName leaves the length to isHostName: with a bound it would compile to 250 copies of a class.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
 
 func isHosts(to *[]string) func([]string) error {
 	return func(values []string) error {
 		for _, value := range values {
-			if _, err := netip.ParseAddr(value); err != nil && (!hostName.MatchString(value) || strings.Contains(value, "..")) {
+			if _, err := netip.ParseAddr(value); err != nil && (!isHostName(value) || strings.Contains(value, "..")) {
 				return fmt.Errorf("%q is not a host name (without scheme, port and wildcards; other scripts as xn--…)", value)
 			}
 		}
