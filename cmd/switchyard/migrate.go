@@ -41,8 +41,12 @@ func migrateCommand() *cobra.Command {
 				return err
 			}
 			defer unlock()
+			key, err := sessionKey(dir)
+			if err != nil {
+				return err
+			}
 			out := cmd.OutOrStdout()
-			err = transfer.Run(cmd.Context(), dir, to, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
+			err = transfer.Run(cmd.Context(), dir, to, key, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
 			if err != nil {
 				return err
 			}

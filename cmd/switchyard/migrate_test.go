@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"switchyard/internal/pgtest"
-	"switchyard/internal/store/postgres"
+	"switchyard/internal/waittest"
 )
 
 func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
@@ -22,6 +22,7 @@ func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
 	if status, says := refused(t, switchyard(t, dir, migrate(url)...)); status != 1 || !strings.Contains(says, "in use by another running gateway") {
 		t.Errorf("while the gateway runs: %d, %s", status, says)
 	}
+	_, want := p.do(t, "GET", "/api/gateway", "")
 	p.stop(t, syscall.SIGTERM)
 
 	if out, err := switchyard(t, dir, migrate(url)...).CombinedOutput(); err != nil || !strings.Contains(string(out), "is moved to postgres://127.0.0.1:") {
@@ -30,13 +31,13 @@ func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
 	if status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")); status != 1 || !strings.Contains(says, "was moved to postgres://127.0.0.1:") {
 		t.Errorf("a start on what was moved: %d, %s", status, says)
 	}
-	db, err := postgres.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, projects, err := db.Registry(t.Context()); err != nil || len(projects) != 2 || projects[1].Name != "beta" {
-		t.Errorf("the registry is %v, %v", projects, err)
+	q := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/other", "--database="+url))
+	waittest.Until(t, "the gateway has the database", func() bool {
+		status, _ := q.do(t, "GET", "/readyz", "")
+		return status == 200
+	})
+	if _, got := q.do(t, "GET", "/api/gateway", ""); got != want {
+		t.Errorf("the registry is %s, was %s", got, want)
 	}
 
 	// A target that holds something is refused, and the source stays as it is.

@@ -150,6 +150,9 @@ func (g *gateway) openShared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !store.SearchesUseIndex() {
+		g.log.WarnContext(ctx, "searches read all texts: the database has no extension pg_trgm, and this login may not install it")
+	}
 	shared := g.joinShared(store)
 	g.handler.SessionKey, err = store.SessionKey(ctx)
 	if err == nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -97,8 +98,8 @@ func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Load fills these tables, all or none. Nobody else reads or writes the database meanwhile. New rows get ids after the greatest.
-func (db *DB) Load(ctx context.Context, tables []Table) error {
+// Load fills these tables, all or none, and stores the key of sessions. Nobody else reads or writes the database meanwhile. New rows get ids after the greatest.
+func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error {
 	return alone(ctx, db.pool, func(tx pgx.Tx) error {
 		names, err := tableNames(ctx, tx)
 		if err != nil {
@@ -114,6 +115,9 @@ func (db *DB) Load(ctx context.Context, tables []Table) error {
 			if err := load(ctx, tx, table); err != nil {
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO state (key, value) VALUES ($1, $2)", sessionKeyName, hex.EncodeToString(sessionKey)); err != nil {
+			return err
 		}
 		_, err = tx.Exec(ctx, "UPDATE stream SET last_id = (SELECT COALESCE(MAX(id), 0) FROM events)")
 		return err

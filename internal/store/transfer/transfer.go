@@ -16,10 +16,10 @@ import (
 // upgradeStep is how many rows of an earlier version are moved within SQLite at once.
 const upgradeStep = 1000
 
-// Run moves the database in directory dir, which nobody else uses, into the empty PostgreSQL database at url, and marks the
-// one in dir. It tells report in a few words what it has done. An error leaves dir as it is, and the database at url empty,
+// Run moves the database in directory dir, which nobody else uses, into the empty PostgreSQL database at url, with the key of
+// its sessions, and marks the one in dir. It tells report in a few words what it has done. An error leaves dir as it is, and the database at url empty,
 // unless the error is that of marking dir.
-func Run(ctx context.Context, dir, url string, report func(format string, args ...any)) error {
+func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) error {
 	target, err := postgres.OpenEmpty(ctx, url)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func Run(ctx context.Context, dir, url string, report func(format string, args .
 	defer rows.Close()
 	rows.SetMaxOpenConns(2) // events are read on one while those that are taken apart are looked up on the other
 	m := &move{ctx: ctx, source: rows, report: report, kinds: map[int64]store.EventKind{}, texts: map[int64]store.EventText{}}
-	if err := target.Load(ctx, m.tables()); err != nil {
+	if err := target.Load(ctx, m.tables(), sessionKey); err != nil {
 		return err
 	}
 	if err := source.MarkMoved(ctx, postgres.Address(url)); err != nil {

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -130,6 +131,8 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	return found
 }
 
+var sessionKey = bytes.Repeat([]byte{7}, 32)
+
 func TestAllIsMoved(t *testing.T) {
 	dir, url := t.TempDir(), pgtest.Database(t)
 	events := filled(t, dir)
@@ -144,7 +147,7 @@ func TestAllIsMoved(t *testing.T) {
 	source.Close()
 
 	var said strings.Builder
-	if err := transfer.Run(t.Context(), dir, url, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }); err != nil {
+	if err := transfer.Run(t.Context(), dir, url, sessionKey, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(said.String(), fmt.Sprintf("events: %d\n", events)) {
@@ -169,6 +172,9 @@ func TestAllIsMoved(t *testing.T) {
 			t.Errorf("%s:\n%.2000v\nwas\n%.2000v", name, got[name], want[name])
 		}
 	}
+	if key, err := db.SessionKey(t.Context()); err != nil || !bytes.Equal(key, sessionKey) { // nobody has to log in again
+		t.Errorf("the key of sessions is %x, %v", key, err)
+	}
 	if value, err := db.State(t.Context(), "bot"); value != "xy" || err != nil {
 		t.Errorf("a value with NUL is %q, %v", value, err)
 	}
@@ -191,7 +197,7 @@ func TestAllIsMoved(t *testing.T) {
 		t.Errorf("opening what was moved: %v", err)
 	}
 	for target, want := range map[string]string{url: "is not empty", pgtest.Database(t): "was moved to"} {
-		if err := transfer.Run(t.Context(), dir, target, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
+		if err := transfer.Run(t.Context(), dir, target, sessionKey, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("once more: %v, want %q", err, want)
 		}
 	}
@@ -242,7 +248,7 @@ func TestAFailedMoveChangesNothing(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := transfer.Run(ctx, dir, url, report); err == nil {
+	if err := transfer.Run(ctx, dir, url, sessionKey, report); err == nil {
 		t.Fatal("an interrupted move succeeded")
 	}
 	if db, err := sqlite.Open(t.Context(), dir); err != nil {
@@ -253,7 +259,7 @@ func TestAFailedMoveChangesNothing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName)); err != nil {
 		t.Error(err)
 	}
-	if err := transfer.Run(t.Context(), dir, url, t.Logf); err != nil {
+	if err := transfer.Run(t.Context(), dir, url, sessionKey, t.Logf); err != nil {
 		t.Errorf("the next: %v", err)
 	}
 }
