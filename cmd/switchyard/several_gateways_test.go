@@ -239,11 +239,11 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 			t.Errorf("without the database POST %s: %d %s", c[0], status, text)
 		}
 	}
-	third := sharing(t, database, "third")
+	third := sharing(t, strings.Replace(database, "postgres@", "postgres:canary@", 1), "third")
 	if status, _ := third.do(t, "GET", "/healthz", ""); status != 200 {
 		t.Error("a gateway that starts without the database does not serve")
 	}
-	if status, text := third.do(t, "GET", "/readyz", ""); status != 503 || text == "" {
+	if status, text := third.do(t, "GET", "/readyz", ""); status != 503 || text == "" || strings.Contains(text, "canary") {
 		t.Errorf("a gateway that starts without the database is ready: %d %q", status, text)
 	}
 	for range 10 {
@@ -259,6 +259,10 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 	t.Logf("PostgreSQL is back: everything after %v", time.Since(began))
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %v after PostgreSQL came back", took)
+	}
+
+	if text := third.stderr.String(); text == "" || strings.Contains(text, "canary") {
+		t.Errorf("the log shows the database's password, or nothing: %s", text)
 	}
 
 	// A gateway that is stopped hands over at once.

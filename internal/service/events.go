@@ -17,6 +17,9 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
+	// SetState stores a small value under a key.
+	SetState(ctx context.Context, key, value string) error
+	WriteFailure() (since time.Time, err error)
 }
 
 // maxBatch is the number of records after which a transaction takes no further read. It bounds how long the reads of

@@ -66,6 +66,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 		s.publishing.Unlock()
 		if now := time.Now(); err == nil && now.Sub(shared) >= followInterval {
 			_ = s.ahead.share(ctx)
+			s.tryWrite(ctx)
 			shared = now
 		}
 		select {
@@ -103,4 +104,12 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 		s.forget(slices.Sorted(maps.Keys(removed)))
 	}
 	return nil
+}
+
+// tryWrite writes something where the last write failed because the store was away: a gateway with nothing to write would not be
+// ready for as long as that failure counts.
+func (s *Events) tryWrite(ctx context.Context) {
+	if _, err := s.store.WriteFailure(); domain.CodeOf(err) == domain.Unavailable {
+		_ = s.store.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339)) // how that went is the store's to know
+	}
 }
