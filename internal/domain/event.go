@@ -153,7 +153,7 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	case StageTransition, MergeFailure, StoryBlocked:
 		cutTexts(fields)
 	}
-	return encodeRecord(EventType(name), stamp, fields)
+	return encodeRecord(EventType(CutText(name)), stamp, fields) // what is stored for each type is bounded
 }
 
 // NewFeedGap returns the record that stands for missed records before the one of that time.
