@@ -42,6 +42,7 @@ type eventWriter struct {
 	unusedText          *sql.Stmt
 	removeText          *sql.Stmt
 	removeWords         *sql.Stmt
+	mergeWords          *sql.Stmt
 
 	// What transactions found or added.
 	mu       sync.Mutex
@@ -81,6 +82,7 @@ func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
 			merge_failed_since_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		&w.removeStay: `DELETE FROM stays WHERE text_id IN (SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2)
 			AND number = $3`,
+		&w.mergeWords:  "INSERT INTO event_words (event_words, rank) VALUES ('merge', $1)",
 		&w.removeText:  "DELETE FROM event_texts WHERE id = $1",
 		&w.removeWords: "INSERT INTO event_words (event_words, rowid, words) VALUES ('delete', $1, $2)",
 		&w.moveCursor: `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)

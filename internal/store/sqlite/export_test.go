@@ -91,3 +91,9 @@ func (db *DB) BusySearches(t testing.TB) {
 		t.Cleanup(func() { _ = tx.Rollback() })
 	}
 }
+
+// WordSegments returns of how many segments the index of words consists, each of which a search looks at.
+func (db *DB) WordSegments(ctx context.Context) (n int, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT COUNT(DISTINCT segid) FROM event_words_idx").Scan(&n)
+	return n, err
+}

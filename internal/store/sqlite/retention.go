@@ -52,7 +52,7 @@ func (w writing) removeTexts(ids []int64) error {
 			return err
 		}
 	}
-	return nil
+	return w.merge(len(unused))
 }
 
 // Size returns how many bytes the database takes on the disk, and how many of them are free to be used again.

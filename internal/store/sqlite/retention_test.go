@@ -58,3 +58,24 @@ func TestARemovalThatIsKilledLeavesWholeEvents(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheIndexOfWordsIsMergedLittleByLittle(t *testing.T) {
+	db := openStore(t)
+	most := 0
+	for n := range 1500 {
+		appendEvents(t, db, generate.Read(n, 3))
+		if n%50 == 49 {
+			segments, err := db.WordSegments(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, segments)
+		}
+	}
+	if most < 3 || most > 60 { // 1 would be all of it merged at once; a segment is left by each transaction
+		t.Errorf("up to %d segments", most)
+	}
+	if err := db.CheckWords(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
