@@ -53,7 +53,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice signal-caution mb-4\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"with-aside narrow\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice signal-caution mb-4\">This page needs JavaScript. Without it, edit the file bot.toml.</p></noscript><div class=\"with-aside max-w-5xl\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -81,7 +81,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><p id=\"bot-erases\" class=\"notice signal-caution\" role=\"status\" hidden><span class=\"signal signal-caution\"></span></p><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"field-hint\">Saving restarts the bot. The configuration is stored unencrypted, where only the gateway's own account can read it.</p></form><div class=\"flex flex-col gap-4\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</fieldset><p id=\"bot-erases\" class=\"notice signal-caution\" role=\"status\" hidden><span class=\"signal signal-caution\"></span></p><div class=\"flex flex-wrap items-center gap-3\"><button class=\"btn btn-primary needs-script\">Save</button> <span id=\"bot-saved\" role=\"status\"></span></div><p class=\"text-xs text-muted\">Saving restarts the bot. The configuration is stored unencrypted, where only the gateway's own account can read it.</p></form><div class=\"flex flex-col gap-4\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -241,14 +241,14 @@ func botField(name, label, kind, hint string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\" class=\"field-hint\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\" class=\"text-xs text-muted\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(hint)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/bot.templ`, Line: 93, Col: 56}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/bot.templ`, Line: 93, Col: 64}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {

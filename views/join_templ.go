@@ -483,7 +483,7 @@ func joinForm(f JoinForm, hash string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<span id=\"join-run-hint\" class=\"field-hint\">Runs while the agent is assigned to a project.</span></div><div><button class=\"btn\">Update the line</button></div></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<span id=\"join-run-hint\" class=\"text-xs text-muted\">Runs while the agent is assigned to a project.</span></div><div><button class=\"btn\">Update the line</button></div></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -351,7 +351,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p id=\"callback-hint\" class=\"field-hint\">The whole address, or the code as <code>code#state</code>. It works once.</p></div><div><button class=\"btn btn-primary\">Finish</button></div></form></li></ol></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p id=\"callback-hint\" class=\"text-xs text-muted\">The whole address, or the code as <code>code#state</code>. It works once.</p></div><div><button class=\"btn btn-primary\">Finish</button></div></form></li></ol></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -920,7 +920,7 @@ func trackRow(t, head *track, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if t.active {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<span class=\"active-mark\" role=\"img\" aria-label=\"active\">★</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<span class=\"text-accent\" role=\"img\" aria-label=\"active\">★</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
