@@ -89,6 +89,8 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 			const others = [...e.closest('ul, fieldset, [role=group], form, main').querySelectorAll(e.tagName)].filter(o => !o.matches('[aria-current], [aria-pressed="true"]'))
 			return others.some(o => look(o) === look(e))
 		})()`))
+		wantNone(t, tab, "hides words", named("body *", `e.childElementCount === 0 && e.textContent.trim() !== '' &&
+			getComputedStyle(e).forcedColorAdjust !== 'none' && getComputedStyle(e).color === getComputedStyle(document.body).backgroundColor`)) // behind which the browser puts that colour
 		wantNone(t, tab, "hides its tracks", named(`.rail, .stage, .journey li`, `getComputedStyle(e, '::before').display !== 'none' && getComputedStyle(e, '::before').content !== 'none' &&
 			getComputedStyle(e, '::before').backgroundColor === getComputedStyle(document.body).backgroundColor`))
 		shifts := browsertest.Eval[float64](tab, `new Promise(done => {
