@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 const (
@@ -56,19 +58,23 @@ func (s *Events) readOn(ctx context.Context) error {
 // Follow shows what other gateways append, until ctx ends. Changed returns a channel that is closed at the next such change.
 func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
 	s.following.Store(true)
+	var asides sync.WaitGroup // no event waits for them
+	defer asides.Wait()
+	asides.Go(func() {
+		for supervise.Sleep(ctx, followInterval) {
+			if s.Available() == nil {
+				_ = s.ahead.share(ctx)
+				s.tryWrite(ctx)
+			}
+		}
+	})
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
-	var shared time.Time
 	for {
 		news := changed()
 		s.publishing.Lock()
-		err := s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
+		_ = s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
 		s.publishing.Unlock()
-		if now := time.Now(); err == nil && now.Sub(shared) >= followInterval {
-			_ = s.ahead.share(ctx)
-			s.tryWrite(ctx)
-			shared = now
-		}
 		select {
 		case <-news:
 		case <-tick.C:
