@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"switchyard/internal/browsertest"
+	"switchyard/internal/domain"
 )
 
 // travels records every animation of a wagon: where it begins, relative to where it ends.
@@ -152,4 +154,41 @@ func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
 	lost.Store(false)
 	tab.Wait(`document.getElementById('lost').hidden && getComputedStyle(document.querySelector('main')).filter === 'none'`)
 	tab.Complaints() // the lost connections
+}
+
+// TestTheWorstTroubleComesFirst: what stands still before what is slow, whatever moved last; what is merely stale is no trouble.
+func TestTheWorstTroubleComesFirst(t *testing.T) {
+	s := newConsoleSite(t)
+	at := func(stages []domain.Stage, hours int) []domain.Stage {
+		stages[1].Items[0].Since = time.Now().Add(-time.Duration(hours) * time.Hour)
+		return stages
+	}
+	s.add("moved", at(board("1_backlog:", "2_current: 1_story_a", "3_done:"), 1))
+	s.add("stuck", at(board("1_backlog:", "2_current: 1_story_a", "3_done:"), 30))
+	s.add("still", at(board("1_backlog:", "2_current: 1_story_a!no key", "3_done:"), 40))
+	s.get("/").wantText(t, `id="project-still"`, `id="project-stuck"`, `id="project-moved"`)
+}
+
+// TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, but for its mark.
+func TestALineOfTheInboxOpensItsStoryOnAPhone(t *testing.T) {
+	s := inboxSite(t)
+	tab := browsertest.Open(t)
+	tab.Phone()
+	tab.Goto(s.url + "/")
+	at := func(x, y string) string {
+		return browsertest.Eval[string](tab, `(() => {
+			const box = document.querySelector('.inbox li').getBoundingClientRect()
+			const hit = document.elementFromPoint(`+x+`, `+y+`)
+			return (hit.closest('a')?.pathname ?? hit.textContent).trim()
+		})()`)
+	}
+	if got := at("box.left + 4", "box.bottom - 4"); !strings.HasPrefix(got, "/projects/webshop/stories/") {
+		t.Errorf("the line leads to %q", got)
+	}
+	if got := at("box.right - 30", "box.top + 44"); got != "Acknowledge" {
+		t.Errorf("its mark is %q", got)
+	}
+	if wide := browsertest.Eval[bool](tab, `document.documentElement.scrollWidth > innerWidth`); wide {
+		t.Error("the page is wider than the phone")
+	}
 }

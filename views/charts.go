@@ -48,6 +48,7 @@ func newDayChart(days []domain.DayCount) dayChart {
 	if c.total == 0 {
 		return c
 	}
+	scale := max(highest, 3) // a story a day is not much
 	width, base := len(days)*columnWidth, barsTop+barsHeight
 	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base)
 	c.viewBox = "0 0 " + c.width + " " + c.height
@@ -58,7 +59,7 @@ func newDayChart(days []domain.DayCount) dayChart {
 	if average >= 100 {
 		c.perDay = fmt.Sprintf("%.0f on average", average)
 	}
-	c.average = strconv.Itoa(base - int(average*barsHeight/float64(highest)))
+	c.average = strconv.Itoa(base - int(average*barsHeight/float64(scale)))
 	c.first = days[0].Day.Format("2 Jan")
 	c.summary = fmt.Sprintf("%s finished in %d days, most of them, %d, on %s",
 		count(c.total, "story", "stories"), len(days), highest, days[best].Day.Format(dayFormat))
@@ -66,7 +67,7 @@ func newDayChart(days []domain.DayCount) dayChart {
 		left := i * columnWidth
 		height := 0
 		if d.Finished > 0 {
-			height = max(2, d.Finished*barsHeight/highest)
+			height = max(2, d.Finished*barsHeight/scale)
 		}
 		b := dayBar{
 			left: strconv.Itoa(left), x: strconv.Itoa(left + (columnWidth-barWidth)/2),

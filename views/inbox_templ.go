@@ -485,7 +485,7 @@ func stuckLine(projects []domain.StuckStories, stories int, now time.Time) templ
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var22 string
-			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(cutEnd(p.Project, 40))
+			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(cutEnd(p.Project, 28))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/inbox.templ`, Line: 101, Col: 29}
 			}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os/exec"
+	"testing"
+
+	"switchyard/internal/browsertest"
+)
+
+// TestTheFirstStepsAreDoneOneByOne: the command on the page moves a file, its wagon travels, and the strip says so. It is gone
+// once there is a project of one's own.
+func TestTheFirstStepsAreDoneOneByOne(t *testing.T) {
+	dir := t.TempDir()
+	up := start(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data with a space"))
+	tab := browsertest.Open(t)
+	tab.Goto(up.url + "/")
+	tab.Find("heading", "This is a track")
+	tab.Find("heading", "Move this file and watch")
+	command := browsertest.Eval[string](tab, `document.getElementById('first-move').textContent`)
+	story := browsertest.Eval[string](tab, `document.getElementById('first-move').textContent.match(/([^/]+)\.md/)[1]`)
+	station := `document.querySelector('.wagon[href$="` + story + `"]')?.closest('td').dataset.label`
+	tab.Wait(station + ` === 'Current'`)
+	browsertest.Eval[bool](tab, `window.travelled = '', Element.prototype.animate = function () {
+		window.travelled += this.href + ' '
+		return { finished: Promise.resolve() }
+	}, true`)
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, out)
+	}
+	tab.Wait(station + ` === 'QA'`)
+	tab.Wait(`window.travelled.includes('` + story + `')`)
+	tab.WaitText("You moved a story")
+
+	tab.Goto(up.url + "/")
+	tab.WaitText("You moved a story")
+	browsertest.Eval[bool](tab, `document.querySelector('.steps a').click(), true`)
+	tab.Wait(`location.pathname + location.hash === '/projects#add-project'`)
+	tab.Find("textbox", "Name")
+	remote{t, up.url}.register("mine", "http://127.0.0.1:9")
+	tab.Goto(up.url + "/")
+	tab.WaitText("mine")
+	if browsertest.Eval[bool](tab, `document.body.innerText.includes('This is a track')`) {
+		t.Error("the steps are still shown")
+	}
+}
