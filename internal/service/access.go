@@ -103,7 +103,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 
 // Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
-	if who, ok := a.session(id); ok || a.stored.refresh(ctx) != nil { // it may just have begun elsewhere
+	if who, ok := a.session(id); ok || a.stored.look(ctx) != nil { // it may just have begun elsewhere
 		return who, ok
 	}
 	return a.session(id)

@@ -168,7 +168,7 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 			continue
 		}
 		present[key] = true
-		if a.Ends(alerts[i]) || !a.Until.IsZero() && !now.Before(a.Until) {
+		if a.Ends(alerts[i]) && s.decides(a) || !a.Until.IsZero() && !now.Before(a.Until) {
 			ended = append(ended, a)
 		} else {
 			alerts[i].Acknowledged = &a
@@ -179,11 +179,24 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 		unknown[p.Project] = !p.Reachable
 	}
 	for key, a := range s.acknowledged.byKey {
-		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.isOver(key, a.Project, unknown)) {
+		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(key, a.Project, unknown)) {
 			ended = append(ended, a)
 		}
 	}
 	return ended
+}
+
+// decides reports whether this gateway says what has become of a trouble. It is the one that follows the project, or runs the
+// bot: others may know an older state of it, or reach a project that this one cannot.
+func (s *Alerts) decides(a domain.Acknowledgement) bool {
+	duty := domain.FeedDuty(a.Project)
+	if domain.KindOfKey(a.Key) == domain.AlertBot {
+		duty = domain.DutyBot
+	} else if _, registered := s.projects.Registry().Find(a.Project); !registered {
+		return true
+	}
+	_, ours := dutyOf(s.duties, duty)
+	return ours
 }
 
 // isOver reports whether a trouble that shows no longer is over. What a project that does not answer says is not known, nor

@@ -67,19 +67,22 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	if e.record.Project != r.Project {
 		e.assign(r.Project)
 	}
-	if r.LastSeen.UnixMilli() == e.storedSeen {
-		return // that is what this gateway has stored, or knows already
+	elsewhere := r.LastSeen.UnixMilli() != e.storedSeen // else this gateway has stored that, or knows it already
+	if elsewhere {
+		e.storedSeen, e.ours = r.LastSeen.UnixMilli(), false
+		if seen.After(e.seen) {
+			e.seen = seen
+		}
 	}
-	e.storedSeen, e.ours = r.LastSeen.UnixMilli(), false
-	if seen.After(e.seen) {
-		e.seen = seen
-	}
-	if e.news || e.open > 0 && e.began.After(seen) { // it has called here since
+	if e.news { // what it has said here since is stored next
 		return
 	}
-	e.unsaved = false
 	e.setState(r.State, r.StateSince)
-	e.record.Detail, e.record.LastSeen = r.Detail, r.LastSeen
+	e.record.Detail = r.Detail
+	if !elsewhere || e.open > 0 && e.began.After(seen) { // it has called here since
+		return
+	}
+	e.record.LastSeen, e.unsaved = r.LastSeen, false
 	if e.held != nil { // it calls another gateway by now
 		close(e.held)
 		e.held = nil

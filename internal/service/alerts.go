@@ -21,6 +21,7 @@ type Alerts struct {
 	stays    *Stays
 	bot      *Bot
 
+	duties       Duties
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
 	changed      atomic.Int64 // grows with every acknowledgement that is made or ends

@@ -45,7 +45,8 @@ type reloader struct {
 
 	turn         chan struct{} // holds a value while somebody reads; guards what follows
 	began, ended time.Time     // of the last reading
-	failed       error         // of that
+	forced       bool          // it did not ask for the version
+	failed       error         // its error
 	version      string
 }
 
@@ -55,7 +56,14 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 
 // refresh reads the topic again, unless somebody else has begun to since the call. Alone it does nothing. No lock that read
 // takes may be held.
-func (r *reloader) refresh(ctx context.Context) error {
+func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
+
+// look does the same for somebody who misses something in memory: what has the version that was read last is not read again.
+// That is cheaper, but the version does not know of what this gateway has changed in memory since.
+func (r *reloader) look(ctx context.Context) error { return r.take(ctx, false) }
+
+// take reads in turn with others, whatever the version is if that is forced.
+func (r *reloader) take(ctx context.Context, forced bool) error {
 	if r.changes == nil {
 		return nil
 	}
@@ -66,7 +74,7 @@ func (r *reloader) refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.began.After(asked) {
+	if r.began.After(asked) && (r.forced || !forced) {
 		return r.failed
 	}
 	pause := min(max(reloadShare*r.ended.Sub(r.began), reloadPause), maxReloadPause)
@@ -76,7 +84,7 @@ func (r *reloader) refresh(ctx context.Context) error {
 	// One who goes away does not fail those who wait for the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
 	defer cancel()
-	r.began = time.Now()
+	r.began, r.forced = time.Now(), forced
 	r.failed = r.reload(ctx)
 	r.ended = time.Now()
 	return r.failed
@@ -87,7 +95,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		return r.read(ctx)
 	}
 	version, err := r.changes.Version(ctx, r.topic)
-	if err != nil || version == r.version {
+	if err != nil || version == r.version && !r.forced {
 		return err
 	}
 	if err := r.read(ctx); err != nil {
@@ -101,12 +109,14 @@ func (r *reloader) reload(ctx context.Context) error {
 func (r *reloader) follow(ctx context.Context) {
 	tick := time.NewTicker(reloadInterval)
 	defer tick.Stop()
-	for {
+	for read := r.refresh; ; {
 		changed := r.changes.Changed(r.topic)
-		_ = r.refresh(ctx) // what fails is tried again, and the store's own state says why
+		_ = read(ctx) // what fails is tried again, and the store's own state says why
 		select {
 		case <-changed:
+			read = r.refresh
 		case <-tick.C:
+			read = r.look
 		case <-ctx.Done():
 			return
 		}

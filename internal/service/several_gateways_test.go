@@ -121,12 +121,12 @@ func (p *peer) open(t *testing.T, url, name string) {
 	t.Cleanup(func() { cancel(); loops.Wait(); db.Close() })
 }
 
-// soon fails the test unless happened reports true within a second.
+// soon fails the test unless happened reports true within a second, which may take a busy machine some more.
 func soon(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	began := time.Now()
 	waittest.Until(t, what, happened)
-	if took := time.Since(began); took > time.Second && !testing.Short() {
+	if took := time.Since(began); took > 3*time.Second {
 		t.Errorf("%s: it took %v", what, took)
 	}
 }
@@ -293,14 +293,14 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	}
 	began := time.Now()
 	c.assign(agent.ID, "alpha")
-	if got := <-answered; got.Project != "alpha" || time.Since(began) > time.Second {
+	if got := <-answered; got.Project != "alpha" || time.Since(began) > 3*time.Second {
 		t.Errorf("after %v it was told of %q", time.Since(began), got.Project)
 	}
 	// A call that it makes elsewhere ends the one before.
 	hold(b, "alpha")
 	began = time.Now()
 	time.AfterFunc(10*time.Millisecond, func() { hold(c, "alpha") })
-	if <-answered; time.Since(began) > time.Second+100*time.Millisecond {
+	if <-answered; time.Since(began) > 3*time.Second {
 		t.Errorf("the call before was held for %v", time.Since(began))
 	}
 	time.Sleep(3 * quietlyHeld)
@@ -377,6 +377,22 @@ func TestAcknowledgementsHoldEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon(t, "it is open again", func() bool { return alert(peers[1]).Acknowledged == nil })
+}
+
+// TestAClockThatIsAheadIsKnownEverywhere, although only the gateway that follows the project reads its feed.
+func TestAClockThatIsAheadIsKnownEverywhere(t *testing.T) {
+	ctx := t.Context()
+	peers := severalGateways(t, 2)
+	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, ReceivedAt: time.Now(), Ahead: time.Now().Add(48 * time.Hour)}
+	for _, isAhead := range []bool{true, false} {
+		if err := peers[0].Events.Record(ctx, read); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range peers {
+			soon(t, "what is known of the clock", func() bool { return len(p.Events.Ahead()) == 1 == isAhead })
+		}
+		read.Ahead = time.Time{}
+	}
 }
 
 func TestTheBotIsOne(t *testing.T) {

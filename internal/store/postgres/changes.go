@@ -12,7 +12,7 @@ import (
 var versions = map[domain.Topic]string{
 	domain.TopicProjects: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint),
 		(SELECT concat_ws(' ', xmin, value) FROM state WHERE key = 'active_project')) FROM projects`,
-	domain.TopicAccess: `SELECT concat_ws(' ', (SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM sessions), count(*),
+	domain.TopicAccess: `SELECT concat_ws(' ', (SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM sessions), '/', count(*),
 		sum(xmin::text::bigint)) FROM named_tokens`,
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
 }
