@@ -379,22 +379,6 @@ func TestAcknowledgementsHoldEverywhere(t *testing.T) {
 	soon(t, "it is open again", func() bool { return alert(peers[1]).Acknowledged == nil })
 }
 
-// TestAClockThatIsAheadIsKnownEverywhere, although only the gateway that follows the project reads its feed.
-func TestAClockThatIsAheadIsKnownEverywhere(t *testing.T) {
-	ctx := t.Context()
-	peers := severalGateways(t, 2)
-	read := domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, ReceivedAt: time.Now(), Ahead: time.Now().Add(48 * time.Hour)}
-	for _, isAhead := range []bool{true, false} {
-		if err := peers[0].Events.Record(ctx, read); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range peers {
-			soon(t, "what is known of the clock", func() bool { return len(p.Events.Ahead()) == 1 == isAhead })
-		}
-		read.Ahead = time.Time{}
-	}
-}
-
 func TestTheBotIsOne(t *testing.T) {
 	ctx := t.Context()
 	peers := severalGateways(t, 2)
