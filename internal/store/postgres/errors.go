@@ -35,8 +35,8 @@ func reason(code string) string {
 	return ""
 }
 
-// code gives an error its domain code: what exists already is Conflict, what refers to nothing NotFound, any other is Unavailable, since it may be good again
-// without this gateway doing anything.
+// code gives an error its domain code: what exists already is Conflict, what refers to nothing NotFound, any other is
+// Unavailable, since it may be good again without this gateway doing anything.
 func code(err error) *domain.Error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -55,7 +55,7 @@ func code(err error) *domain.Error {
 	return domain.WrapError(domain.Unavailable, err, message)
 }
 
-// openFailure gives an error of connecting the code Unavailable when it is worth waiting for the database.
+// openFailure gives an error of opening the code Unavailable when it is worth waiting for the database.
 func openFailure(err error) error {
 	var known *domain.Error
 	var refused *pgconn.PgError

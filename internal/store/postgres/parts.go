@@ -75,7 +75,6 @@ type textKey struct {
 
 // texts are parts of events that may be new, each once.
 type texts struct {
-	keys    []textKey
 	known   map[textKey]bool
 	project []int64
 	story   []string
