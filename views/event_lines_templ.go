@@ -65,7 +65,7 @@ func latestEvents(events []domain.Event, url string, now time.Time) templ.Compon
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<section aria-labelledby=\"latest-title\" class=\"panel events-part\"><h2 id=\"latest-title\" class=\"px-4 pb-1 pt-3\">Latest events</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<section aria-labelledby=\"latest-title\" class=\"panel\"><h2 id=\"latest-title\" class=\"px-4 pb-1 pt-3\">Latest events</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -158,7 +158,7 @@ func projectPages(l ProjectList) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		if l.Pages > 1 {
 			from := (l.Page-1)*projectRows + 1
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<nav aria-label=\"Pages of projects\" class=\"pages\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<nav aria-label=\"Pages of projects\" class=\"mt-3 flex flex-wrap items-center gap-3\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
