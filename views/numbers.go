@@ -64,7 +64,7 @@ func compared(days []domain.DayCount, before int) (words, class string) {
 		sum += d.Finished
 	}
 	if before < len(days)/2 { // too few for a share
-		return fmt.Sprintf("%d in the %d before", before, len(days)), "text-muted"
+		return fmt.Sprintf("%d in the %d days before", before, len(days)), "text-muted"
 	}
 	change := 100 * (sum - before) / before
 	switch {

@@ -80,6 +80,16 @@ func (db *DB) Close() error {
 // longer, and longer yet as the texts get more.
 func (db *DB) SearchesUseIndex() bool { return db.indexed }
 
+// Ping reports whether the database answers. One that answers but takes no writes counts as a write that failed.
+func (db *DB) Ping(ctx context.Context) error {
+	var readOnly bool
+	err := db.tables.QueryRowContext(ctx, "SELECT current_setting('transaction_read_only')::boolean").Scan(&readOnly)
+	if err == nil && readOnly {
+		_ = db.Wrote(domain.Errorf(domain.Unavailable, "the database is read-only"))
+	}
+	return db.Translate(err)
+}
+
 // Run passes on what other gateways say, until ctx ends.
 func (db *DB) Run(ctx context.Context) error { return db.notices.run(ctx) }
 
