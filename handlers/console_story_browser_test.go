@@ -123,11 +123,11 @@ func TestBrowserStoryIsAccessible(t *testing.T) {
 	tab := browsertest.Open(t)
 	for _, path := range []string{"/search?q=audit", "/projects/webshop/stories/9_story_audit_" + strings.Repeat("x", 300), auditPage} {
 		tab.Goto(s.url + path)
-		tab.AccessibleAt(360, 768, 1280)
+		tab.AccessibleAt(360, 768, 1280, 2560)
 	}
 	tab.Find("button", "Change the reason").Click()
 	tab.Wait(`document.activeElement.name === 'reason'`)
-	tab.AccessibleAt(360, 768, 1280)
+	tab.AccessibleAt(360, 768, 1280, 2560)
 }
 
 func TestStoryPagesNeedALogin(t *testing.T) {

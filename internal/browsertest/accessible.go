@@ -14,36 +14,9 @@ const rules = `{
 	rules: {'target-size': {enabled: true}},
 }`
 
-// colours are the rules that the colours of a page can break. One of them alone takes as long as all others together.
-const colours = `{
-	runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']},
-	resultTypes: ['violations'],
-}`
-
 // Accessible fails the test for everything on the page, as it is now, that breaks the rules of accessibility that
 // axe-core can see.
 func (t *Tab) Accessible() {
-	t.Helper()
-	t.meets(rules)
-}
-
-// AccessibleAt looks at the page at each of these widths as Accessible does, also with dark colours, and fails the test
-// where the page is wider than that. Dark and light differ in colours alone.
-func (t *Tab) AccessibleAt(widths ...int64) {
-	t.Helper()
-	for _, width := range widths {
-		t.Size(width, 900)
-		t.Media("prefers-color-scheme", "dark")
-		t.meets(colours)
-		t.Media("prefers-color-scheme", "light")
-		t.meets(rules)
-		if wide := Eval[int64](t, "document.documentElement.scrollWidth"); wide > width {
-			t.Errorf("%s: the page is %d px wide", t.where(), wide)
-		}
-	}
-}
-
-func (t *Tab) meets(rules string) {
 	t.Helper()
 	if !Eval[bool](t, "'axe' in window") {
 		// The page's content security policy does not apply to what comes through the debugging protocol.
@@ -54,6 +27,22 @@ func (t *Tab) meets(rules string) {
 		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
 	for _, violation := range violations {
 		t.Errorf("%s\n%s", t.where(), violation)
+	}
+}
+
+// AccessibleAt looks at the page at each of these widths as Accessible does, also with dark colours, and fails the test
+// where the page is wider than that.
+func (t *Tab) AccessibleAt(widths ...int64) {
+	t.Helper()
+	for _, width := range widths {
+		t.Size(width, 900)
+		t.Media("prefers-color-scheme", "dark")
+		t.Accessible()
+		t.Media("prefers-color-scheme", "light")
+		t.Accessible()
+		if wide := Eval[int64](t, "document.documentElement.scrollWidth"); wide > width {
+			t.Errorf("%s: the page is %d px wide", t.where(), wide)
+		}
 	}
 }
 
