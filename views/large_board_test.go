@@ -30,7 +30,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 		p, alerts := stuckBoard(stories)
 		props := views.OverviewProps{Pipelines: []domain.ProjectPipeline{p}, Alerts: alerts, Now: now}
 		best := time.Hour
-		for range 3 {
+		for range 10 {
 			var b bytes.Buffer
 			began := time.Now()
 			if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
@@ -41,7 +41,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 		return best
 	}
 	few, many := took(1000), took(20_000)
-	if many > 100*few { // the square would be 400 times as much
+	if many > 100*max(few, time.Millisecond) { // the square would be 400 times as much
 		t.Errorf("1,000 stuck stories took %v, 20,000 took %v", few, many)
 	}
 }
