@@ -23,7 +23,7 @@ func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, said views.Notice) error {
 	p := views.AgentsProps{Agents: c.service.Agents.All(), Projects: c.projectNames(), Said: said, Now: now()}
 	var err error
-	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); domain.CodeOf(err) != domain.Unavailable && err != nil {
+	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil && domain.CodeOf(err) != domain.Unavailable {
 		return err
 	}
 	if v.pageAround == nil {

@@ -133,6 +133,9 @@ type Removal struct {
 	Agents  []string // ids of those that were assigned to it
 }
 
+// MaxRemovals is how many removals, the last ones, can be undone: each holds a token.
+const MaxRemovals = 32
+
 // Registry is one consistent state of the project registry.
 type Registry struct {
 	// Version grows with every change.

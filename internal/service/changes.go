@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -132,20 +133,23 @@ func retry(ctx context.Context, change func() error, stale ...*reloader) error {
 	default:
 		return err
 	}
-	again := false
-	for _, r := range stale {
-		if r.changes == nil {
-			continue
-		}
-		again = true
-		if failed := r.refresh(ctx); failed != nil {
-			return failed
-		}
+	if !slices.ContainsFunc(stale, func(r *reloader) bool { return r.changes != nil }) {
+		return err
 	}
-	if !again {
+	if err := refresh(ctx, stale...); err != nil {
 		return err
 	}
 	return change()
+}
+
+// refresh refreshes several topics.
+func refresh(ctx context.Context, topics ...*reloader) error {
+	for _, r := range topics {
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Follow keeps what memory holds in agreement with the store, which other gateways change as well, until ctx ends. Alone it

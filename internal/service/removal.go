@@ -11,10 +11,8 @@ import (
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	for _, stored := range []*reloader{s.stored, s.agents.stored} { // what is undone later must be as it is
-		if err := stored.refresh(ctx); err != nil {
-			return domain.Removal{}, err
-		}
+	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // what is undone later must be as it is
+		return domain.Removal{}, err
 	}
 	err = s.change(ctx, func() (err error) {
 		removed, err = s.remove(ctx, name)
@@ -49,10 +47,8 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 // now, and those of its agents come back that are assigned to none now. It returns how many these are.
 // It returns Conflict when the name is taken by now.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
-	for _, stored := range []*reloader{s.stored, s.agents.stored} {
-		if err := stored.refresh(ctx); err != nil {
-			return 0, err
-		}
+	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
+		return 0, err
 	}
 	err = s.change(ctx, func() (err error) {
 		agents, err = s.restore(ctx, removed)

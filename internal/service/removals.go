@@ -46,13 +46,10 @@ type keptRemoval struct {
 	domain.Removal
 }
 
-// maxRemovals bounds how many removals can be undone.
-const maxRemovals = 32
-
 func (l *removals) KeepRemoval(_ context.Context, id string, r domain.Removal) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.last) == maxRemovals {
+	if len(l.last) == domain.MaxRemovals {
 		l.last = slices.Delete(l.last, 0, 1)
 	}
 	l.last = append(l.last, keptRemoval{id, r})

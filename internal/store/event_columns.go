@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/fold"
 )
 
 // EventKind is what many events have in common. The stages are "" but for transitions.
@@ -18,6 +19,12 @@ type EventKind struct {
 	Type     domain.EventType
 	From, To string
 }
+
+// MaxStages is how many pairs of stages of a type are kinds of their own.
+const MaxStages = 250
+
+// Folded is what is searched of a kind, without case and accents.
+func (k EventKind) Folded() string { return fold.Text(string(k.Type) + "\n" + k.From + "\n" + k.To) }
 
 // EventText is what else of an event can be searched.
 type EventText struct {
@@ -133,3 +140,6 @@ func (t EventText) Digest() int64 { return Digest([]byte(t.StoryName + "\x00" + 
 
 // Values are the texts that are searched.
 func (t EventText) Values() []string { return []string{t.StoryID, t.StoryName, t.More} }
+
+// Folded is what is searched of the text, without case and accents.
+func (t EventText) Folded() string { return fold.Text(strings.Join(t.Values(), "\n")) }

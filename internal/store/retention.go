@@ -10,19 +10,7 @@ import (
 
 // EventProjects returns the names of all projects that the stream has or had events of, in no particular order.
 func (db *Tables) EventProjects(ctx context.Context) (names []string, err error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT name FROM event_projects")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, db.Translate(err)
-		}
-		names = append(names, name)
-	}
-	return names, db.Translate(rows.Err())
+	return db.SelectTexts(ctx, "SELECT name FROM event_projects")
 }
 
 const (

@@ -49,6 +49,23 @@ func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 	return ids, err
 }
 
+// SelectTexts returns the only column of what a statement selects.
+func (db *Tables) SelectTexts(ctx context.Context, statement string) (texts []string, err error) {
+	rows, err := db.engine.Read.QueryContext(ctx, statement)
+	if err != nil {
+		return nil, db.Translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, db.Translate(err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, db.Translate(rows.Err())
+}
+
 // List is these ids with commas between.
 func List(ids []int64) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")

@@ -55,17 +55,5 @@ func (db *DB) AgentsSince(ctx context.Context, position int64) (news domain.Agen
 
 // AgentIDs returns the ids of all agents.
 func (db *DB) AgentIDs(ctx context.Context) (ids []string, err error) {
-	rows, err := db.tables.QueryContext(ctx, "SELECT id FROM agents")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, db.Translate(err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, db.Translate(rows.Err())
+	return db.SelectTexts(ctx, "SELECT id FROM agents")
 }

@@ -9,9 +9,6 @@ import (
 	"switchyard/internal/store"
 )
 
-// maxStages is how many pairs of stages are kinds of their own.
-const maxStages = 250
-
 // projectIDs returns the ids of projects by their names, and gives one to each that has none.
 func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64, error) {
 	return db.projects.get(names, func(names []string) (map[string]int64, error) {
@@ -41,7 +38,7 @@ func (db *DB) kindIDs(ctx context.Context, kinds []store.EventKind) (map[store.E
 		var types, from, to, folded []string
 		for _, k := range kinds {
 			types, from, to = append(types, string(k.Type)), append(from, k.From), append(to, k.To)
-			folded = append(folded, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
+			folded = append(folded, k.Folded())
 		}
 		rows, err := db.appends.Query(ctx, `WITH asked AS (
 				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS asked (type, from_stage, to_stage, folded)
@@ -54,7 +51,7 @@ func (db *DB) kindIDs(ctx context.Context, kinds []store.EventKind) (map[store.E
 				ON CONFLICT DO NOTHING RETURNING type, from_stage, to_stage, id
 			) SELECT type, from_stage, to_stage, id FROM added UNION ALL SELECT k.type, k.from_stage, k.to_stage, k.id FROM event_kinds AS k
 				JOIN asked ON k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage`,
-			types, from, to, folded, maxStages)
+			types, from, to, folded, store.MaxStages)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +94,7 @@ func (t *texts) add(project int64, part store.EventText) textKey {
 	t.known[k] = true
 	t.project, t.story, t.digest = append(t.project, project), append(t.story, part.StoryID), append(t.digest, k.digest)
 	t.name, t.more = append(t.name, part.StoryName), append(t.more, part.More)
-	t.folded = append(t.folded, fold.Text(part.StoryID+"\n"+part.StoryName+"\n"+part.More))
+	t.folded = append(t.folded, part.Folded())
 	return k
 }
 

@@ -9,11 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-const (
-	// removalLife is how long a removal can be undone, and maxRemovals how many can: each holds a token.
-	removalLife = time.Hour
-	maxRemovals = 32
-)
+// removalLife is how long a removal can be undone.
+const removalLife = time.Hour
 
 // storedRemoval is a removal as it is stored.
 type storedRemoval struct {
@@ -41,7 +38,7 @@ func (db *DB) KeepRemoval(ctx context.Context, id string, r domain.Removal) erro
 // forgetRemovals removes those that are too old, or too many.
 func forgetRemovals(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM removals WHERE at < clock_timestamp() - make_interval(secs => $1)
-		OR id NOT IN (SELECT id FROM removals ORDER BY at DESC LIMIT $2)`, removalLife.Seconds(), maxRemovals)
+		OR id NOT IN (SELECT id FROM removals ORDER BY at DESC LIMIT $2)`, removalLife.Seconds(), domain.MaxRemovals)
 	return err
 }
 

@@ -1,9 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
-	"errors"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
 	"switchyard/internal/store"
@@ -14,7 +11,7 @@ func (w writing) projectID(name string) (int64, error) {
 		return id, nil
 	}
 	id, err := w.id(w.project, name)
-	if errors.Is(err, sql.ErrNoRows) {
+	if store.IsMissing(err) {
 		id, err = w.id(w.addProject, name, fold.Text(name))
 	}
 	if err == nil {
@@ -29,17 +26,17 @@ func (w writing) kindID(k store.EventKind) (int64, error) {
 		return id, nil
 	}
 	id, err := w.id(w.kind, k.Type, k.From, k.To)
-	if errors.Is(err, sql.ErrNoRows) {
+	if store.IsMissing(err) {
 		if k.From != "" || k.To != "" {
 			var pairs int
 			if err := w.tx.QueryRowContext(w.ctx, "SELECT COUNT(*) FROM event_kinds WHERE type = $1", k.Type).Scan(&pairs); err != nil {
 				return 0, err
 			}
-			if pairs >= maxStages {
+			if pairs >= store.MaxStages {
 				return 0, nil
 			}
 		}
-		id, err = w.id(w.addKind, k.Type, k.From, k.To, fold.Text(string(k.Type)+"\n"+k.From+"\n"+k.To))
+		id, err = w.id(w.addKind, k.Type, k.From, k.To, k.Folded())
 	}
 	if err == nil {
 		w.kinds[k] = id
@@ -53,7 +50,7 @@ func (w writing) textID(project int64, t store.EventText) (int64, error) {
 		return 0, nil
 	}
 	id, err := w.id(w.text, project, t.StoryID, t.Digest())
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !store.IsMissing(err) {
 		return id, err
 	}
 	if id, err = w.id(w.addText, project, t.StoryID, t.StoryName, t.More, t.Digest()); err != nil {

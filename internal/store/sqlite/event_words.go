@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"switchyard/internal/fold"
 	"switchyard/internal/store"
 )
 
@@ -51,7 +50,7 @@ func projectMark(id int64) string {
 
 // indexed is what of a text is indexed. At its end each of its characters begins a trigram, too.
 func indexed(project int64, t store.EventText) string {
-	return projectMark(project) + "\n" + fold.Text(strings.Join(t.Values(), "\n")) + "\n\n"
+	return projectMark(project) + "\n" + t.Folded() + "\n\n"
 }
 
 // TextsWith selects the texts that have all trigrams of the text, or of a short one those that have a trigram that begins

@@ -11,8 +11,6 @@ import (
 
 // Bounds of what is remembered of names that are stored once.
 const (
-	// maxStages is how many pairs of stages are kinds of their own.
-	maxStages = 250
 	// maxRemembered is after how many names all are forgotten, to be looked up again.
 	maxRemembered = 20_000
 )

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"switchyard/internal/store"
 )
 
 // A database whose data was moved elsewhere has this schema number, which every version of the program refuses. movedKey is the
@@ -29,7 +31,7 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 // MarkMoved notes that all that is stored was moved to another place. From then on Open says so.
 func (db *DB) MarkMoved(ctx context.Context, to string) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value", movedKey, to)
+		_, err := tx.ExecContext(ctx, store.PutState, movedKey, to)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", movedSchema))
 		}

@@ -30,8 +30,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 				return err
 			}
 		}
-		_, err := w.tx.ExecContext(w.ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-			store.StaysUpToKey, c.UpTo)
+		_, err := w.tx.ExecContext(w.ctx, store.PutState, store.StaysUpToKey, c.UpTo)
 		return err
 	})
 }

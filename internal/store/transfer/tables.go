@@ -1,10 +1,7 @@
 package transfer
 
 import (
-	"strings"
-
 	"switchyard/internal/domain"
-	"switchyard/internal/fold"
 	"switchyard/internal/store"
 )
 
@@ -62,7 +59,7 @@ func (m *move) text(row []any) ([]any, error) {
 	if row[2] != t.StoryID || m.clean(t.StoryName) != t.StoryName || m.clean(t.More) != t.More {
 		m.texts[row[0].(int64)] = t
 	}
-	return append(row, m.clean(fold.Text(strings.Join(t.Values(), "\n")))), nil
+	return append(row, m.clean(t.Folded())), nil
 }
 
 // event stores one whole whose parts PostgreSQL cannot store as they are.
