@@ -54,15 +54,7 @@ func onEachEngine(t *testing.T, test func(t *testing.T, db database)) {
 func open(t testing.TB, reopen func() (database, error)) database {
 	t.Helper()
 	db, err := reopen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
+	return storetest.Opened(t, db, err)
 }
 
 // What tests of all engines have in common.

@@ -13,6 +13,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
@@ -20,11 +21,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
 func open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Opened(t, db, err)
 }
 
 // read is a read of n records of a project, those from number first on.

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"switchyard/internal/domain"
 	"switchyard/internal/generate"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // scan is a step that reads all rows of a table that grows with the stream.
@@ -34,56 +33,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 	for n := range 60 {
 		appendEvents(t, db, generate.Read(n, 3), feedRead("alpha", move(t, n)), received(int64(n), feedRead("beta", move(t, n))))
 	}
-	ctx := t.Context()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, project := range []string{"", "alpha"} {
-		for _, kind := range []domain.EventType{"", domain.StageTransition, domain.StoryBlocked} {
-			for _, text := range []string{"", "alpha", "story", "Story 7", "qa", "zz", "nothing of that kind"} {
-				for _, q := range []domain.EventQuery{{}, {After: 5}, {Backward: true}, {Backward: true, Before: 100}} {
-					q.Project, q.Type, q.Text, q.Limit = project, kind, text, 10
-					_, err := db.Events(ctx, q)
-					check(err)
-				}
-			}
-		}
-	}
-	_, err := db.StoryEvents(ctx, "alpha", "7_story", 10)
-	check(err)
-	_, err = db.StoryName(ctx, "alpha", "7_story")
-	check(err)
-	for _, words := range [][]string{{"story"}, {"story", "1"}, {"st"}} {
-		_, err = db.FindStories(ctx, words, 10)
-		check(err)
-	}
-	_, err = db.LastEventID(ctx)
-	check(err)
-	_, err = db.OldestEvent(ctx)
-	check(err)
-	_, _, err = db.Size(ctx)
-	check(err)
-	_, err = db.FeedCursors(ctx, "alpha")
-	check(err)
-	_, err = db.EventProjects(ctx)
-	check(err)
-	check(db.SaveStays(ctx, domain.StayChanges{
-		Save: []domain.Stay{{Project: "alpha", StoryID: "1", Stage: "2_current"}}, Drop: []domain.Stay{{Project: "alpha", StoryID: "2"}},
-		Stories: []domain.StoryRef{{Project: "alpha", ID: "9", Name: "Nine"}}, UpTo: 3,
-	}))
-	_, err = db.RecentStays(ctx, time.UnixMilli(1), 10)
-	check(err)
-	_, err = db.ProjectStays(ctx, "alpha", time.UnixMilli(1), 10)
-	check(err)
-	_, err = db.LastingStays(ctx, "alpha")
-	check(err)
-	_, err = db.AllLastingStays(ctx, 10)
-	check(err)
-	_, err = db.Stays(ctx, "alpha", "1", 10)
-	check(err)
+	storetest.AskAll(t, db)
 	if removed := remove(t, db, expired("beta", 100, 10)); len(removed) != 50 {
 		t.Errorf("removed %v", removed)
 	}
@@ -96,7 +46,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		if strings.Contains(statement, "old_") { // what an upgrade has left
 			continue
 		}
-		steps, err := db.Plan(ctx, parameter.ReplaceAllString(statement, "1"))
+		steps, err := db.Plan(t.Context(), parameter.ReplaceAllString(statement, "1"))
 		if err != nil {
 			t.Errorf("%.500s: %v", statement, err)
 		}

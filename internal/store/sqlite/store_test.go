@@ -11,15 +11,7 @@ import (
 func openStore(tb testing.TB) *sqlite.DB {
 	tb.Helper()
 	db, err := sqlite.Open(context.Background(), tb.TempDir())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return db
+	return storetest.Opened(tb, db, err)
 }
 
 // What tests of all engines have in common.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -30,6 +31,20 @@ var Strange = []string{
 	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
 	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
 	`{"timestamp_ms":9223372036854775807}`,
+}
+
+// Opened is a database that was just opened. It is closed at the end of the test.
+func Opened[DB io.Closer](t testing.TB, db DB, err error) DB {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
 }
 
 // Record is a record of this JSON.

@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// Queries is the part of a database that is asked about events, stories and stays.
+type Queries interface {
+	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
+	LastEventID(ctx context.Context) (int64, error)
+	OldestEvent(ctx context.Context) (time.Time, error)
+	EventProjects(ctx context.Context) ([]string, error)
+	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
+	Size(ctx context.Context) (size, free int64, err error)
+
+	StoryEvents(ctx context.Context, project, id string, limit int) ([]domain.Event, error)
+	StoryName(ctx context.Context, project, id string) (string, error)
+	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
+
+	SaveStays(ctx context.Context, c domain.StayChanges) error
+	RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error)
+	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
+	LastingStays(ctx context.Context, project string) ([]domain.Stay, error)
+	AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error)
+	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
+}
+
+// AskAll asks a database that has the stories of Move in the project alpha everything that it can be asked, in each form. What
+// is to be looked at are the statements.
+func AskAll(t testing.TB, db Queries) {
+	t.Helper()
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, project := range []string{"", "alpha"} {
+		for _, kind := range []domain.EventType{"", domain.StageTransition, domain.StoryBlocked} {
+			for _, text := range []string{"", "alpha", "story", "Story 7", "qa", "zz", "nothing of that kind"} {
+				for _, q := range []domain.EventQuery{{}, {After: 5}, {Backward: true}, {Backward: true, Before: 100}} {
+					q.Project, q.Type, q.Text, q.Limit = project, kind, text, 10
+					_, err := db.Events(ctx, q)
+					check(err)
+				}
+			}
+		}
+	}
+	_, err := db.StoryEvents(ctx, "alpha", "7_story", 10)
+	check(err)
+	_, err = db.StoryName(ctx, "alpha", "7_story")
+	check(err)
+	for _, words := range [][]string{{"story"}, {"story", "1"}, {"st"}} {
+		_, err = db.FindStories(ctx, words, 10)
+		check(err)
+	}
+	_, err = db.LastEventID(ctx)
+	check(err)
+	_, err = db.OldestEvent(ctx)
+	check(err)
+	_, _, err = db.Size(ctx)
+	check(err)
+	_, err = db.FeedCursors(ctx, "alpha")
+	check(err)
+	_, err = db.EventProjects(ctx)
+	check(err)
+	check(db.SaveStays(ctx, domain.StayChanges{
+		Save: []domain.Stay{{Project: "alpha", StoryID: "1_story", Stage: "2_current"}}, Drop: []domain.Stay{{Project: "alpha", StoryID: "2"}},
+		Stories: []domain.StoryRef{{Project: "alpha", ID: "9", Name: "Nine"}}, UpTo: 3,
+	}))
+	_, err = db.RecentStays(ctx, time.UnixMilli(1), 10)
+	check(err)
+	_, err = db.ProjectStays(ctx, "alpha", time.UnixMilli(1), 10)
+	check(err)
+	_, err = db.LastingStays(ctx, "alpha")
+	check(err)
+	_, err = db.AllLastingStays(ctx, 10)
+	check(err)
+	_, err = db.Stays(ctx, "alpha", "1_story", 10)
+	check(err)
+}
