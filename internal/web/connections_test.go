@@ -13,10 +13,16 @@ import (
 )
 
 // boundedServer takes so many connections. Its handler knows callers at /known and holds what is asked for below /hold.
-func boundedServer(t *testing.T, limit int) *httptest.Server {
+type boundedServer struct {
+	*httptest.Server
+	idle chan struct{} // a connection is idle; one that was answered is so a moment after its client read the answer
+}
+
+func newBoundedServer(t *testing.T, limit int) boundedServer {
 	bound := NewConnections(limit)
 	end := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := boundedServer{idle: make(chan struct{}, 100)} // those held are idle at the end
+	server.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/known") {
 			KnownCaller(r.Context())
 		}
@@ -28,7 +34,13 @@ func boundedServer(t *testing.T, limit int) *httptest.Server {
 			}
 		}
 	}))
-	server.Config.ConnContext, server.Config.ConnState = bound.Context, bound.Track
+	server.Config.ConnContext = bound.Context
+	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		bound.Track(conn, state)
+		if state == http.StateIdle {
+			server.idle <- struct{}{}
+		}
+	}
 	server.Start()
 	t.Cleanup(func() { close(end); server.Close() })
 	return server
@@ -36,11 +48,12 @@ func boundedServer(t *testing.T, limit int) *httptest.Server {
 
 type boundedClient struct {
 	net.Conn
-	from *bufio.Reader
+	from   *bufio.Reader
+	server boundedServer
 }
 
 // connect opens a connection and, unless path is "", sends a request and reads the head of its answer.
-func connect(t *testing.T, server *httptest.Server, path string) boundedClient {
+func connect(t *testing.T, server boundedServer, path string) boundedClient {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -48,30 +61,33 @@ func connect(t *testing.T, server *httptest.Server, path string) boundedClient {
 	}
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	client := boundedClient{conn, bufio.NewReader(conn)}
+	client := boundedClient{conn, bufio.NewReader(conn), server}
 	if path != "" && !client.ask(path) {
 		t.Fatalf("%s is not answered", path)
 	}
 	return client
 }
 
+// ask sends a request, reads the head of its answer and, unless the server holds it, waits until the connection is idle.
 func (c boundedClient) ask(path string) bool {
 	_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
 	response, err := http.ReadResponse(c.from, nil)
+	if err == nil && !strings.HasPrefix(path, "/hold") {
+		<-c.server.idle
+	}
 	return err == nil && response.StatusCode == http.StatusOK
 }
 
 // wantClosed waits until the server has closed the connection.
 func (c boundedClient) wantClosed(t *testing.T, what string) {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.Copy(io.Discard, c.from); err != nil && !strings.Contains(err.Error(), "reset") && err != io.ErrUnexpectedEOF {
 		t.Errorf("%s is still open: %v", what, err)
 	}
 }
 
 func TestIdleStrangersMakeRoom(t *testing.T) {
-	server := boundedServer(t, 4)
+	server := newBoundedServer(t, 4)
 	known := connect(t, server, "/known")
 	served := connect(t, server, "/hold")
 	first, second := connect(t, server, ""), connect(t, server, "/")
@@ -91,7 +107,7 @@ func TestIdleStrangersMakeRoom(t *testing.T) {
 }
 
 func TestManyStrangersShutNobodyOut(t *testing.T) {
-	server := boundedServer(t, 20)
+	server := newBoundedServer(t, 20)
 	known := connect(t, server, "/known")
 	for range 100 {
 		connect(t, server, "")
