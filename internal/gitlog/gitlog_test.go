@@ -62,6 +62,13 @@ func (p *project) run() {
 	p.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
+func (p *project) rename(from, to string) {
+	p.t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 func (p *project) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", p.dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
@@ -196,16 +203,18 @@ func TestWithoutGitNothingIsKnown(t *testing.T) {
 	}
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(p.dir))
 	p.log.SetRecheck(time.Millisecond)
+	t.Cleanup(func() { // once it no longer runs
+		if p.logs.Len() > 0 {
+			t.Errorf("logged %s", &p.logs)
+		}
+	})
 	p.run()
 	p.expect("7_login", "null")
-	p.git("init", "-q", "-b", "main")
+	elsewhere, here := filepath.Join(t.TempDir(), ".git"), filepath.Join(p.dir, ".git")
+	p.git("init", "-q", "-b", "main", filepath.Dir(elsewhere))
+	p.rename(elsewhere, here) // whole: half a repository is a reason to log
 	p.expect("7_login", "")
-	if p.logs.Len() > 0 {
-		t.Errorf("logged %s", &p.logs)
-	}
-	if err := os.RemoveAll(filepath.Join(p.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	p.rename(here, elsewhere)
 	p.expect("7_login", "null")
 }
 

@@ -88,8 +88,11 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// report logs once that the history cannot be read.
+// report logs once that the history cannot be read. That there is none is nothing wrong.
 func (l *Log) report(ctx context.Context, err error) {
+	if isNoRepository(err) {
+		err = nil
+	}
 	if err != nil && !l.failed && ctx.Err() == nil {
 		l.Log.Warn("gitlog: cannot read the history", "error", err)
 	}
@@ -105,9 +108,6 @@ func (l *Log) open(ctx context.Context) error {
 	l.repository = repository{git, l.Dir}
 	inside, err := l.repository.output(ctx, "rev-parse", "--is-inside-work-tree")
 	if err != nil {
-		if isNoRepository(err) {
-			return nil
-		}
 		return err
 	}
 	if inside != "true" {
