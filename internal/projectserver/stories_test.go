@@ -57,13 +57,18 @@ func (s *stories) open(dir string, allowWrites bool) {
 	s.handler = projectserver.Server{Name: "alpha", Board: work, Feed: s.feed, Commits: commits, Log: log}.Handler()
 }
 
+// write writes a file at once: no scan meets it half written.
 func (s *stories) write(path, content string) {
 	s.t.Helper()
 	path = filepath.Join(s.dir, path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+	written := filepath.Join(s.t.TempDir(), "written")
+	if err := os.WriteFile(written, []byte(content), 0o666); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(written, path); err != nil {
 		s.t.Fatal(err)
 	}
 }
