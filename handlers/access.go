@@ -25,6 +25,9 @@ const (
 	admin    = role(domain.RoleAdmin)
 )
 
+// isOfPeople reports whether a route asks for more than an agent's secret.
+func (r role) isOfPeople() bool { return r != public && r != agent }
+
 // access finds out who asks, and lets those through who may use a route. While nothing is set up that callers have to show,
 // everyone who has passed the guards is the administrator.
 type access struct {

@@ -18,19 +18,22 @@ type routeTable struct {
 	console *console.Console
 	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
+	watched func()          // is called for who may see projects; may be nil
 	waiting web.HandlerFunc // answers for the service while there is none; nil when there is
 }
 
-func newRouteTable(a *access, c *console.Console, waiting web.HandlerFunc) *routeTable {
-	return &routeTable{Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, waiting: waiting}
+func newRouteTable(a *access, c *console.Console, watched func(), waiting web.HandlerFunc) *routeTable {
+	return &routeTable{
+		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, watched: watched, waiting: waiting,
+	}
 }
 
 // route is a row of the table.
 type route struct {
-	who          role
-	method, path string
-	around       chi.Middlewares // stand before the check of who asks
-	getOnly      bool
+	method, path   string
+	around         chi.Middlewares // come before the check of who asks
+	getOnly        bool
+	withoutService bool
 }
 
 // An option says what is special about a route.
@@ -42,8 +45,11 @@ func getOnly(r *route) { r.getOnly = true }
 // navigationOnly is for addresses that only people may go to: no page may load them.
 func navigationOnly(r *route) { r.around = append(r.around, web.NavigationOnly) }
 
-// noReferrer is for addresses that hold a secret.
-func noReferrer(r *route) { r.around = append(r.around, web.NoReferrer) }
+// secretAddress is for addresses whose query holds a secret.
+func secretAddress(r *route) { r.around = append(r.around, web.SecretAddress) }
+
+// withoutService is for routes that answer while the gateway has no service yet.
+func withoutService(r *route) { r.withoutService = true }
 
 // plain adds a route of the API whose refusals are plain text.
 func (t *routeTable) plain(who role, address string, h web.HandlerFunc, options ...option) {
@@ -58,20 +64,14 @@ func (t *routeTable) okFalse(who role, address string, h web.HandlerFunc, option
 func (t *routeTable) addAPI(who role, address string, form web.ErrorForm, h web.HandlerFunc, options []option) {
 	_, path, _ := strings.Cut(address, " ")
 	t.api[firstSegment(path)] = true
-	check := func(next http.Handler) http.Handler { return t.access.check(who, t.access.inForm(form), next) }
-	if t.waiting != nil {
-		check, h = uncheckedHandler, t.whileWaiting(address, h)
-	}
-	t.add(who, address, check, t.access.Handler(form, h), options)
+	adapt := func(h web.HandlerFunc) http.Handler { return t.access.Handler(form, h) }
+	t.add(who, address, t.access.inForm(form), adapt, h, options)
 }
 
 // page adds a page or a form of the console. Callers without a session are sent to the login.
 func (t *routeTable) page(who role, address string, h web.HandlerFunc, options ...option) {
-	check := func(next http.Handler) http.Handler { return t.access.check(who, t.refusePage, next) }
-	if t.waiting != nil {
-		check, h = uncheckedHandler, t.whileWaiting(address, h)
-	}
-	t.add(who, address, check, t.console.Page(h), options)
+	adapt := func(h web.HandlerFunc) http.Handler { return t.console.Page(h) }
+	t.add(who, address, t.refusePage, adapt, h, options)
 }
 
 // refusePage sends people to the login, or tells them that their role is too low. Programs, which show a token, get plain text.
@@ -87,18 +87,38 @@ func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err erro
 	}
 }
 
-func (t *routeTable) add(who role, address string, check func(http.Handler) http.Handler, h http.Handler, options []option) {
-	r := route{who: who}
+// add adds a route: adapt makes an HTTP handler of h, and refuse answers those who may not use it. Without a service nobody is
+// checked: all that anyone learns is that there is none.
+func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler, h web.HandlerFunc, options []option) {
+	var r route
 	r.method, r.path, _ = strings.Cut(address, " ")
 	for _, o := range options {
 		o(&r)
 	}
-	t.With(r.around...).Method(r.method, r.path, check(h))
+	check := func(next http.Handler) http.Handler { return t.access.check(who, refuse, t.watch(who, next)) }
+	if t.waiting != nil {
+		check = func(next http.Handler) http.Handler { return next }
+		if !r.withoutService {
+			h = t.waiting
+		}
+	}
+	t.With(r.around...).Method(r.method, r.path, check(adapt(h)))
 	if r.getOnly {
 		t.With(r.around...).Method(http.MethodHead, r.path, check(http.HandlerFunc(t.methodNotAllowed)))
 	}
 	open, known := t.open[r.path]
-	t.open[r.path] = (open || !known) && (who == public || who == agent)
+	t.open[r.path] = (open || !known) && !who.isOfPeople()
+}
+
+// watch calls watched for the requests of those who may see projects.
+func (t *routeTable) watch(who role, next http.Handler) http.Handler {
+	if t.watched == nil || !who.isOfPeople() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.watched()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // finish adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -45,7 +44,7 @@ type Gateway struct {
 	PublicURL string
 	// Sample is the sample board of a first run.
 	Sample console.Sample
-	// Watched is called whenever somebody looks at projects, on a page or through the API; it may be nil.
+	// Watched is called for each request of somebody who may see projects; it may be nil.
 	Watched func()
 }
 
@@ -69,20 +68,6 @@ func (g Gateway) asOf(next http.Handler) http.Handler {
 	})
 }
 
-// watched tells of those who look at projects.
-func (g Gateway) watched(next http.Handler) http.Handler {
-	if g.Watched == nil {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.Path
-		if path == "/" || strings.HasPrefix(path, "/projects") || strings.HasPrefix(path, "/events") || strings.HasPrefix(path, "/api/gateway/") {
-			g.Watched()
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // router first gives the request its info and counts it; then come the guards, the check of who asks, and the route.
 func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	if g.Metrics == nil {
@@ -90,10 +75,10 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	}
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)
-	t := newRouteTable(access, c, waiting)
+	t := newRouteTable(access, c, g.Watched, waiting)
 	t.Use(
 		web.WithRequestInfo, web.LimitWriteTime, web.AccessLog(g.Log, g.Metrics), web.Recover(g.Log), web.LimitBodyTime,
-		access.proxies.clean, web.Guard(g.AllowHosts), g.watched, t.headAsGet,
+		access.proxies.clean, web.Guard(g.AllowHosts), t.headAsGet,
 	)
 	if waiting == nil {
 		t.Use(g.asOf)
@@ -105,7 +90,7 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 // routes is the whole route table: who may use a route, its address, what answers, and for the API the form of a refusal;
 // pages send callers to the login. GET routes answer HEAD as well, but for those that getOnly makes.
 func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
-	t.plain(public, "GET /healthz", a.Healthz)
+	t.plain(public, "GET /healthz", a.Healthz, withoutService)
 	t.plain(public, "GET /readyz", a.Readyz)
 	t.plain(viewer, "GET /metrics", g.metrics)
 	t.plain(viewer, "GET /api/openapi.json", a.OpenAPI)
@@ -156,8 +141,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 
 	// Going to most of these addresses changes something.
 	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)
-	t.page(public, "GET /oauth/callback", c.Callback, getOnly, navigationOnly, noReferrer)
-	t.page(public, "GET /callback", c.Callback, getOnly, navigationOnly, noReferrer)
+	t.page(public, "GET /oauth/callback", c.Callback, getOnly, navigationOnly, secretAddress)
+	t.page(public, "GET /callback", c.Callback, getOnly, navigationOnly, secretAddress)
 	t.plain(viewer, "GET /oauth/status", a.SignInStatus, getOnly)
 	t.plain(admin, "POST /oauth/sign-out", a.SignOut)
 
@@ -191,16 +176,16 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.page(admin, "POST /access/sessions/{id}/end", c.EndSession)
 	t.page(admin, "GET "+views.AuditURL, c.Audit)
 	t.page(viewer, "POST /theme", c.SetTheme)
-	t.page(public, "GET /static/*", console.Asset)
+	t.page(public, "GET /static/*", console.Asset, withoutService)
 
-	t.page(admin, "GET "+views.SignInSetUpURL, c.SignInSetUp)
+	t.page(admin, "GET "+views.SignInSetUpURL, c.SignInSetUp, secretAddress)
 	t.page(admin, "GET "+views.SignInByHandURL, c.SignInByHand, navigationOnly)
 	t.page(admin, "POST "+views.SignInByHandURL, c.PasteSignIn)
 	t.page(admin, "POST "+views.SignOutURL, c.SignOutForm)
 	t.page(public, "GET "+views.LoginURL, c.LoginPage)
 	t.page(public, "POST "+views.LoginURL, c.LogIn)
 	t.page(public, "GET "+views.LoginStartURL, c.StartLogin, getOnly, navigationOnly)
-	t.page(public, "GET "+views.LoginCallbackURL, c.FinishLogin, getOnly, navigationOnly, noReferrer)
+	t.page(public, "GET "+views.LoginCallbackURL, c.FinishLogin, getOnly, navigationOnly, secretAddress)
 	t.page(viewer, "POST "+views.LogoutURL, c.LogOut)
 }
 

@@ -116,7 +116,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 		f.Notice = c.notices.take(w, r)
 	}
 	f.Path = views.OverviewURL
-	if r.Method == http.MethodGet && !endsSignIn(r.URL.Path) {
+	if r.Method == http.MethodGet && !web.InfoOf(r.Context()).SecretAddress {
 		f.Path = r.URL.RequestURI()
 	}
 	f.Bare = f.Bare || web.InfoOf(r.Context()).Auth == web.AuthNone // the sign-in's callback is open to everyone

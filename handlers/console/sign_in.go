@@ -187,8 +187,3 @@ func foreignText(text string) string {
 		return r
 	}, string(runes))
 }
-
-// endsSignIn reports whether path is where sign-ins, or logins, end. Its query holds a code or a state, which no page repeats.
-func endsSignIn(path string) bool {
-	return path == "/callback" || path == "/oauth/callback" || path == views.SignInSetUpURL || path == views.LoginCallbackURL
-}

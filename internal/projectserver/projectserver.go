@@ -49,18 +49,16 @@ type server struct {
 	pipeline pipelineCache
 }
 
-// Handler returns the project server's HTTP: first come the guards, then the token, then the routes. It does without
+// Handler returns the project server's HTTP: first come the guards, then the token, then the route. It does without
 // a router and without an id for each request: the feed is read all the time, and one request is like another.
 func (s Server) Handler() http.Handler {
 	h := &server{Server: s, Errors: web.Errors{Log: s.Log}, instance: []string{s.Feed.Instance()}}
-	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.authenticate(h.routes())))))
+	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.routes()))))
 }
-
-// healthPath is open to whoever monitors the process; it tells nothing of the project.
-const healthPath = "/healthz"
 
 // route is what answers at a path, by method. GET answers HEAD as well.
 type route struct {
+	open              bool // needs no token: it tells nothing of the project
 	allow             string
 	get, post, change http.HandlerFunc
 }
@@ -69,7 +67,7 @@ type route struct {
 func (s *server) routes() http.Handler {
 	handler := func(h web.HandlerFunc) http.HandlerFunc { return s.Errors.Handler(web.Plain, h) }
 	routes := map[string]route{
-		healthPath:      {allow: "GET, HEAD", get: s.healthz},
+		"/healthz":      {open: true, allow: "GET, HEAD", get: s.healthz},
 		"/api/events":   {allow: "GET, HEAD", get: handler(s.events)},
 		"/api/pipeline": {allow: "GET, HEAD", get: handler(s.board)},
 		"/api/stories":  {allow: "POST", post: handler(s.createStory)},
@@ -79,6 +77,11 @@ func (s *server) routes() http.Handler {
 		route, ok := routes[r.URL.Path]
 		if !ok && storyID(r) != "" {
 			route, ok = story, true
+		}
+		if !s.authenticate(r) && !route.open {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			web.Plain(w, http.StatusUnauthorized, "the project's token is needed")
+			return
 		}
 		if !ok {
 			web.NotFound(w, r)
@@ -105,22 +108,17 @@ func (r route) handler(method string) http.HandlerFunc {
 	return nil
 }
 
-func (s *server) authenticate(next http.Handler) http.Handler {
+// authenticate reports whether the caller may use every route.
+func (s *server) authenticate(r *http.Request) bool {
 	if s.Token == "" {
-		return next
+		return true
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, ok := web.BearerToken(r)
-		if r.URL.Path != healthPath && !(ok && web.MatchesToken(token, s.Token)) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			web.Plain(w, http.StatusUnauthorized, "the project's token is needed")
-			return
-		}
-		if ok {
-			web.KnownCaller(r.Context())
-		}
-		next.ServeHTTP(w, r)
-	})
+	token, ok := web.BearerToken(r)
+	if !ok || !web.MatchesToken(token, s.Token) {
+		return false
+	}
+	web.KnownCaller(r.Context())
+	return true
 }
 
 // healthz answers while the process serves.

@@ -15,9 +15,10 @@ func NavigationOnly(next http.Handler) http.Handler {
 	})
 }
 
-// NoReferrer is for addresses that hold a secret, which no other site may be told.
-func NoReferrer(next http.Handler) http.Handler {
+// SecretAddress is for addresses that hold a secret: browsers tell no other site where they came from, and no page repeats it.
+func SecretAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		InfoOf(r.Context()).SecretAddress = true
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		next.ServeHTTP(w, r)
 	})

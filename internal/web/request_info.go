@@ -21,6 +21,8 @@ type RequestInfo struct {
 	Ended context.Context
 	// SessionID is that of the session that the request came with, "" for none.
 	SessionID string
+	// SecretAddress is whether the request's address holds a secret, which no page may repeat.
+	SecretAddress bool
 }
 
 // AuthMethod is how a caller has shown that it may do what it asks for.
