@@ -73,6 +73,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := g.build(ctx, db, nil); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
 	}
+	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints})
 	return g, nil
 }
 

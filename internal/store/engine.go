@@ -24,6 +24,8 @@ type Engine struct {
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
 	// Fence returns domain.ErrDutyLost when another gateway has taken over the duty that ctx has. It is nil where there are none.
 	Fence func(ctx context.Context, tx *sql.Tx) error
+	// Wrote is called after each write. It is nil where nobody needs to know.
+	Wrote func()
 	// Earlier returns what an earlier version of the program left in other tables, nil when that is nothing.
 	Earlier func() Earlier
 }

@@ -28,7 +28,7 @@ type topics = []domain.Topic
 // Tx runs fn in one transaction: all of it is stored when Tx returns nil, none of it otherwise. With it goes the audit entry
 // that ctx has. Other gateways are told that it was about these topics.
 func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
-	defer func() { db.health.note(err) }()
+	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return db.Translate(err)
@@ -56,8 +56,16 @@ func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx)
 // Wrote notes how a write of the engine ended, and returns its error as Translate does.
 func (db *Tables) Wrote(err error) error {
 	err = db.Translate(err)
-	db.health.note(err)
+	db.note(err)
 	return err
+}
+
+// note notes how a write ended, err being translated.
+func (db *Tables) note(err error) {
+	db.health.note(err)
+	if err == nil && db.engine.Wrote != nil {
+		db.engine.Wrote()
+	}
 }
 
 // exec executes a statement that writes.
@@ -77,7 +85,7 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 		return nil, db.Wrote(err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n > 0 { // what changed nothing wrote nothing
-		db.health.note(nil)
+		db.note(nil)
 	}
 	return result, nil
 }

@@ -27,8 +27,9 @@ func (w writing) index() error {
 	return w.merge(len(w.unindexed))
 }
 
-// mergedPages is how many pages of the index a transaction that changes it merges at least, in about a millisecond.
-const mergedPages = 8
+// A transaction that changes the index merges mergedPages pages of it, in about a millisecond, and one more for each textsAPage
+// texts. With a usermerge of 16 each page is written four times in all until it is in a segment of a million texts.
+const mergedPages, textsAPage = 2, 8
 
 // merge merges a little of what transactions left in the index, after changes of so many texts. Left to itself FTS5 merges much
 // of it at once every now and then, for which a write may wait for seconds ("a change while old events are removed" in make bench).
@@ -36,7 +37,7 @@ func (w writing) merge(changed int) error {
 	if changed == 0 {
 		return nil
 	}
-	_, err := w.exec(w.mergeWords, mergedPages+changed/16)
+	_, err := w.exec(w.mergeWords, mergedPages+changed/textsAPage)
 	return err
 }
 

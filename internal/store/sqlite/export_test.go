@@ -97,3 +97,9 @@ func (db *DB) WordSegments(ctx context.Context) (n int, err error) {
 	err = db.read.QueryRowContext(ctx, "SELECT COUNT(DISTINCT segid) FROM event_words_idx").Scan(&n)
 	return n, err
 }
+
+// MaxLog is the size of the write-ahead log, in bytes, from which on Checkpoints makes it small again.
+const MaxLog = maxLog
+
+// LogSize is the size of the write-ahead log in bytes.
+func (db *DB) LogSize() int64 { return db.logSize() }

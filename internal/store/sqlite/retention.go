@@ -13,7 +13,8 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return db.Translate(db.writeEvents(ctx, func(w writing) error {
+	removed := 0
+	err := db.writeEvents(ctx, func(w writing) error {
 		texts, err := store.SelectIDs(w.ctx, w.tx, fmt.Sprintf("SELECT DISTINCT text_id FROM events WHERE id IN (%s) AND text_id <> 0", store.List(ids)))
 		if err != nil {
 			return err
@@ -21,12 +22,17 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 		if _, err := w.tx.ExecContext(w.ctx, fmt.Sprintf("DELETE FROM events WHERE id IN (%s)", store.List(ids))); err != nil {
 			return err
 		}
-		return w.removeTexts(texts)
-	}))
+		removed, err = w.removeTexts(texts)
+		return err
+	})
+	if err == nil && removed > 0 { // in a transaction of its own, so that other writes fit between
+		err = db.writeEvents(ctx, func(w writing) error { return w.merge(removed) })
+	}
+	return db.Translate(err)
 }
 
-// removeTexts removes those of these texts that nothing refers to.
-func (w writing) removeTexts(ids []int64) error {
+// removeTexts removes those of these texts that nothing refers to, and returns how many. The index of words is to be merged then.
+func (w writing) removeTexts(ids []int64) (removed int, err error) {
 	type text struct {
 		id, project int64
 		store.EventText
@@ -39,20 +45,20 @@ func (w writing) removeTexts(ids []int64) error {
 		case err == nil:
 			unused = append(unused, t)
 		case !store.IsMissing(err):
-			return err
+			return 0, err
 		}
 	}
 	for _, t := range unused {
 		if _, err := w.exec(w.removeText, t.id); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for _, t := range unused {
 		if _, err := w.exec(w.removeWords, t.id, indexed(t.project, t.EventText)); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return w.merge(len(unused))
+	return len(unused), nil
 }
 
 // Size returns how many bytes the database takes on the disk, and how many of them are free to be used again.

@@ -22,10 +22,12 @@ const FileName = "switchyard.db"
 // instead of meeting SQLITE_BUSY; reads have connections of their own and never wait for a writer (WAL).
 type DB struct {
 	*store.Tables
+	dir      string
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
 	events   eventWriter
+	written  chan struct{} // holds something after a write
 	// upgrading is whether old_events or old_stories may hold something.
 	upgrading atomic.Bool
 }
@@ -50,9 +52,9 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := check(ctx, path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	db := &DB{}
+	db := &DB{dir: dir, written: make(chan struct{}, 1)}
 	var err error
-	if db.write, err = open(path, "_txlock=immediate"); err != nil {
+	if db.write, err = open(path, writerOptions); err != nil {
 		return nil, err
 	}
 	db.write.SetMaxOpenConns(1)
@@ -67,7 +69,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.searches.SetMaxOpenConns(searchers)
 	db.Tables = store.NewTables(store.Engine{
-		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Earlier: db.earlier,
+		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Earlier: db.earlier, Wrote: db.wrote,
 	})
 	if err := db.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.Close())
@@ -96,6 +98,8 @@ var (
 	driverName  = "sqlite"
 	searchLimit = store.SearchLimit
 )
+
+var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)", unattendedLog, maxLog)
 
 func open(path, option string) (*sql.DB, error) {
 	if err := registerFold(); err != nil {
