@@ -10,8 +10,8 @@ import (
 // A write that waits for a step should wait no longer than 20 ms. The time of a step includes that it waits for writes of
 // others, so it says little on a busy gateway: steps do not become too small to get anywhere, nor pauses too long.
 const (
-	maxStep, minStep           = 200, 50
-	longStep, shortStep        = 10 * time.Millisecond, 4 * time.Millisecond
+	maxStep, minStep           = 100, 20
+	longStep, shortStep        = 6 * time.Millisecond, 3 * time.Millisecond
 	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
@@ -22,7 +22,7 @@ type steps struct {
 }
 
 // newSteps returns steps each of which is followed by a pause that is rest times as long.
-func newSteps(rest int) *steps { return &steps{size: maxStep / 4, rest: time.Duration(rest)} }
+func newSteps(rest int) *steps { return &steps{size: minStep, rest: time.Duration(rest)} }
 
 // do takes a step and pauses after it.
 func (s *steps) do(ctx context.Context, step func() error) error {
