@@ -8,22 +8,11 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
-)
-
-// The lease of a gateway. It counts by the clock of the database. One that dies has lost its duties to the others within
-// LeaseTime and one renewal.
-const (
-	LeaseTime = 4 * time.Second
-	renewal   = 500 * time.Millisecond
-	// margin is how much earlier a gateway stops trusting its own lease, by its monotonic clock.
-	margin = 500 * time.Millisecond
 )
 
 // ErrLapsed is the error of a lease that ended before it was renewed: others may have taken its duties.
@@ -43,14 +32,17 @@ type Gateway struct {
 type Store interface {
 	// Join adds a gateway with a lease.
 	Join(ctx context.Context, g Gateway, lease time.Duration) error
-	// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them. It returns ErrLapsed
-	// when the lease was over.
-	Renew(ctx context.Context, id string, lease time.Duration) (live []string, err error)
+	// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them, and after how long the
+	// next lease of another one ends unless that is renewed, 0 where there is no other. It returns ErrLapsed when the lease
+	// was over.
+	Renew(ctx context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error)
 	// Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
 	Claim(ctx context.Context, id string, duties []string) (granted map[string]int64, err error)
-	// Keep takes all duties from the gateway but these.
-	Keep(ctx context.Context, id string, duties []string) error
-	// Leave ends the gateway's lease and takes all its duties.
+	// Held returns the duties that the gateway has.
+	Held(ctx context.Context, id string) (duties []string, err error)
+	// Release takes those of the duties from the gateway that it has.
+	Release(ctx context.Context, id string, duties []string) error
+	// Leave ends the gateway's lease, so that others can claim all its duties.
 	Leave(ctx context.Context, id string) error
 	// Gateways returns the live gateways, the first to start first.
 	Gateways(ctx context.Context) ([]Gateway, error)
@@ -60,14 +52,11 @@ type Store interface {
 
 // Member is this gateway as one of several.
 type Member struct {
-	store   Store
-	log     *slog.Logger
-	name    string
-	wanted  func() []string
-	balance struct { // among which gateways which duties are where they belong, so many of them here; only for Run
-		live, wanted []string
-		held         int
-	}
+	store  Store
+	log    *slog.Logger
+	name   string
+	wanted func() []string
+	plan   *plan // only for Run
 
 	mu       sync.Mutex
 	id       string
@@ -105,93 +94,6 @@ func (m *Member) Changed() <-chan struct{} {
 	return m.outdated
 }
 
-// Run keeps this gateway alive and its duties in balance until ctx ends; then it gives them back at once.
-func (m *Member) Run(ctx context.Context) error {
-	defer m.leave()
-	tick := time.NewTicker(renewal)
-	defer tick.Stop()
-	for {
-		released := m.store.Released()
-		if err := m.renew(ctx); err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "the lease of this gateway was not renewed", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-released:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// renew renews the lease, gives back the duties that belong to others by now, and claims those that belong here.
-func (m *Member) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, LeaseTime-margin)
-	defer cancel()
-	began := time.Now()
-	id := m.ID()
-	if id == "" {
-		id = rand.Text()
-		if err := m.store.Join(ctx, Gateway{ID: id, Name: m.name}, LeaseTime); err != nil {
-			return err
-		}
-		m.set(id, nil, began)
-	}
-	live, err := m.store.Renew(ctx, id, LeaseTime)
-	if errors.Is(err, ErrLapsed) {
-		m.set("", nil, began) // a new lease has a new id, so that nothing of the old one counts
-	}
-	if err != nil {
-		return err
-	}
-	held, wanted := m.held(), m.wanted()
-	if m.balanced(live, wanted, len(held)) {
-		m.set(id, held, began)
-		return nil
-	}
-	var ours, mine []string
-	next := map[string]int64{}
-	gateways := candidates(live)
-	for _, duty := range wanted {
-		if winner(duty, gateways) != id {
-			continue
-		}
-		ours = append(ours, duty)
-		if epoch, have := held[duty]; have {
-			next[duty] = epoch
-		} else {
-			mine = append(mine, duty)
-		}
-	}
-	m.set(id, next, began)
-	// What the store calls this gateway's is more than it holds where an earlier call failed, or its trust has ended.
-	if err := m.store.Keep(ctx, id, ours); err != nil {
-		return err
-	}
-	if len(mine) > 0 {
-		granted, err := m.store.Claim(ctx, id, mine)
-		if err != nil {
-			return err
-		}
-		if len(granted) > 0 {
-			next = maps.Clone(next)
-			maps.Copy(next, granted)
-			m.set(id, next, began)
-		}
-		if len(granted) < len(mine) {
-			return nil // another gateway has still to release the rest
-		}
-	}
-	m.balance.live, m.balance.wanted, m.balance.held = live, wanted, len(next)
-	return nil
-}
-
-// balanced reports whether nothing has come or gone since each duty was where it belongs: with 100,000 projects finding out
-// where they belong takes 15 ms, at every renewal.
-func (m *Member) balanced(live, wanted []string, held int) bool {
-	return held == m.balance.held && slices.Equal(live, m.balance.live) && slices.Equal(wanted, m.balance.wanted)
-}
-
 func (m *Member) held() map[string]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,20 +129,4 @@ func (m *Member) replace(duties map[string]int64) {
 	m.duties = duties
 	close(m.outdated)
 	m.outdated = make(chan struct{})
-}
-
-// leaveTime is how long giving the duties back may take.
-const leaveTime = time.Second
-
-func (m *Member) leave() {
-	id := m.ID()
-	m.set("", nil, time.Now())
-	if id == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
-	defer cancel()
-	if err := m.store.Leave(ctx, id); err != nil {
-		m.log.Warn("duties were not given back: other gateways take them over when the lease ends", "error", err)
-	}
 }

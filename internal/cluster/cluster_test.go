@@ -25,9 +25,9 @@ type gateway struct {
 	stop func()
 }
 
-func (g *gateway) Renew(ctx context.Context, id string, lease time.Duration) ([]string, error) {
+func (g *gateway) Renew(ctx context.Context, id string, lease time.Duration) ([]string, time.Duration, error) {
 	if g.cut.Load() {
-		return nil, fmt.Errorf("cut off")
+		return nil, 0, fmt.Errorf("cut off")
 	}
 	return g.Duties.Renew(ctx, id, lease)
 }
@@ -46,15 +46,18 @@ var duties = func() (names []string) {
 	return names
 }()
 
-func start(t *testing.T, url, name string) *gateway {
+func start(t *testing.T, url, name string, wanted ...string) *gateway {
 	t.Helper()
+	if wanted == nil {
+		wanted = duties
+	}
 	db, err := postgres.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
 	g := &gateway{Duties: db.Duties()}
-	g.Member = cluster.New(g, slog.New(slog.DiscardHandler), name, func() []string { return duties })
+	g.Member = cluster.New(g, slog.New(slog.DiscardHandler), name, func() []string { return wanted })
 	ctx, cancel := context.WithCancel(context.Background())
 	done, heard := make(chan struct{}), make(chan struct{})
 	go func() { defer close(heard); _ = db.Run(ctx) }()
@@ -128,6 +131,38 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 		counts, all := owners(t, one, three)
 		return all == len(duties) && counts[1] > 100
 	})
+}
+
+// TestMoreDutiesThanOneStepAreSharedByTwo: what takes longer than a lease is done in steps, the lease renewed between them.
+func TestMoreDutiesThanOneStepAreSharedByTwo(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	var many []string
+	for i := range manyDuties {
+		many = append(many, fmt.Sprintf("feed of project %d", i))
+	}
+	began := time.Now()
+	one := start(t, url, "one", many...)
+	const sample = 50 // to ask for each would keep the machine busy
+	has := func(g *gateway) (n int) {
+		for i := 0; i < len(many); i += sample {
+			duty := many[i]
+			if _, ok := g.Epoch(duty); ok {
+				n++
+			}
+		}
+		return n
+	}
+	waittest.Until(t, "one has all", func() bool { return has(one) == len(many)/sample })
+	t.Logf("one has %d duties after %v", len(many), time.Since(began))
+	began = time.Now()
+	other := start(t, url, "other", many...)
+	waittest.Until(t, "two share all", func() bool { return has(other) > len(many)/sample/3 && has(one)+has(other) == len(many)/sample })
+	t.Logf("two share them after %v", time.Since(began))
+	began = time.Now()
+	one.stop()
+	waittest.Until(t, "the other one has all", func() bool { return has(other) == len(many)/sample })
+	t.Logf("one has all again after %v", time.Since(began))
 }
 
 // waitFor waits until done, and fails the test when that takes longer than limit.

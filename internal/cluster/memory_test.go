@@ -55,21 +55,25 @@ func (m *memory) Join(_ context.Context, g cluster.Gateway, lease time.Duration)
 	return nil
 }
 
-func (m *memory) Renew(_ context.Context, id string, lease time.Duration) (live []string, err error) {
+func (m *memory) Renew(_ context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.renewals++
 	if !m.alive(id) {
-		return nil, cluster.ErrLapsed
+		return nil, 0, cluster.ErrLapsed
 	}
 	m.until[id] = time.Now().Add(lease)
-	for other := range m.until {
-		if m.alive(other) {
-			live = append(live, other)
+	for other, until := range m.until {
+		if !m.alive(other) {
+			continue
+		}
+		live = append(live, other)
+		if left := time.Until(until); other != id && (next == 0 || left < next) {
+			next = left
 		}
 	}
 	slices.Sort(live)
-	return live, nil
+	return live, next, nil
 }
 
 func (m *memory) Claim(_ context.Context, id string, duties []string) (map[string]int64, error) {
@@ -87,37 +91,35 @@ func (m *memory) Claim(_ context.Context, id string, duties []string) (map[strin
 	return granted, nil
 }
 
-func (m *memory) Keep(_ context.Context, id string, duties []string) error {
+func (m *memory) Held(_ context.Context, id string) (names []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, d := range m.duties {
+		if d.gateway == id {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (m *memory) Release(_ context.Context, id string, duties []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fails {
 		return errors.New("the store fails")
 	}
-	kept := map[string]bool{}
 	for _, name := range duties {
-		kept[name] = true
-	}
-	released := false
-	for name, d := range m.duties {
-		if d.gateway == id && !kept[name] {
+		if d := m.duties[name]; d.gateway == id {
 			m.duties[name] = grant{"", d.epoch}
-			released = true
 		}
 	}
-	if released {
-		m.notify()
-	}
+	m.notify()
 	return nil
 }
 
 func (m *memory) Leave(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name, d := range m.duties {
-		if d.gateway == id {
-			m.duties[name] = grant{"", d.epoch}
-		}
-	}
 	delete(m.until, id)
 	m.notify()
 	return nil
@@ -129,21 +131,27 @@ func (m *memory) Gateways(context.Context) ([]cluster.Gateway, error) { return n
 type simulated struct {
 	*cluster.Member
 	*memory
-	cut   atomic.Bool // reaches the store no longer
-	stall atomic.Bool // what it asks of the store happens, but the answer does not come
+	cut   atomic.Bool  // reaches the store no longer
+	stall atomic.Bool  // what it asks of the store happens, but the answer does not come
+	slow  atomic.Int64 // how long the answer to a renewal takes
 	stop  func()
 }
 
-func (s *simulated) Renew(ctx context.Context, id string, lease time.Duration) ([]string, error) {
+func (s *simulated) Renew(ctx context.Context, id string, lease time.Duration) ([]string, time.Duration, error) {
 	if s.cut.Load() {
-		return nil, context.DeadlineExceeded
+		return nil, 0, context.DeadlineExceeded
 	}
-	live, err := s.memory.Renew(ctx, id, lease)
+	live, next, err := s.memory.Renew(ctx, id, lease)
 	if s.stall.Load() {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, 0, ctx.Err()
 	}
-	return live, err
+	select {
+	case <-time.After(time.Duration(s.slow.Load())):
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	return live, next, err
 }
 
 func (s *simulated) Leave(ctx context.Context, id string) error {
@@ -208,6 +216,65 @@ func TestDutiesThatCouldNotBeGivenBackAreLater(t *testing.T) {
 			if _, other := all[1].Epoch(duty); one == other {
 				t.Fatalf("%s: one has it: %v, the other: %v", duty, one, other)
 			}
+		}
+	})
+}
+
+// TestASlowDatabaseCostsNoHandOver: an answer that takes nearly two seconds, as while a disk is busy, is no reason to take over.
+func TestASlowDatabaseCostsNoHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		wanted := func() []string { return duties }
+		one, other := simulate(t, store, wanted), simulate(t, store, wanted)
+		time.Sleep(2 * time.Second)
+		store.mu.Lock()
+		store.claims = 0
+		store.mu.Unlock()
+		for range 5 {
+			one.slow.Store(int64(1900 * time.Millisecond))
+			other.slow.Store(int64(1900 * time.Millisecond))
+			time.Sleep(time.Second)
+			one.slow.Store(0)
+			other.slow.Store(0)
+			for range 40 {
+				time.Sleep(100 * time.Millisecond)
+				for _, duty := range duties {
+					_, here := one.Epoch(duty)
+					if _, there := other.Epoch(duty); here == there {
+						t.Fatalf("%s: one has it: %v, the other: %v", duty, here, there)
+					}
+				}
+			}
+		}
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		if store.claims > 0 {
+			t.Errorf("%d claims", store.claims)
+		}
+	})
+}
+
+// TestADeadGatewayIsMissedWhenItsLeaseEnds, not at the next look at what others do.
+func TestADeadGatewayIsMissedWhenItsLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		wanted := func() []string { return duties }
+		one, other := simulate(t, store, wanted), simulate(t, store, wanted)
+		for _, after := range []time.Duration{0, 130 * time.Millisecond, 260 * time.Millisecond, 390 * time.Millisecond} {
+			time.Sleep(2*time.Second + after)
+			other.cut.Store(true)
+			store.mu.Lock()
+			ends := store.until[other.ID()]
+			store.mu.Unlock()
+			time.Sleep(time.Until(ends) + 20*time.Millisecond)
+			synctest.Wait()
+			for _, duty := range duties {
+				if _, ok := one.Epoch(duty); !ok {
+					t.Fatalf("nobody has the %s after the lease has ended", duty)
+				}
+			}
+			other.cut.Store(false)
+			time.Sleep(2 * time.Second)
 		}
 	})
 }

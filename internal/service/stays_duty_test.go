@@ -64,7 +64,7 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 func (s *saver) take(from string) {
 	s.t.Helper()
 	duty := []string{domain.DutyStays}
-	if err := s.db.Duties().Keep(s.t.Context(), from, nil); err != nil {
+	if err := s.db.Duties().Release(s.t.Context(), from, duty); err != nil {
 		s.t.Fatal(err)
 	}
 	granted, err := s.db.Duties().Claim(s.t.Context(), s.id, duty)

@@ -18,6 +18,7 @@ import (
 type poolOptions struct {
 	most    int32         // how many there are at most
 	silence time.Duration // how long the server may say nothing
+	locks   time.Duration // how long it waits for a lock
 	mode    pgx.QueryExecMode
 }
 
@@ -26,10 +27,10 @@ type poolOptions struct {
 // The statements of some are few, and worth preparing: appending takes less than half of the time. Those of others differ from
 // one call to the next.
 var (
-	tablePool  = poolOptions{5, silence, pgx.QueryExecModeCacheDescribe}
-	appendPool = poolOptions{2, appendSilence, pgx.QueryExecModeCacheStatement}
-	searchPool = poolOptions{2, searchSilence, pgx.QueryExecModeCacheDescribe}
-	leasePool  = poolOptions{2, silence, pgx.QueryExecModeCacheStatement}
+	tablePool  = poolOptions{5, silence, lockLimit, pgx.QueryExecModeCacheDescribe}
+	appendPool = poolOptions{2, appendSilence, lockLimit, pgx.QueryExecModeCacheStatement}
+	searchPool = poolOptions{2, searchSilence, lockLimit, pgx.QueryExecModeCacheDescribe}
+	leasePool  = poolOptions{2, silence, leaseLockLimit, pgx.QueryExecModeCacheStatement}
 )
 
 const (
@@ -38,8 +39,9 @@ const (
 	silence       = 2500 * time.Millisecond
 	appendSilence = 5 * time.Second // thousands of records are stored in one piece
 	searchSilence = store.SearchLimit + time.Second
-	// lockMargin is how much earlier the server gives up waiting for a lock.
-	lockMargin = 500 * time.Millisecond
+	// lockLimit is how long the server waits for a lock. Gateways that append take turns of some 10 ms: who waits longer waits
+	// for one that was frozen within its turn. Claims of duties wait less: the lease must be renewed meanwhile.
+	lockLimit, leaseLockLimit = 2 * time.Second, time.Second
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second
 	// writeLimit is how long a transaction that appends or removes events may take.
@@ -72,15 +74,15 @@ func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, err
 	if !strings.Contains(url, "default_query_exec_mode") { // the address may say another one, for a PgBouncer
 		config.ConnConfig.DefaultQueryExecMode = o.mode
 	}
-	configure(config.ConnConfig, o.silence)
+	configure(config.ConnConfig, o)
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // configure sets what connections of ours have in common.
-func configure(config *pgx.ConnConfig, silence time.Duration) {
+func configure(config *pgx.ConnConfig, o poolOptions) {
 	config.ConnectTimeout = acquireLimit
 	wanted := maps.Clone(parameters)
-	wanted["lock_timeout"] = strconv.FormatInt((silence - lockMargin).Milliseconds(), 10)
+	wanted["lock_timeout"] = strconv.FormatInt(o.locks.Milliseconds(), 10)
 	for name, value := range wanted {
 		if _, ok := config.RuntimeParams[name]; !ok {
 			config.RuntimeParams[name] = value
@@ -92,6 +94,6 @@ func configure(config *pgx.ConnConfig, silence time.Duration) {
 		if err != nil {
 			return nil, err
 		}
-		return &limitedConn{Conn: conn, limit: silence}, nil
+		return &limitedConn{Conn: conn, limit: o.silence}, nil
 	}
 }

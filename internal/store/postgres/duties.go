@@ -17,10 +17,11 @@ type Duties struct {
 	pool    *pgxpool.Pool
 	notices *notices
 	wrote   func(error) error // tells how writing goes
+	unblock func(context.Context, error)
 }
 
 // Duties returns the leases and duties of gateways.
-func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices, db.Wrote} }
+func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices, db.Wrote, db.unblock} }
 
 // Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
 func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
@@ -35,31 +36,41 @@ func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duratio
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 
-// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them. It returns
-// cluster.ErrLapsed when the lease was over.
-func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (live []string, err error) {
+// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them, and after how long the next
+// lease of another one ends, 0 where there is no other. It returns cluster.ErrLapsed when the lease was over.
+func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error) {
 	var batch pgx.Batch
 	batch.Queue(`UPDATE gateways SET until = clock_timestamp() + $2 WHERE id = $1 AND until > clock_timestamp()`, id, lease)
-	batch.Queue(`SELECT id FROM gateways WHERE until > clock_timestamp() ORDER BY id`)
+	batch.Queue(`SELECT id, until - clock_timestamp() FROM gateways WHERE until > clock_timestamp() ORDER BY id`)
 	results := d.pool.SendBatch(ctx, &batch)
 	defer results.Close()
 	renewed, err := results.Exec()
 	_ = d.wrote(err) // so a gateway that nobody asks to write knows when the database is there again
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if renewed.RowsAffected() == 0 {
-		return nil, cluster.ErrLapsed
+		return nil, 0, cluster.ErrLapsed
 	}
 	rows, err := results.Query()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	var each string
+	var left time.Duration
+	_, err = pgx.ForEachRow(rows, []any{&each, &left}, func() error {
+		live = append(live, each)
+		if each != id && (next == 0 || left < next) {
+			next = max(left, 1)
+		}
+		return nil
+	})
+	return live, next, err
 }
 
 // Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
-func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[string]int64, error) {
+func (d *Duties) Claim(ctx context.Context, id string, duties []string) (granted map[string]int64, err error) {
+	defer func() { d.unblock(ctx, err) }()
 	rows, err := d.pool.Query(ctx, `INSERT INTO duties (name, gateway, epoch, since)
 		SELECT name, $1, 1, clock_timestamp() FROM unnest($2::text[]) AS name ORDER BY name
 		ON CONFLICT (name) DO UPDATE SET gateway = $1, epoch = duties.epoch + 1, since = clock_timestamp()
@@ -68,7 +79,7 @@ func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[str
 	if err != nil {
 		return nil, err
 	}
-	granted := map[string]int64{}
+	granted = map[string]int64{}
 	var name string
 	var epoch int64
 	_, err = pgx.ForEachRow(rows, []any{&name, &epoch}, func() error {
@@ -78,21 +89,28 @@ func (d *Duties) Claim(ctx context.Context, id string, duties []string) (map[str
 	return granted, err
 }
 
-// Keep takes all duties from the gateway but these.
-func (d *Duties) Keep(ctx context.Context, id string, duties []string) error {
-	_, err := d.pool.Exec(ctx, `WITH others AS (
-		SELECT name FROM duties WHERE gateway = $1 AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS kept WHERE kept = name) ORDER BY name FOR UPDATE
-	), released AS (
-		UPDATE duties SET gateway = '' WHERE name IN (SELECT name FROM others) RETURNING name
-	) SELECT pg_notify($3, $4) WHERE EXISTS (SELECT FROM released)`, id, duties, channel, string(domain.TopicDuties))
-	return err
+// Held returns the duties that the gateway has.
+func (d *Duties) Held(ctx context.Context, id string) ([]string, error) {
+	rows, err := d.pool.Query(ctx, "SELECT name FROM duties WHERE gateway = $1", id)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Leave ends the gateway's lease and takes all its duties.
+// Release takes those of the duties from the gateway that it has.
+func (d *Duties) Release(ctx context.Context, id string, duties []string) (err error) {
+	defer func() { d.unblock(ctx, err) }()
+	var batch pgx.Batch
+	batch.Queue("SELECT FROM duties WHERE name = ANY ($1) ORDER BY name FOR UPDATE", duties)
+	batch.Queue("UPDATE duties SET gateway = '' WHERE name = ANY ($2) AND gateway = $1", id, duties)
+	batch.Queue(notifyStatement, channel, domain.TopicDuties)
+	return d.pool.SendBatch(ctx, &batch).Close()
+}
+
+// Leave ends the gateway's lease, so that others can claim all its duties.
 func (d *Duties) Leave(ctx context.Context, id string) error {
 	var batch pgx.Batch
-	batch.Queue("SELECT FROM duties WHERE gateway = $1 ORDER BY name FOR UPDATE", id)
-	batch.Queue("UPDATE duties SET gateway = '' WHERE gateway = $1", id)
 	batch.Queue("DELETE FROM gateways WHERE id = $1", id)
 	batch.Queue(notifyStatement, channel, domain.TopicDuties)
 	return d.pool.SendBatch(ctx, &batch).Close()

@@ -20,7 +20,7 @@ func TestARenewedLeaseShowsThatWritingWorksAgain(t *testing.T) {
 	if _, err := db.WriteFailure(); err == nil {
 		t.Fatal("a failed write is forgotten at once")
 	}
-	if _, err := db.Duties().Renew(t.Context(), "one", time.Minute); err != nil {
+	if _, _, err := db.Duties().Renew(t.Context(), "one", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.WriteFailure(); err != nil {
