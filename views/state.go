@@ -28,24 +28,13 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	if p.EventsOnly {
 		return SignalNone, "events only"
 	}
-	blocked, failed := 0, 0
-	_, done := domain.WorkStages(p.Stages)
-	for _, stage := range p.Stages[:done] {
-		for _, item := range stage.Items {
-			switch {
-			case item.Blocked != "":
-				blocked++
-			case item.MergeFailure != "":
-				failed++
-			}
-		}
-	}
+	sum := p.Summary()
 	var words []string
-	if blocked > 0 {
-		words = append(words, count(blocked, "blocked", "blocked"))
+	if sum.Blocked > 0 {
+		words = append(words, count(sum.Blocked, "blocked", "blocked"))
 	}
-	if failed > 0 {
-		words = append(words, count(failed, "merge failed", "merges failed"))
+	if sum.Failed > 0 {
+		words = append(words, count(sum.Failed, "merge failed", "merges failed"))
 	}
 	if stuck > 0 {
 		words = append(words, count(stuck, "stuck", "stuck"))
@@ -54,7 +43,7 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 		words = append(words, "stale")
 	}
 	switch {
-	case blocked > 0:
+	case sum.Blocked > 0:
 		return SignalStop, strings.Join(words, ", ")
 	case len(words) > 0:
 		return SignalCaution, strings.Join(words, ", ")
@@ -63,14 +52,7 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 }
 
 // inWork is the number of stories that are worked on.
-func inWork(p domain.ProjectPipeline) int {
-	n := 0
-	from, to := domain.WorkStages(p.Stages)
-	for _, stage := range p.Stages[from:to] {
-		n += len(stage.Items)
-	}
-	return n
-}
+func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }
 
 // storyState is how a story is, given the sorted ids of the stuck ones; SignalNone with "" is nothing to speak of.
 func storyState(item domain.Item, stuck []string) (Signal, string) {

@@ -70,6 +70,7 @@ type track struct {
 	*domain.ProjectPipeline
 	active        bool
 	troubles      []trouble
+	rank          int           // 0 for a track where something stands still, 1 for other trouble, 2 for none
 	backlog, done *domain.Stage // nil where there is none
 	from, to      int           // the stages that have stations
 	stations      []station     // once fill was called
@@ -91,35 +92,18 @@ const maxStations = 24
 // look makes t the track of a project, all but its stations: of thousands of projects few are on a page.
 func (t *track) look(p *domain.ProjectPipeline, stuck []string) {
 	t.ProjectPipeline, t.stuck = p, stuck
-	from, to := domain.WorkStages(p.Stages)
-	if from > 0 {
+	sum := p.Summary()
+	if sum.From > 0 {
 		t.backlog = &p.Stages[0]
 	}
-	if to < len(p.Stages) {
-		t.done = &p.Stages[to]
+	if sum.To < len(p.Stages) {
+		t.done = &p.Stages[sum.To]
 	}
-	t.cut = max(0, to-from-maxStations)
-	t.from, t.to = from, to-t.cut
-	blocked, failed := 0, 0
-	for i := range p.Stages {
-		items := p.Stages[i].Items
-		if i >= from && i < to {
-			t.working += len(items)
-		}
-		for j := range items {
-			if items[j].Since.After(t.moved) {
-				t.moved = items[j].Since
-			}
-			switch {
-			case i >= to:
-			case items[j].Blocked != "":
-				blocked++
-			case items[j].MergeFailure != "":
-				failed++
-			}
-		}
-	}
-	t.troubles = troubles(p, blocked, failed, len(stuck))
+	t.cut = max(0, sum.To-sum.From-maxStations)
+	t.from, t.to = sum.From, sum.To-t.cut
+	t.working, t.moved = sum.Working, sum.Moved
+	t.troubles = troubles(p, sum.Blocked, sum.Failed, len(stuck))
+	t.rank = rankOf(t.troubles)
 }
 
 // fill adds the stations. agents are the labels of those that work on the project's stories, by story id.
@@ -175,7 +159,7 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 	return list
 }
 
-func (t *track) troubled() bool { return t.rank() < 2 }
+func (t *track) troubled() bool { return t.rank < 2 }
 
 // stages names the stages of the track, as one text.
 func (t *track) stages() string {
@@ -205,10 +189,9 @@ func (t *track) hasStagesOf(other *track) bool {
 		slices.EqualFunc(t.Stages[t.from:t.to], other.Stages[other.from:other.to], func(a, b domain.Stage) bool { return a.Name == b.Name })
 }
 
-// rank is 0 for a track where something stands still, 1 for other trouble, 2 for none.
-func (t *track) rank() int {
+func rankOf(troubles []trouble) int {
 	rank := 2
-	for _, at := range t.troubles {
+	for _, at := range troubles {
 		switch at.signal {
 		case SignalStop:
 			return 0
@@ -221,7 +204,7 @@ func (t *track) rank() int {
 
 // byTrouble orders tracks: the worst trouble first, then the last move, then the name.
 func byTrouble(a, b *track) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
 }
 
 // agentsAtWork are the labels of agents, by the project and the story that they say they work on.

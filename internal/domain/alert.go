@@ -127,11 +127,21 @@ func openStuck(list []Alert) (found []StuckStories) {
 // StuckLimit returns how long a story may stay in a stage of work before it needs somebody.
 type StuckLimit func(project, stage string) time.Duration
 
+// limitsHold is for how long stuck limits count that nothing has changed.
+const limitsHold = time.Hour
+
 // FindAlerts returns what needs somebody in these pipelines, in no particular order. A story counts once, and no longer
 // when it is done.
 func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
-	var found []Alert
-	for _, p := range pipelines {
+	found, _ := FindAlertsUntil(pipelines, limit, now)
+	return found
+}
+
+// FindAlertsUntil returns what FindAlerts does, and until when that holds if nothing but the time changes.
+func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) (found []Alert, until time.Time) {
+	until = now.Add(limitsHold)
+	for k := range pipelines {
+		p := &pipelines[k]
 		if p.Error == NoAnswerYet {
 			continue // its answer is on the way, or will be known to fail
 		}
@@ -139,8 +149,8 @@ func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []
 			found = append(found, Alert{Kind: AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
 			continue
 		}
-		from, to := WorkStages(p.Stages)
-		for i, stage := range p.Stages[:to] {
+		summary := p.Summary()
+		for i, stage := range p.Stages[:summary.To] {
 			for j := range stage.Items {
 				item := &stage.Items[j]
 				a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
@@ -149,9 +159,10 @@ func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []
 					a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
 				case item.MergeFailure != "":
 					a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
-				case i >= from:
+				case i >= summary.From:
 					a.Kind, a.Since = AlertStuck, item.Since.Add(limit(p.Project, stage.Name))
 					if !a.Since.Before(now) {
+						until = earlier(until, a.Since)
 						continue
 					}
 				default:
@@ -161,7 +172,14 @@ func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []
 			}
 		}
 	}
-	return found
+	return found, until
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // SortAlerts puts what is not acknowledged first, what stands still before what is merely slow, the oldest first.

@@ -39,7 +39,7 @@ func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 			{Name: "1_backlog", Items: []domain.Item{{StoryID: "old_idea", Since: hours(500)}}},
 			{Name: "2_current", Items: []domain.Item{
 				{StoryID: "slow", Since: hours(25)},
-				{StoryID: "new", Since: hours(23)},
+				{StoryID: "new", Since: hours(23).Add(-time.Minute)},
 				{StoryID: "blocked", Since: hours(2), Blocked: reason, MergeFailure: reason},
 				{StoryID: "blocked_longer", Since: hours(3), Blocked: reason},
 			}},
@@ -52,7 +52,10 @@ func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 		{Project: "new", Error: domain.NoAnswerYet},
 	}
 	day := func(string, string) time.Duration { return 24 * time.Hour }
-	sorted := domain.FindAlerts(pipelines, day, now)
+	sorted, until := domain.FindAlertsUntil(pipelines, day, now)
+	if tomorrow := hours(-1).Add(-time.Minute); !until.Equal(tomorrow) {
+		t.Errorf("holds until %v, but a story is stuck from %v on", until, tomorrow)
+	}
 	domain.SortAlerts(sorted)
 	var got []string
 	for _, a := range sorted {

@@ -64,7 +64,8 @@ type ProjectPipeline struct {
 	Stale       bool // older than what was asked for, while a fetch goes on
 	FetchedAt   time.Time
 	Stages      []Stage
-	Raw         json.RawMessage // as in PipelineAnswer, like EventsOnly and Note
+	Summarized  *PipelineSummary // of Stages, so that it is made once for all who look; may be nil
+	Raw         json.RawMessage  // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
 	Error       string    // why it is unreachable, in words

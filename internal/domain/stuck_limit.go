@@ -27,7 +27,7 @@ func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
 	if h.limits == nil {
 		h.limits = map[string]stuckLimit{}
 	}
-	h.limits[stage] = stuckLimit{limit, now.Add(time.Hour)}
+	h.limits[stage] = stuckLimit{limit, now.Add(limitsHold)}
 	return limit
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,11 +26,24 @@ type Alerts struct {
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
 	changed      atomic.Int64 // grows with every acknowledgement that is made or ends
+	stories      storyAlerts
+
+	mu   sync.Mutex
+	last listed
 }
 
-// List returns what needs somebody, given the pipelines of all projects.
+// listed is what List returned, and what of.
+type listed struct {
+	stories, others []domain.Alert
+	changed         int64
+	alerts          domain.Alerts
+}
+
+// List returns what needs somebody, given the pipelines of all projects. Nobody may change it: when nothing has changed it is what
+// it was the last time.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
-	found := s.find(pipelines)
+	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
+	found := slices.Concat(next.stories, next.others)
 	if ended := s.acknowledge(found, pipelines, time.Now()); len(ended) > 0 {
 		if s.events.Available() != nil {
 			return domain.NewAlerts(found), nil // they end when the store is back
@@ -38,8 +52,19 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "acknowledgements that ended could not be removed", "error", err)
 		}
+		return domain.NewAlerts(found), nil
 	}
-	return domain.NewAlerts(found), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !next.isSame(s.last) {
+		next.alerts = domain.NewAlerts(found)
+		s.last = next
+	}
+	return s.last.alerts, nil
+}
+
+func (l listed) isSame(other listed) bool {
+	return l.changed == other.changed && isSame(l.stories, other.stories) && slices.Equal(l.others, other.others)
 }
 
 // ofStory returns what is wrong with one story, nil when nothing is.
@@ -54,6 +79,7 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 	if p.Stages = stages; !p.Reachable {
 		return nil
 	}
+	p.Summarized = nil
 	var found []domain.Alert
 	s.stays.withLimits(func(limit domain.StuckLimit) {
 		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
@@ -72,8 +98,11 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 
 // find returns what needs somebody, in no particular order.
 func (s *Alerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
-	var found []domain.Alert
-	s.stays.withLimits(func(limit domain.StuckLimit) { found = domain.FindAlerts(pipelines, limit, time.Now()) })
+	return slices.Concat(s.stories.find(pipelines), s.others())
+}
+
+// others returns what needs somebody besides the stories and servers of projects.
+func (s *Alerts) others() (found []domain.Alert) {
 	for _, agent := range s.agents.All() {
 		a := domain.Alert{Agent: agent.Label, AgentID: agent.ID, Project: agent.Project}
 		switch {

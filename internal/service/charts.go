@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +14,16 @@ type Charts struct {
 
 	mu        sync.Mutex
 	byProject map[string]drawnCharts
-	pipelines []domain.ProjectPipeline // of which charts were drawn last
+	last      drawing
+}
+
+// drawing is what was drawn last, and of what.
+type drawing struct {
+	pipelines []domain.ProjectPipeline
 	charts    []domain.Charts
+	day       int64
+	revision  uint64 // of stays
+	partial   bool   // the moves of some projects were not known yet
 }
 
 // drawnCharts are a project's charts, and what they were drawn from.
@@ -44,49 +51,52 @@ func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 }
 
 func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
-	charts := make([]domain.Charts, len(pipelines))
 	done, err := s.stays.catchUp(ctx)
 	if !done || err != nil {
-		return charts, err
-	}
-	if err := s.stays.recallMoves(ctx, pipelines); err != nil {
-		return charts, err
+		return make([]domain.Charts, len(pipelines)), err
 	}
 	now := time.Now()
-	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()
+	next := drawing{pipelines: pipelines, day: time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()}
+	if last, same := s.lastOf(next); same {
+		return last, nil
+	}
+	next.charts = make([]domain.Charts, len(pipelines))
+	if err := s.stays.recallMoves(ctx, pipelines); err != nil {
+		return next.charts, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stays.mu.Lock()
 	defer s.stays.mu.Unlock()
-	if len(pipelines) > 0 && len(pipelines) == len(s.pipelines) && &pipelines[0] == &s.pipelines[0] && !s.isOutdated(day) {
-		return s.charts, nil
-	}
 	last := s.byProject
 	s.byProject = make(map[string]drawnCharts, len(pipelines))
+	next.revision = s.stays.revision
 	for i, p := range pipelines {
-		if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
+		if len(p.Stages) == 0 {
 			continue
 		}
-		known, from := last[p.Project], s.source(p, day)
+		if !s.stays.hasMoves(p.Project) {
+			next.partial = true
+			continue
+		}
+		known, from := last[p.Project], drawn{next.day, s.stays.version(p.Project), &p.Stages[0]}
 		if known.from != from {
 			known = drawnCharts{s.stays.of(p.Project).Charts(p.Stages, now), from}
 		}
-		s.byProject[p.Project], charts[i] = known, known.charts
+		s.byProject[p.Project], next.charts[i] = known, known.charts
 	}
-	s.pipelines, s.charts = pipelines, charts
-	return charts, nil
+	s.last = next
+	return next.charts, nil
 }
 
-// source is what a project's charts would be drawn from on this day. Callers hold Stays.mu.
-func (s *Charts) source(p domain.ProjectPipeline, day int64) drawn {
-	return drawn{day, s.stays.version(p.Project), &p.Stages[0]}
-}
-
-// isOutdated reports whether what was drawn last would be drawn otherwise now. Callers hold mu and Stays.mu.
-func (s *Charts) isOutdated(day int64) bool {
-	return slices.ContainsFunc(s.pipelines, func(p domain.ProjectPipeline) bool {
-		return len(p.Stages) > 0 && s.stays.hasMoves(p.Project) && s.byProject[p.Project].from != s.source(p, day)
-	})
+// lastOf returns what was drawn last, if it was of the same: with ten thousand projects, looking at each takes a while
+// (BenchmarkSnapshot).
+func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
+	revision := s.stays.revisionNow()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same = isSame(s.last.pipelines, d.pipelines) && s.last.day == d.day && s.last.revision == revision && !s.last.partial
+	return s.last.charts, same
 }
 
 // drawn returns the charts that were drawn of these projects last, in their order.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,11 +91,12 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{}
 	var err error
-	s.Registry, s.Pipelines = o.pipelines.Recent(ctx, maxAge)
-	began := time.Now()
-	if last != nil && slices.EqualFunc(s.Pipelines, last.Pipelines, domain.ProjectPipeline.ShowsSame) {
-		s.Pipelines = last.Pipelines
+	var known []domain.ProjectPipeline
+	if last != nil {
+		known = last.Pipelines
 	}
+	s.Registry, s.Pipelines = o.pipelines.recentSince(ctx, maxAge, known)
+	began := time.Now()
 	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapsho
 	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
-	if last != nil && len(s.Charts) > 0 && len(last.Charts) > 0 && &s.Charts[0] == &last.Charts[0] {
+	if last != nil && isSame(s.Charts, last.Charts) {
 		s.Together = last.Together
 	} else {
 		s.Together = domain.SumCharts(s.Charts)

@@ -28,6 +28,13 @@ func newestAge(maxAge time.Duration) pipelineAge {
 	return pipelineAge{now: now, oldest: now.Add(-maxAge)}
 }
 
+func (s *Pipelines) recentAge(maxAge time.Duration) pipelineAge {
+	age := newestAge(maxAge)
+	age.grace = staleGrace
+	age.unchanged = max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach)
+	return age
+}
+
 func (a pipelineAge) withGrace() pipelineAge {
 	a.oldest = a.oldest.Add(-a.grace)
 	if a.unchanged > 0 {

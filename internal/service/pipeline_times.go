@@ -13,6 +13,7 @@ type datedPipeline struct {
 	answer  *domain.PipelineAnswer
 	version uint64 // of the project's history
 	stages  []domain.Stage
+	summary *domain.PipelineSummary // of stages
 	raw     json.RawMessage
 }
 
@@ -28,5 +29,6 @@ func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.Raw
 	}
 	stages := s.of(project).Times(answer.Stages)
 	s.mu.Unlock()
-	return datedPipeline{answer: answer, version: version, stages: stages, raw: wire.WithTimes(raw, stages)}
+	summary := domain.Summarize(stages)
+	return datedPipeline{answer: answer, version: version, stages: stages, summary: &summary, raw: wire.WithTimes(raw, stages)}
 }

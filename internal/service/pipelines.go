@@ -74,20 +74,22 @@ func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, duti
 // waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
 // waited for, though it is asked.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, newestAge(maxAge))
+	return s.all(ctx, newestAge(maxAge), nil)
 }
 
 // Recent returns what All does, but believes a project's feed that its pipeline is still the same, and asks for it again only
 // now and then: pages that refresh cost no fetches where nothing happens. What is only a little older than it should be does
 // not count as stale.
 func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	age := newestAge(maxAge)
-	age.grace = staleGrace
-	age.unchanged = max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach)
-	return s.all(ctx, age)
+	return s.all(ctx, s.recentAge(maxAge), nil)
 }
 
-func (s *Pipelines) all(ctx context.Context, age pipelineAge) (*domain.Registry, []domain.ProjectPipeline) {
+// recentSince returns what Recent does. It is last, an earlier result that nobody may change, while that shows the same.
+func (s *Pipelines) recentSince(ctx context.Context, maxAge time.Duration, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
+	return s.all(ctx, s.recentAge(maxAge), last)
+}
+
+func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
 	registry, states, awaited := s.askProjects(age)
 	ctx, cancel := context.WithTimeout(ctx, s.budget(awaited, age))
 	defer cancel()
@@ -96,13 +98,27 @@ func (s *Pipelines) all(ctx context.Context, age pipelineAge) (*domain.Registry,
 	for _, state := range awaited {
 		s.await(ctx, state, age.oldest, patience)
 	}
-	result := make([]domain.ProjectPipeline, len(states))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return registry, showAll(states, age, last)
+}
+
+// showAll shows each of the projects; last, if that shows the same. Callers hold mu.
+func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipeline) []domain.ProjectPipeline {
+	same := 0 // as many of the first show the same
+	if len(last) == len(states) && len(last) > 0 {
+		for same < len(states) && states[same].show(age).ShowsSame(last[same]) {
+			same++
+		}
+		if same == len(states) {
+			return last
+		}
+	}
+	result := make([]domain.ProjectPipeline, len(states))
 	for i, state := range states {
 		result[i] = state.show(age)
 	}
-	return registry, result
+	return result
 }
 
 // askProjects begins to fetch what is not current. Awaited are those projects of which nothing current is known.
@@ -192,7 +208,7 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 		LastSeen:  state.seen,
 	}
 	if state.answer != nil {
-		shown.Stages, shown.Raw, shown.FetchedAt = state.dated.stages, state.dated.raw, state.seen
+		shown.Stages, shown.Summarized, shown.Raw, shown.FetchedAt = state.dated.stages, state.dated.summary, state.dated.raw, state.seen
 		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
 	}
 	switch {

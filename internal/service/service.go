@@ -147,7 +147,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Alerts = &Alerts{
 		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
-		pipelines: s.Pipelines, acknowledged: acknowledged, duties: o.Duties,
+		pipelines: s.Pipelines, acknowledged: acknowledged, duties: o.Duties, stories: storyAlerts{stays: stays},
 	}
 	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
 	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}

@@ -55,6 +55,7 @@ type Stays struct {
 	upTo      int64 // the id up to which events are accounted for
 	day       int   // when moves were forgotten last
 	byProject map[string]*domain.StageHistory
+	revision  uint64             // grows with every change of what memory knows
 	names     map[storyID]string // of stories that pipelines showed, to be saved
 	changed   map[string]bool    // projects with stays to be saved
 	unsaved   int                // events since the last save
@@ -84,6 +85,7 @@ func (s *Stays) reset() {
 	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
 	s.complete, s.movesOnly, s.ahead = map[string]bool{}, map[string]bool{}, map[string]int64{}
 	s.generation++
+	s.revision++
 }
 
 // of returns a project's history. Callers hold mu.
@@ -116,6 +118,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	settled := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
 	if h.Version() != before {
 		s.changed[project] = true
+		s.revision++
 		for _, stage := range answer.Stages {
 			for _, item := range stage.Items {
 				s.names[storyID{project, item.StoryID}] = item.StoryName
@@ -165,6 +168,13 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 		}
 	}
 	return stays, nil
+}
+
+// revisionNow returns a number that grows with the changes of all histories.
+func (s *Stays) revisionNow() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
 }
 
 // version returns a number that grows with the changes of a project's history. Callers hold mu.

@@ -78,6 +78,7 @@ func (s *Stays) load(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.upTo, s.saved, s.loaded = upTo, upTo, true
+	s.revision++
 	return nil
 }
 
@@ -94,6 +95,7 @@ func (s *Stays) add(events []domain.Event) int {
 	}
 	for _, e := range events {
 		s.upTo = e.ID
+		s.revision++
 		if e.ID <= s.ahead[e.Project] {
 			continue
 		}

@@ -21,6 +21,7 @@ func (s *Stays) forget() {
 			delete(s.byProject, project)
 			delete(s.complete, project)
 			delete(s.movesOnly, project)
+			s.revision++
 		}
 	}
 }
@@ -60,6 +61,7 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 		return nil
 	}
 	s.complete[project] = true
+	s.revision++
 	delete(s.movesOnly, project)
 	for _, stay := range stays {
 		s.of(project).Restore(stay)
