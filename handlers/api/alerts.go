@@ -6,9 +6,10 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
-// alertJSON is something that needs somebody, as the API shows it: null where it is not about such a thing.
+// alertJSON is an alert as the API shows it: null where it is not about such a thing.
 type alertJSON struct {
 	Key          string               `json:"key"`
 	Kind         domain.AlertKind     `json:"kind"`
@@ -38,16 +39,12 @@ func encodeAlert(a domain.Alert) alertJSON {
 		encoded.StoryID, encoded.StoryName = &a.Story.StoryID, &a.Story.StoryName
 	}
 	if k := a.Acknowledged; k != nil {
-		encoded.Acknowledged = &acknowledgementJSON{By: k.By, AtMS: k.At.UnixMilli()}
-		if !k.Until.IsZero() {
-			until := k.Until.UnixMilli()
-			encoded.Acknowledged.UntilMS = &until
-		}
+		encoded.Acknowledged = &acknowledgementJSON{k.By, k.At.UnixMilli(), wire.TimeOrNull(k.Until)}
 	}
 	return encoded
 }
 
-// ListAlerts lists what needs somebody.
+// ListAlerts lists what needs attention.
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	_, pipelines := a.service.Pipelines.Recent(r.Context(), freshPipeline)
 	alerts, err := a.service.Alerts.List(r.Context(), pipelines)
@@ -81,8 +78,8 @@ func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 	}
 	var duration time.Duration
 	if text != nil {
-		if duration, err = time.ParseDuration(*text); err != nil || duration <= 0 {
-			return domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
+		if duration, err = domain.ParseAcknowledgedFor(*text); err != nil {
+			return err
 		}
 	}
 	if err := a.service.Alerts.Acknowledge(r.Context(), key, duration); err != nil {
@@ -92,7 +89,7 @@ func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ReopenAlert takes an acknowledgement back.
+// ReopenAlert removes an acknowledgement.
 func (a *API) ReopenAlert(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {

@@ -39,12 +39,12 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	page, err := a.service.Audit.Entries(r.Context(), q)
+	page, err := a.service.Audit.Page(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	entries, next := make([]auditJSON, len(page)), q.Before
-	for i, e := range page {
+	entries, next := make([]auditJSON, len(page.Entries)), q.Before
+	for i, e := range page.Entries {
 		entries[i] = auditJSON{e.ID, e.At.UnixMilli(), e.Who, e.Via, web.OrNull(e.Role), e.Action, e.Subject, e.Detail, web.OrNull(e.RequestID)}
 		next = e.ID
 	}

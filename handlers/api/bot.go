@@ -47,7 +47,7 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// BotConfig reads the six fields. It returns an Invalid error that names the first that is missing or mistyped.
+// botConfigOf reads the six fields. It returns an Invalid error that names the first that is missing or mistyped.
 func botConfigOf(b web.Body) (domain.BotConfig, error) {
 	transport, err := b.Text("transport")
 	if err != nil {

@@ -21,18 +21,18 @@ func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 	p := views.AuditProps{
 		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")}, Now: now(),
 	}
-	q := domain.AuditQuery{Limit: auditPage + 1, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
+	q := domain.AuditQuery{Limit: auditPage, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
 	if query.Get("before") != "" {
 		if q.Before, err = query.Number("before", 0, 0, math.MaxInt64); err != nil {
 			return err
 		}
 	}
-	if p.Entries, err = c.service.Audit.Entries(r.Context(), q); err != nil {
+	page, err := c.service.Audit.Page(r.Context(), q)
+	if err != nil {
 		return err
 	}
-	if len(p.Entries) > auditPage {
-		p.Entries = p.Entries[:auditPage]
-		p.Older = p.Entries[auditPage-1].ID
+	if p.Entries = page.Entries; page.More {
+		p.Older = page.Entries[len(page.Entries)-1].ID
 	}
 	return c.render(w, r, view{frame: views.Frame{Title: "Audit", Page: views.PageAudit}, page: views.Audit(p)})
 }

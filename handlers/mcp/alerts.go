@@ -20,8 +20,8 @@ func (s *Server) addAlerts() {
 		var duration time.Duration
 		if in.For != nil {
 			var err error
-			if duration, err = time.ParseDuration(*in.For); err != nil || duration <= 0 {
-				return nil, domain.Errorf(domain.Invalid, "for: must be a duration, such as 4h or 1h30m")
+			if duration, err = domain.ParseAcknowledgedFor(*in.For); err != nil {
+				return nil, err
 			}
 		}
 		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration); err != nil {

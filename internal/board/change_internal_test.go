@@ -55,7 +55,7 @@ func (d *fixture) change(id string, c Change) *Details {
 	return details
 }
 
-// recorded are the notifications since it was asked last.
+// notifications returns those since the last call.
 func (d *fixture) notifications() string {
 	list := recorded(changes{notifications: d.recorded})
 	d.recorded = nil

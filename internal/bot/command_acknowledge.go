@@ -13,7 +13,7 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 	if len(call.rest) > 0 {
 		text := call.rest[0].text
 		var err error
-		if duration, err = time.ParseDuration(text); err != nil || duration <= 0 {
+		if duration, err = domain.ParseAcknowledgedFor(text); err != nil {
 			return Message{{Code(short(text, maxName)), Plain(" is no duration; write one like "), Code("4h"), Plain(" or "), Code("1h30m"), Plain(".")}}
 		}
 		until = "for " + text

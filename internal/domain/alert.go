@@ -35,24 +35,6 @@ type Alert struct {
 	Acknowledged *Acknowledgement
 }
 
-// Acknowledgement says that somebody knows of an alert. It ends with the trouble, or when that changes its text.
-type Acknowledgement struct {
-	Key     string // of the alert
-	Project string // that it is about, "" for none
-	Text    string // that it had
-	By      string
-	At      time.Time
-	Until   time.Time // zero for as long as the trouble lasts
-	Since   time.Time // when the trouble began; zero where that is not known
-}
-
-// Ends reports whether the alert is about something else than what was acknowledged: it says something else, or its story was
-// blocked or failed to merge once more.
-func (a Acknowledgement) Ends(alert Alert) bool {
-	again := (alert.Kind == AlertBlocked || alert.Kind == AlertMerge) && !a.Since.IsZero() && alert.Since.After(a.Since)
-	return again || alert.Text() != a.Text
-}
-
 // MaxAlerts is how many alerts are shown at once.
 const MaxAlerts = 200
 

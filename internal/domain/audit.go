@@ -93,6 +93,12 @@ type AuditQuery struct {
 	Text   string // part of who, subject or detail
 }
 
+// AuditPage is a page of entries, the newest first.
+type AuditPage struct {
+	Entries []AuditEntry
+	More    bool // older ones follow
+}
+
 type auditKey struct{}
 
 // WithAudit returns a context for making a change in the store: whoever stores that stores the entry with it, in the same

@@ -64,7 +64,7 @@ func (p *projectServer) record(n int) {
 	}
 }
 
-// get asks with headers given as "Name: value".
+// ask asks with headers given as "Name: value".
 func (p *projectServer) ask(method, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "localhost:3001"

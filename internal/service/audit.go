@@ -11,7 +11,7 @@ import (
 
 type auditStore interface {
 	AddAudit(ctx context.Context, e domain.AuditEntry) error
-	Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error)
+	AuditPage(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error)
 	RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error)
 }
 
@@ -57,9 +57,9 @@ func (a *Audit) logEntry(ctx context.Context, e domain.AuditEntry) {
 	a.log.InfoContext(ctx, "audit", "action", e.Action, "subject", e.Subject, "detail", e.Detail, "who", e.Who, "via", e.Via, "role", e.Role, "id", e.RequestID)
 }
 
-// Entries returns a page of entries, the newest first.
-func (a *Audit) Entries(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
-	return a.store.Audit(ctx, q)
+// Page returns a page of entries, the newest first.
+func (a *Audit) Page(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error) {
+	return a.store.AuditPage(ctx, q)
 }
 
 // Run removes old entries until ctx ends. It returns an error when the store failed.

@@ -36,11 +36,11 @@ func TestTheAuditIsKeptFor400Days(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- s.Audit.Run(ctx) }()
 		kept := func() string {
-			entries, err := s.Audit.Entries(t.Context(), domain.AuditQuery{Limit: 10_000})
+			page, err := s.Audit.Page(t.Context(), domain.AuditQuery{Limit: 10_000})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return fmt.Sprint(len(entries), " ", entries[0].Who, " ", entries[0].Subject)
+			return fmt.Sprint(len(page.Entries), " ", page.Entries[0].Who, " ", page.Entries[0].Subject)
 		}
 		time.Sleep(time.Minute)
 		if got := kept(); got != "601 switchyard alpha" {

@@ -10,7 +10,8 @@ import (
 
 // Charts are drawn from where the stories have been.
 type Charts struct {
-	stays *Stays
+	events *Events
+	stays  *Stays
 
 	mu        sync.Mutex
 	byProject map[string]drawnCharts
@@ -44,7 +45,7 @@ type drawn struct {
 // store cannot be reached they are those that were drawn last.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts, err := s.draw(ctx, pipelines)
-	if err != nil && s.stays.events.Available() != nil {
+	if err != nil && s.events.Available() != nil {
 		return s.drawn(pipelines), nil
 	}
 	return charts, err

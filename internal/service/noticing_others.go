@@ -17,7 +17,7 @@ type others struct {
 	epoch int64 // under which stays were saved then, 0 for not
 }
 
-// notice notices the pipelines of projects that other gateways follow, if this one saves stays.
+// noticeOthers notices the pipelines of projects that other gateways follow, if this one saves stays.
 func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	if !ours {
@@ -25,12 +25,12 @@ func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 		return nil
 	}
 	if o.epoch != duty.Epoch {
-		o.epoch, o.upTo = duty.Epoch, s.stays.events.LastID()
+		o.epoch, o.upTo = duty.Epoch, s.events.LastID()
 		s.fetchAll() // its predecessor may not have saved what it saw last
 	}
 	news := map[string]bool{}
 	for more := true; more; {
-		page, err := s.stays.events.Page(ctx, domain.EventQuery{After: o.upTo, Limit: 1000})
+		page, err := s.events.Page(ctx, domain.EventQuery{After: o.upTo, Limit: 1000})
 		if err != nil {
 			return err
 		}

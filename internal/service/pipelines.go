@@ -31,6 +31,7 @@ const (
 type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
+	events   *Events
 	stays    *Stays
 	duties   Duties
 	log      *slog.Logger
@@ -62,9 +63,9 @@ type pipelineState struct {
 	spread     float64 // 0 to 1: projects are not asked again all at once
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
+func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
 	return &Pipelines{
-		projects: projects, servers: servers, stays: stays, duties: duties, log: log,
+		projects: projects, servers: servers, events: events, stays: stays, duties: duties, log: log,
 		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, noticed: newNoticed(),
 	}
 }

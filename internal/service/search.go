@@ -30,6 +30,7 @@ type Found struct {
 // but for the first fields is ready for use.
 type Search struct {
 	projects  *Projects
+	events    *Events
 	pipelines *Pipelines
 	agents    *Agents
 	store     storyStore
@@ -75,7 +76,7 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 
 // findGone adds the stories of registered projects that only the stream knows.
 func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) error {
-	if s.pipelines.stays.events.Available() != nil {
+	if s.events.Available() != nil {
 		return nil // what is on boards is better than nothing
 	}
 	known, err := s.store.FindStories(ctx, stories.words, maxGone)

@@ -129,8 +129,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
-		Pipelines: newPipelines(projects, o.Projects, stays, o.Duties, o.Log),
-		Charts:    &Charts{stays: stays},
+		Pipelines: newPipelines(projects, o.Projects, events, stays, o.Duties, o.Log),
+		Charts:    &Charts{events: events, stays: stays},
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
@@ -154,10 +154,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
 	}
-	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, stays: stays, store: o.Store, servers: o.Stories}
+	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, duties: o.Duties}
-	s.Search = &Search{projects: projects, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
+	s.Search = &Search{projects: projects, events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }
 

@@ -30,6 +30,7 @@ type Stories struct {
 	audit     *Audit
 	projects  *Projects
 	pipelines *Pipelines
+	events    *Events
 	stays     *Stays
 	store     storyStore
 	servers   StoryServers
@@ -78,7 +79,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 
 // addPast adds what the stream knows of a story: nothing, while the store cannot be reached.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
-	if s.stays.events.Available() != nil {
+	if s.events.Available() != nil {
 		return nil
 	}
 	if story.History, err = s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory); err != nil {

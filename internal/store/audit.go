@@ -43,8 +43,8 @@ func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 	return db.Tx(domain.WithAudit(ctx, e), nil, func(*sql.Tx) error { return nil })
 }
 
-// Audit returns the entries that q asks for, the newest first.
-func (db *Tables) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.AuditEntry, error) {
+// AuditPage returns the entries that q asks for, the newest first.
+func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
@@ -62,22 +62,24 @@ func (db *Tables) Audit(ctx context.Context, q domain.AuditQuery) ([]domain.Audi
 	if q.Text != "" {
 		where(`lower(who || ' ' || subject || ' ' || detail) LIKE $%d ESCAPE '\'`, Pattern(strings.ToLower(q.Text)))
 	}
-	args = append(args, q.Limit)
+	args = append(args, q.Limit+1) // one more tells whether others follow
 	rows, err := db.engine.Read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+
 		" WHERE %s ORDER BY id DESC LIMIT $%d", strings.Join(conditions, " AND "), len(args)), args...)
 	if err != nil {
-		return nil, db.Translate(err)
+		return page, db.Translate(err)
 	}
 	defer rows.Close()
-	var entries []domain.AuditEntry
 	for rows.Next() {
 		var e domain.AuditEntry
 		if err := rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID); err != nil {
-			return nil, db.Translate(err)
+			return page, db.Translate(err)
 		}
-		entries = append(entries, e)
+		page.Entries = append(page.Entries, e)
 	}
-	return entries, db.Translate(rows.Err())
+	if page.More = len(page.Entries) > q.Limit; page.More {
+		page.Entries = page.Entries[:q.Limit]
+	}
+	return page, db.Translate(rows.Err())
 }
 
 // RemoveAuditBefore removes the oldest entries of those from before then, at most limit, and returns how many.

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// TestCommonTextsAreFound holds what is found by the index of words against what reading all events finds, with so many matches
+// TestCommonAndRareTextsAreFoundAlike holds what is found by the index of words against what reading all events finds, with so many matches
 // that the index does not help.
 func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {

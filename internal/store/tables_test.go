@@ -161,21 +161,23 @@ func TestAudit(t *testing.T) {
 		for _, c := range []struct {
 			q    domain.AuditQuery
 			want []int64
+			more bool
 		}{
-			{domain.AuditQuery{}, []int64{4, 3, 2, 1}},
-			{domain.AuditQuery{Who: "a"}, []int64{3, 1}},
-			{domain.AuditQuery{Action: "other", Before: 4}, []int64{3, 2}},
-			{domain.AuditQuery{Text: "0%_X"}, []int64{4, 3, 2, 1}},
-			{domain.AuditQuery{Text: "0%%X"}, nil},
+			{domain.AuditQuery{Limit: 10}, []int64{4, 3, 2, 1}, false},
+			{domain.AuditQuery{Limit: 4}, []int64{4, 3, 2, 1}, false},
+			{domain.AuditQuery{Limit: 3}, []int64{4, 3, 2}, true},
+			{domain.AuditQuery{Limit: 2, Who: "a"}, []int64{3, 1}, false},
+			{domain.AuditQuery{Limit: 10, Action: "other", Before: 4}, []int64{3, 2}, false},
+			{domain.AuditQuery{Limit: 10, Text: "0%_X"}, []int64{4, 3, 2, 1}, false},
+			{domain.AuditQuery{Limit: 10, Text: "0%%X"}, nil, false},
 		} {
-			c.q.Limit = 10
-			entries, err := db.Audit(ctx, c.q)
+			page, err := db.AuditPage(ctx, c.q)
 			var got []int64
-			for _, e := range entries {
+			for _, e := range page.Entries {
 				got = append(got, e.At.UnixMilli())
 			}
-			if err != nil || !slices.Equal(got, c.want) {
-				t.Errorf("%+v: %v, %v, want %v", c.q, got, err, c.want)
+			if err != nil || !slices.Equal(got, c.want) || page.More != c.more {
+				t.Errorf("%+v: %v, more %t, %v, want %v, %t", c.q, got, page.More, err, c.want, c.more)
 			}
 		}
 		if removed, err := db.RemoveAuditBefore(ctx, time.UnixMilli(4), 2); removed != 2 || err != nil {

@@ -94,8 +94,8 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("sessions", sessions, err)
 	acknowledgements, err := db.Acknowledgements(ctx)
 	add("acknowledgements", acknowledgements, err)
-	audit, err := db.Audit(ctx, domain.AuditQuery{Limit: 100})
-	add("audit", audit, err)
+	audit, err := db.AuditPage(ctx, domain.AuditQuery{Limit: 100})
+	add("audit", audit.Entries, err)
 	for _, q := range []domain.EventQuery{{}, {Project: "Ärger"}, {Type: domain.StoryBlocked}, {Text: "conflict"}, {Text: "nul"}, {Text: "ünï"}, {Backward: true}} {
 		q.Limit = 1000
 		page, err := db.Events(ctx, q)
