@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // chartPipeline is a project with the usual stages.
@@ -43,10 +45,14 @@ func draw(t testing.TB, s *service.Service, projects ...string) (today []int, cu
 	for _, name := range projects {
 		pipelines = append(pipelines, chartPipeline(name))
 	}
-	charts, err := s.Charts.Draw(context.Background(), pipelines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var charts []domain.Charts
+	waittest.Until(t, "the stream is accounted for", func() bool {
+		var err error
+		if charts, err = s.Charts.Draw(context.Background(), pipelines); err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })
+	})
 	for _, c := range charts {
 		today = append(today, c.Days[len(c.Days)-1].Finished)
 		current = append(current, c.Stages[0].Median)

@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/pgtest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/postgres"
+	"switchyard/internal/waittest"
 )
 
 // holder is what a gateway believes of its only duty.
@@ -80,7 +81,7 @@ func (s *saver) tick() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	soon(s.t, "the stream is followed", func() bool { return s.Events.LastID() == last })
+	waittest.Until(s.t, "the stream is followed", func() bool { return s.Events.LastID() == last })
 	if err := service.TickStays(s.t.Context(), s.Service); err != nil {
 		s.t.Fatal(err)
 	}
@@ -165,6 +166,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 		t.Errorf("saved up to %d of %d, %v", upTo, one.Events.LastID(), err)
 	}
 	third := newSaver(t, url, "third", b)
+	third.tick()
 	third.want("2_current", "3_qa", "2_current")
 	today, _ := draw(t, third.Service, "alpha")
 	if got, _ := draw(t, one.Service, "alpha"); !slices.Equal(got, today) {
