@@ -18,10 +18,8 @@ func (e *agentEntry) assign(project string) {
 }
 
 // unassign takes every agent off a project that is being removed, in memory; the store did so with the project. It
-// returns their ids.
+// returns their ids. Callers hold change.
 func (t *agentTable) unassign(project string) []string {
-	t.change.Lock()
-	defer t.change.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []string

@@ -27,6 +27,8 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	if !found {
 		return domain.Removal{}, projectNotFound(name)
 	}
+	s.agents.change.Lock() // nobody else learns of the removal before it is known whose assignments went with it
+	defer s.agents.change.Unlock()
 	removed := domain.Removal{Project: next.Projects[i], Active: next.Active == name}
 	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removalDetail(removed)}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveProject(ctx, name) })

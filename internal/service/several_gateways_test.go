@@ -105,7 +105,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	}
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
-		Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: agentTimeout, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
+		Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
 		SharedBot: &service.SharedBot{Store: db, Duty: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
 	})
 	if err != nil {
