@@ -32,10 +32,10 @@ type File struct {
 var loaded = sync.OnceValues(load)
 
 // Console is the name of the scripts that every page needs, served as one file: in this order, and compressed together,
-// they are a fifth smaller.
+// they are a tenth smaller, and fetched by one request.
 const Console = "console.js"
 
-var consoleScripts = []string{"forms.js", "acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}
+var consoleScripts = []string{"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", "forms.js", "acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}
 
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",

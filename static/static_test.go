@@ -30,7 +30,7 @@ func TestAnAddressCarriesTheHashOfItsContent(t *testing.T) {
 }
 
 func TestTheCompressedFormIsTheSameContent(t *testing.T) {
-	file, _ := static.Lookup(static.Path("vendor/htmx-2.0.11.min.js"))
+	file, _ := static.Lookup(static.Path(static.Console))
 	r, err := gzip.NewReader(bytes.NewReader(file.Compressed()))
 	if err != nil {
 		t.Fatal(err)

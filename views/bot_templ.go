@@ -53,7 +53,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice signal-caution mb-4\">This page needs JavaScript. Without it, use the API: POST /api/gateway/bot-config.</p></noscript><div class=\"with-aside max-w-5xl\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><noscript><p class=\"notice signal-caution mb-4\">This page needs JavaScript. Without it, use the API: POST /api/gateway/bot-config.</p></noscript><div class=\"with-aside\"><form id=\"bot-config\" data-api=\"/api/gateway/bot-config\" class=\"panel flex flex-col gap-4 p-4\" autocomplete=\"off\"><div class=\"field\"><label for=\"transport\">Transport</label> <select id=\"transport\" name=\"transport\" class=\"input\"><option value=\"matrix\" selected>Matrix</option> <option value=\"team\">Team chat (Slack)</option></select></div><fieldset data-transport=\"matrix\" class=\"flex flex-col gap-4\"><legend class=\"sr-only\">Matrix</legend>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

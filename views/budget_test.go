@@ -2,7 +2,6 @@ package views_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/web"
 	"switchyard/static"
 	"switchyard/views"
 )
@@ -56,7 +56,7 @@ func TestTheFirstPageStaysSmall(t *testing.T) {
 		for _, all := range []bool{false, true} {
 			page := overviewPage(t, n, all)
 			elements := len(regexp.MustCompile(`<[a-z]`).FindAll(page, -1))
-			bytes := zipped(t, page)
+			bytes := len(web.Gzip(page))
 			for _, file := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllSubmatch(page, -1) {
 				asset, _ := static.Lookup(string(file[1]))
 				bytes += len(asset.Compressed())
@@ -91,17 +91,4 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 		t.Fatal(err)
 	}
 	return page.Bytes()
-}
-
-func zipped(t *testing.T, text []byte) int {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Len()
 }

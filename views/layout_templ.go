@@ -119,7 +119,7 @@ func Layout(f Frame) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, name := range append([]string{"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", static.Console}, f.Scripts...) {
+		for _, name := range append([]string{static.Console}, f.Scripts...) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<script src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

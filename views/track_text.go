@@ -51,7 +51,8 @@ func cutEnd(text string, length int) string {
 	return string([]rune(text)[:length-1]) + "…"
 }
 
-// sparkPaths are the columns of a sparkline of 84 by 22, those of the past and today's, and the sum.
+// sparkPaths are the columns of a sparkline of 84 by 22, those of the past and today's, and the sum. A day without any has
+// only its piece of the line below, which the style sheet draws.
 func sparkPaths(days []domain.DayCount) (past, today string, total int) {
 	highest := 2 // a story a day is not much
 	for _, d := range days {
@@ -61,7 +62,6 @@ func sparkPaths(days []domain.DayCount) (past, today string, total int) {
 	var b strings.Builder
 	for i, d := range days {
 		if d.Finished == 0 {
-			b.WriteString("M" + strconv.Itoa(6*i+2) + " 22v-1")
 			continue
 		}
 		line := "M" + strconv.Itoa(6*i+2) + " 22V" + strconv.Itoa(22-max(2, 20*d.Finished/highest))

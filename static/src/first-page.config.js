@@ -1,0 +1,10 @@
+// The style sheet of every page has what the first page needs. Utilities that only pages below it use are in pages.css.
+const config = require('../../tailwind.config.js')
+
+module.exports = {
+  ...config,
+  content: {
+    ...config.content,
+    files: [...config.content.files, '!./views/{access,agents,audit,board,bot,events,gateways,join,login,mcp_clients,project,project_list,projects,sign_in,story,story_*}.templ', '!./static/bot-config.js'],
+  },
+}
