@@ -22,7 +22,7 @@ func (t *Tab) Accessible() {
 		// The page's content security policy does not apply to what comes through the debugging protocol.
 		Eval[bool](t, axe(t)+"; true")
 	}
-	violations := Eval[[]string](t, `Promise.all(document.getAnimations().map(a => a.finished.catch(() => 0)))
+	violations := Eval[[]string](t, `Promise.all(document.getAnimations().filter(a => a.timeline === document.timeline).map(a => a.finished.catch(() => 0)))
 		.then(() => axe.run(document, `+rules+`))
 		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
 	for _, violation := range violations {
