@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -69,10 +68,8 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
-func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit, log *slog.Logger) (*Access, error) {
-	if err := store.RemoveSessionsBefore(ctx, time.Now().Add(-SessionTime)); err != nil {
-		log.WarnContext(ctx, "old sessions could not be removed", "error", err)
-	}
+// loadAccess returns the access that is stored. What has outlived its time goes with the rest of that, in Run.
+func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
 	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
 	a.stored = newReloader(changes, domain.TopicAccess, a.load)
 	return a, a.load(ctx)

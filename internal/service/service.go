@@ -100,7 +100,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	audit := &Audit{store: o.Store, log: o.Log}
-	access, err := loadAccess(ctx, o.Store, o.Changes, audit, o.Log)
+	access, err := loadAccess(ctx, o.Store, o.Changes, audit)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,7 +78,7 @@ func removeUnfinished(target string) error {
 }
 
 func copyTo(ctx context.Context, path, target string) error {
-	db, err := openReadOnly(path)
+	db, err := openReadOnly(path, 1)
 	if err != nil {
 		return err
 	}
@@ -89,13 +87,4 @@ func copyTo(ctx context.Context, path, target string) error {
 		return fmt.Errorf("database %s: %w", path, err)
 	}
 	return nil
-}
-
-// openReadOnly opens the database at path for one reader, which changes nothing in it.
-func openReadOnly(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
-	if err == nil {
-		db.SetMaxOpenConns(1)
-	}
-	return db, err
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 )
@@ -10,18 +11,13 @@ import (
 // (BenchmarkOpen). In a larger one damage shows when it is met.
 const maxChecked = 4 << 20
 
-// check returns an error when SQLite cannot recover the database at path. It changes nothing: opened for writing, even a
-// damaged database would take over what its write-ahead log holds.
-func check(ctx context.Context, path string) error {
+// check returns an error when SQLite cannot recover the database at path. Db is open for reading only: opened for writing, even
+// a damaged database would take over what its write-ahead log holds.
+func check(ctx context.Context, db *sql.DB, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 {
 		return err
 	}
-	db, err := openReadOnly(path)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
 	pragma := "PRAGMA quick_check(1)"
 	if info.Size() > maxChecked {
 		pragma = "PRAGMA schema_version"

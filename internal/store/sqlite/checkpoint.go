@@ -40,7 +40,7 @@ func (db *DB) Checkpoints(ctx context.Context) error {
 			from *sql.DB
 			size int64
 		}{
-			{db.read, maxLog},
+			{db.log, maxLog},
 			// Where writes follow each other so closely that there is always something new in the log, one has to wait.
 			{db.write, 2 * maxLog},
 		} {

@@ -23,7 +23,7 @@ func (db *DB) FillDisk(full bool) error {
 
 // OldDatabase makes the database in directory dir as a version made it that knew so many migrations.
 func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
-	db, err := open(filepath.Join(dir, FileName), "_txlock=immediate")
+	db, err := open(filepath.Join(dir, FileName))
 	if err != nil {
 		return nil, err
 	}
@@ -103,3 +103,17 @@ const MaxLog = maxLog
 
 // LogSize is the size of the write-ahead log in bytes.
 func (db *DB) LogSize() int64 { return db.logSize() }
+
+// Read begins to read the database, until stop is called.
+func (db *DB) Read(t testing.TB) (stop func()) {
+	t.Helper()
+	tx, err := db.read.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := tx.QueryRow("SELECT COUNT(*) FROM state").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() }
+}

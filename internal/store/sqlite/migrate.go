@@ -28,7 +28,7 @@ var registerFold = sync.OnceValue(func() error {
 // transaction. Its user_version is the number of files applied.
 func (db *DB) migrate(ctx context.Context) error {
 	var applied int
-	if err := db.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
+	if err := db.read.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
 		return err
 	}
 	scripts, err := migrations.ReadDir("migrations")
@@ -39,13 +39,13 @@ func (db *DB) migrate(ctx context.Context) error {
 		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
 	}
 	if applied == movedSchema {
-		return errMoved(ctx, db.write)
+		return errMoved(ctx, db.read)
 	}
 	if applied > len(scripts) {
 		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
 	}
 	if applied == len(scripts) {
-		return nil
+		return db.ensureWAL(ctx)
 	}
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		for _, script := range scripts[applied:] {
@@ -60,4 +60,14 @@ func (db *DB) migrate(ctx context.Context) error {
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(scripts)))
 		return err
 	})
+}
+
+// ensureWAL opens the database for writing, which makes its journal a write-ahead log, where that is not so yet: in one that comes
+// from a backup. Others are opened for writing when something is to be stored, which makes the start shorter.
+func (db *DB) ensureWAL(ctx context.Context) error {
+	var journal string
+	if err := db.read.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil || journal == "wal" {
+		return err
+	}
+	return db.write.PingContext(ctx)
 }

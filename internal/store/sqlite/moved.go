@@ -25,7 +25,7 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	return openReadOnly(path)
+	return openReadOnly(path, 1)
 }
 
 // MarkMoved notes that all that is stored was moved to another place. From then on Open says so.

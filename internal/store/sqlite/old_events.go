@@ -18,7 +18,7 @@ import (
 // findOld notes whether there is something to move.
 func (db *DB) findOld(ctx context.Context) error {
 	var found bool
-	err := db.write.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories) OR EXISTS (SELECT 1 FROM old_stays)").Scan(&found)
+	err := db.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories) OR EXISTS (SELECT 1 FROM old_stays)").Scan(&found)
 	db.upgrading.Store(found)
 	return err
 }

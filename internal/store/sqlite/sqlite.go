@@ -26,6 +26,7 @@ type DB struct {
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
+	log      *sql.DB // for Checkpoints, which readers cannot do and no write shall wait for
 	events   eventWriter
 	written  chan struct{} // holds something after a write
 	// upgrading is whether old_events or old_stories may hold something.
@@ -49,25 +50,24 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := restrict(path); err != nil {
 		return nil, err
 	}
-	if err := check(ctx, path); err != nil {
-		return nil, fmt.Errorf("database %s: %w", path, err)
-	}
 	db := &DB{dir: dir, written: make(chan struct{}, 1)}
 	var err error
-	if db.write, err = open(path, writerOptions); err != nil {
+	if db.read, err = openReadOnly(path, readers); err != nil {
 		return nil, err
 	}
-	db.write.SetMaxOpenConns(1)
-	if db.read, err = open(path, "_pragma=query_only(1)"); err != nil {
-		db.write.Close()
-		return nil, err
+	if err := check(ctx, db.read, path); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.read.Close())
 	}
-	db.read.SetMaxOpenConns(readers)
-	db.read.SetMaxIdleConns(readers)
-	if db.searches, err = open(path, "_pragma=query_only(1)"); err != nil {
-		return nil, errors.Join(err, db.read.Close(), db.write.Close())
+	if db.searches, err = openReadOnly(path, searchers); err != nil {
+		return nil, errors.Join(err, db.read.Close())
 	}
-	db.searches.SetMaxOpenConns(searchers)
+	if db.write, err = open(path); err != nil {
+		return nil, errors.Join(err, db.searches.Close(), db.read.Close())
+	}
+	if db.log, err = open(path); err != nil {
+		return nil, errors.Join(err, db.write.Close(), db.searches.Close(), db.read.Close())
+	}
+	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Earlier: db.earlier, Wrote: db.wrote,
 	})
@@ -101,13 +101,27 @@ var (
 
 var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)", unattendedLog, maxLog)
 
-func open(path, option string) (*sql.DB, error) {
+// open opens the database at path for the one writer.
+func open(path string) (*sql.DB, error) {
 	if err := registerFold(); err != nil {
 		return nil, err
 	}
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + option
-	return sql.Open(driverName, dsn)
+	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&"+writerOptions)
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+// openReadOnly opens the database at path for so many readers, who change nothing in it.
+func openReadOnly(path string, readers int) (*sql.DB, error) {
+	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err == nil {
+		db.SetMaxOpenConns(readers)
+		db.SetMaxIdleConns(readers)
+	}
+	return db, err
 }
 
 // restrict makes the database file, or repairs its mode. SQLite gives -wal and -shm the mode of the database.
@@ -127,5 +141,6 @@ func restrict(path string) error {
 
 // Close closes the database. Nothing may use it afterwards.
 func (db *DB) Close() error {
-	return errors.Join(db.searches.Close(), db.read.Close(), db.write.Close())
+	_ = db.write.Ping() // the last connection moves the write-ahead log into the database, which readers cannot
+	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
 }
