@@ -121,8 +121,9 @@ func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	})
 }
 
-// finish adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
-func (t *routeTable) finish() chi.Router {
+// addFallbacks adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
+// It comes before the routes: afterwards the router would go through all of them for routers of their own.
+func (t *routeTable) addFallbacks() {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
 	if t.waiting != nil {
 		viewers = func(http.HandlerFunc) http.Handler { return t.access.Handler(web.Plain, t.waiting) }
@@ -136,7 +137,6 @@ func (t *routeTable) finish() chi.Router {
 		}
 		notAllowed.ServeHTTP(w, r)
 	})
-	return t
 }
 
 // headAsGet answers HEAD by the route for GET where there is none for HEAD.

@@ -83,8 +83,9 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	if waiting == nil {
 		t.Use(g.asOf)
 	}
+	t.addFallbacks()
 	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
-	return t.finish()
+	return t
 }
 
 // routes is the whole route table: who may use a route, its address, what answers, and for the API the form of a refusal;
