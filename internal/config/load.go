@@ -13,12 +13,17 @@ import (
 )
 
 // AddFlags adds the gateway's flags to flags.
-func AddFlags(flags *pflag.FlagSet) {
+func AddFlags(flags *pflag.FlagSet) { addFlags(flags) }
+
+// addFlags adds the gateway's flags of the given names to flags, or all of them.
+func addFlags(flags *pflag.FlagSet, names ...string) {
 	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
 	for _, s := range (&Config{}).settings() {
+		if s.flag == "" || len(names) > 0 && !slices.Contains(names, s.flag) {
+			continue
+		}
 		usage := fmt.Sprintf("%s [$%s]", s.usage, s.env)
 		switch {
-		case s.flag == "":
 		case s.kind == boolKind:
 			flags.Bool(s.flag, false, usage)
 		case s.kind.list():
@@ -69,12 +74,12 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 
 // AddDataFlags adds those of the gateway's flags that say where its data is.
 func AddDataFlags(flags *pflag.FlagSet) {
-	addSome(flags, "config", "data")
+	addFlags(flags, "data")
 }
 
 // AddStoreFlags adds those of the gateway's flags that say what it stores its data in.
 func AddStoreFlags(flags *pflag.FlagSet) {
-	addSome(flags, "config", "data", "database")
+	addFlags(flags, "data", "database")
 }
 
 // LoadStore returns the gateway's data directory and the database that it uses instead, as Load would. AddStoreFlags was
@@ -131,7 +136,7 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 
 // AddListenFlags adds those of the gateway's flags that say where it serves.
 func AddListenFlags(flags *pflag.FlagSet) {
-	addSome(flags, "config", "listen")
+	addFlags(flags, "listen")
 }
 
 // LoadListen returns the gateway's address, as Load would. AddListenFlags was applied to flags.
@@ -139,13 +144,4 @@ func LoadListen(flags *pflag.FlagSet, getenv func(string) string) (address strin
 	c := &Config{}
 	_, err = c.read(c.settings(), flags, getenv, "gateway.listen")
 	return c.Listen, err
-}
-
-// addSome adds the gateway's flags of the given names.
-func addSome(flags *pflag.FlagSet, names ...string) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	AddFlags(all)
-	for _, name := range names {
-		flags.AddFlag(all.Lookup(name))
-	}
 }
