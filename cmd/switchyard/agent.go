@@ -20,10 +20,10 @@ func agentCommand() *cobra.Command {
 	var leave bool
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
-		Short: "Run a build agent: join a gateway, run a command where it is assigned",
+		Short: "Run a build agent: join a gateway, run a command while assigned to a project",
 		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
 			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment, and\n" +
-			"with SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN, by which it may itself speak to the gateway.\n" +
+			"with SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN, with which it can call the gateway itself.\n" +
 			"Without CMD it only joins and stays alive.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -62,11 +62,11 @@ func agentCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&gateway, "gateway", "", "the gateway's address, a `URL`")
-	flags.StringVar(&token.flag, "token", "", "the join `TOKEN`, for all users of this machine to see; else SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
+	flags.StringVar(&gateway, "gateway", "", "the `URL` of the gateway")
+	flags.StringVar(&token.flag, "token", "", "the join `TOKEN`, which every user of this machine can see; by default $SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
 	flags.StringVar(&token.file, "token-file", "", "read the join token from `FILE`")
 	flags.StringVar(&label, "label", "", "call the agent `LABEL`; by default the name of this machine")
-	flags.StringVar(&state, "state", "", "the `FILE` that keeps the identity (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
+	flags.StringVar(&state, "state", "", "keep the identity in `FILE` (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
 	flags.BoolVar(&leave, "leave", false, "give up the identity and exit")
 	return cmd
 }
@@ -76,7 +76,7 @@ func gatewayAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return "", usagef("--gateway is needed: the address of the gateway")
+		return "", usagef("--gateway is needed: the URL of the gateway")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(text, "?#"):
 		return "", usagef("--gateway must be an address such as http://yard:3000")
 	}

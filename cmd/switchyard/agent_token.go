@@ -65,7 +65,7 @@ func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secre
 	select {
 	case text := <-line:
 		if text == "" {
-			return "", errors.New("a join token is needed: --token-file, SWITCHYARD_TOKEN, or an answer here; the gateway's Agents page gives one out")
+			return "", errors.New("a join token is needed: --token-file, SWITCHYARD_TOKEN, or an answer here; get one from the gateway's Agents page")
 		}
 		return domain.Secret(text), nil
 	case <-ctx.Done():

@@ -17,8 +17,8 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the gateway's database to a new file, also while the gateway runs",
-		Long: "Copy the gateway's database to a new file, also while the gateway runs. To go back to a copy, stop the gateway and\n" +
-			"put the copy in the place of " + sqlite.FileName + " in the data directory, without the files that end in -wal and -shm.\n" +
+		Long: "Copy the gateway's database to a new file, also while the gateway runs. To restore a copy, stop the gateway and\n" +
+			"put the copy in place of " + sqlite.FileName + " in the data directory; remove the files beside it that end in -wal and -shm.\n" +
 			"A PostgreSQL database is backed up with pg_dump.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/config"
+	"switchyard/internal/neterr"
 )
 
 // healthLimit is how long a server may take to say that it serves.
@@ -21,9 +21,9 @@ const healthLimit = 5 * time.Second
 func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Check that the server on this machine serves, for container health checks",
+		Short: "Check whether the server on this machine serves, for container health checks",
 		Long: "Ask the gateway on this machine for /healthz, at the address that the gateway itself would listen on. The exit status is 0\n" +
-			"where it serves, else 1. For a project server give its address with --listen.",
+			"if it serves, else 1. For a project server, give its address with --listen.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address, err := config.LoadListen(cmd.Flags(), os.Getenv)
@@ -34,6 +34,7 @@ func healthCommand() *cobra.Command {
 		},
 	}
 	config.AddListenFlags(cmd.Flags())
+	cmd.Flags().Lookup("listen").Usage = "ask the server that listens on `ADDR` (HOST:PORT) [$SWITCHYARD_LISTEN]"
 	return cmd
 }
 
@@ -58,11 +59,8 @@ func checkHealth(ctx context.Context, address string) error {
 	}
 	request.Host = "localhost" // a name that every server of ours answers to
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: no answer within %v", address, healthLimit)
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", address, err)
+		return fmt.Errorf("%s: %s", address, neterr.Describe(err, healthLimit))
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {

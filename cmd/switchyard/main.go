@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return runE(cmd, args)
 		}
 	}
-	err := usagef("a command is needed; 'switchyard help' lists them")
+	err := usagef("a command is needed: 'switchyard help' lists them")
 	if len(args) > 0 {
 		err = root.ExecuteContext(ctx)
 	}
@@ -108,7 +108,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("no command %q; 'switchyard help' lists them", strings.Join(args, " "))
+				return usagef("no command %q: 'switchyard help' lists them", strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -131,7 +131,7 @@ func completionCommand() *cobra.Command {
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
-				return usagef("completion takes one of %s", strings.Join(names, ", "))
+				return usagef("completion: must be one of %s", strings.Join(names, ", "))
 			}
 			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
 		},

@@ -13,9 +13,9 @@ func mcpCommand() *cobra.Command {
 	var gateway string
 	cmd := &cobra.Command{
 		Use:   "mcp [--gateway URL]",
-		Short: "Connect a program that speaks MCP over stdin and stdout with a gateway",
-		Long: "Connect a program that speaks MCP over stdin and stdout with a gateway's /mcp. Where the gateway asks for a token,\n" +
-			"it is taken from SWITCHYARD_API_TOKEN. The command of an agent has that set, and in SWITCHYARD_MCP_URL its gateway.",
+		Short: "Connect a program that speaks MCP over stdin and stdout to a gateway",
+		Long: "Connect a program that speaks MCP over stdin and stdout to a gateway's /mcp. If the gateway asks for a token, it is taken\n" +
+			"from SWITCHYARD_API_TOKEN. In an agent's command, that and SWITCHYARD_MCP_URL, the gateway's address, are set.",
 		Example: "  SWITCHYARD_API_TOKEN=… switchyard mcp --gateway http://yard:3000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,12 +28,12 @@ func mcpCommand() *cobra.Command {
 			}
 			token := domain.Secret(os.Getenv("SWITCHYARD_API_TOKEN"))
 			if !token.FitsHeader() {
-				return usagef("SWITCHYARD_API_TOKEN must be of ASCII letters, digits and signs, without spaces")
+				return usagef("SWITCHYARD_API_TOKEN must be ASCII characters without spaces")
 			}
 			pipe := newMCPPipe(address, token, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			return unlessCancelled(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the gateway's address, a `URL`; else that of SWITCHYARD_MCP_URL")
+	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the `URL` of the gateway; $SWITCHYARD_MCP_URL takes the place of the default")
 	return cmd
 }

@@ -20,9 +20,9 @@ func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --to URL",
 		Short: "Move the gateway's database into an empty PostgreSQL database, for several gateways",
-		Long: "Move the gateway's database into an empty PostgreSQL database, all of it or nothing. The gateway must not run. Afterwards\n" +
-			"start it, and any number of others, with URL as --database; the data directory is marked and is not started on again.\n" +
-			"A password that is not to be seen in the list of processes goes into $PGPASSWORD.",
+		Long: "Move the gateway's database into an empty PostgreSQL database, all of it or nothing. The gateway must not be\n" +
+			"running. Afterwards start any number of gateways with --database URL; the data directory is marked, and no gateway starts on it.\n" +
+			"To keep the password out of the list of processes, put it into $PGPASSWORD.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.LoadData(cmd.Flags(), os.Getenv)

@@ -25,10 +25,10 @@ func upCommand() *cobra.Command {
 		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
-			"under the directory's name (for …/.huskies/work and …/work that of the repository above). A repository may be named itself.\n" +
+			"under the directory's name (for …/.huskies/work and …/work, that of the repository above). DIR may also be the repository.\n" +
 			"Stage directories are made in a DIR that is empty or does not exist. Without DIR and with no project registered, a sample\n" +
-			"board is served. With --agent a build agent runs along, which runs CMD where it is assigned. Callers of\n" +
-			"the project servers, of which the gateway is one, need the token in SWITCHYARD_PROJECT_TOKEN, if that is set.",
+			"board is served. With --agent, a build agent runs as well, and runs CMD while it is assigned to a project. If\n" +
+			"SWITCHYARD_PROJECT_TOKEN is set, the project servers require it of callers; the gateway knows it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {

@@ -33,7 +33,7 @@ func (t *apiToken) variables(ctx context.Context, project string) []string {
 			t.secret = issued.Token
 		}
 		if err != nil {
-			t.log.WarnContext(ctx, "the command gets no token of the gateway", "error", err)
+			t.log.WarnContext(ctx, "the command gets no token for the gateway", "error", err)
 		}
 	}
 	if t.secret == "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
 )
 
 const (
@@ -145,12 +146,12 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err
+		return c.away(err, limit)
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return err
+		return c.away(err, limit)
 	}
 	if response.StatusCode >= 300 || response.StatusCode < 200 {
 		return &refusal{response.StatusCode, firstLine(data)}
@@ -162,6 +163,11 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 		return fmt.Errorf("the gateway's answer is not readable: %w", err)
 	}
 	return nil
+}
+
+// away is the error of a call that got no answer.
+func (c *client) away(err error, limit time.Duration) error {
+	return fmt.Errorf("the gateway at %s does not answer: %s", c.gateway, neterr.Describe(err, limit))
 }
 
 // firstLine is what of a refusal's text people are shown.

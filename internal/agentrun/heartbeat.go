@@ -80,6 +80,6 @@ func (a *agent) sayStopped(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
-		a.Log.WarnContext(ctx, "could not report to the gateway that the agent stops", "error", err)
+		a.Log.WarnContext(ctx, "the gateway was not told that the agent stops", "error", err)
 	}
 }

@@ -27,12 +27,12 @@ const projectToken = "SWITCHYARD_PROJECT_TOKEN"
 func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")
-	flags.String("listen", "127.0.0.1:3001", "serve at `ADDR` (HOST:PORT)")
-	flags.String("token", "", "callers need Authorization: Bearer `T`, which all users of this machine can see then [$"+projectToken+"]")
-	flags.String("token-file", "", "callers need the token in `FILE`")
+	flags.String("listen", "127.0.0.1:3001", "serve on `ADDR` (HOST:PORT)")
+	flags.String("token", "", "require Authorization: Bearer `T` of callers; every user of this machine can see it then [$"+projectToken+"]")
+	flags.String("token-file", "", "require the token in `FILE` of callers")
 	flags.Bool("allow-writes", false, "let callers move, block and create stories")
 	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
-	flags.StringArray("allow-host", nil, "answer under the host name `H` too; may be repeated")
+	flags.StringArray("allow-host", nil, "also answer to the host name `H`; may be repeated")
 }
 
 // ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
@@ -72,7 +72,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		return nil, err
 	}
 	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
-		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set a --token-file, or --allow-unauthenticated", c.Listen)}
+		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set --token-file or --allow-unauthenticated", c.Listen)}
 	}
 	return c, nil
 }

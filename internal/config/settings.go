@@ -41,7 +41,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "database", env: "SWITCHYARD_DATABASE", key: "gateway.database",
-			usage: "share the PostgreSQL database at `URL` (postgres://…) with other gateways instead", set: isDatabase(&c.Database),
+			usage: "use the PostgreSQL database at `URL` (postgres://…) instead, which several gateways can share", set: isDatabase(&c.Database),
 		},
 		{
 			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config", fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
@@ -53,7 +53,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "poll-interval", env: "SWITCHYARD_POLL_INTERVAL", key: "gateway.poll_interval", fallback: "2s",
-			usage: "read feeds that cannot wait every `D`", set: isDuration(&c.PollInterval),
+			usage: "poll project servers without long-poll every `D`", set: isDuration(&c.PollInterval),
 		},
 		{
 			flag: "upstream-timeout", env: "SWITCHYARD_UPSTREAM_TIMEOUT", key: "gateway.upstream_timeout", fallback: "2s",
@@ -61,31 +61,31 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "agent-timeout", env: "SWITCHYARD_AGENT_TIMEOUT", key: "gateway.agent_timeout", fallback: "45s",
-			usage: "unlist an agent that was silent for `D`", set: isDuration(&c.AgentTimeout),
+			usage: "take an agent off the list after `D` of silence", set: isDuration(&c.AgentTimeout),
 		},
 		{
 			flag: "join-token-ttl", env: "SWITCHYARD_JOIN_TOKEN_TTL", key: "gateway.join_token_ttl", fallback: "1h",
-			usage: "let join tokens expire after `D`", set: isDuration(&c.JoinTokenTTL),
+			usage: "join tokens expire after `D`", set: isDuration(&c.JoinTokenTTL),
 		},
 		{
 			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", kind: zeroKind, fallback: "4320h",
-			usage: "remove events after `D`, but the last 500 of each project; 0 keeps all", set: isDurationOrZero(&c.KeepEvents),
+			usage: "remove events after `D`, except the last 500 of each project; 0 keeps all", set: isDurationOrZero(&c.KeepEvents),
 		},
 		{
 			flag: "admin-token-file", env: "SWITCHYARD_ADMIN_TOKEN_FILE", key: "gateway.admin_token_file",
-			usage: "ask callers for the token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, wins", set: isPath(&c.adminTokenFile),
+			usage: "require the token in `FILE` of callers; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence", set: isPath(&c.adminTokenFile),
 		},
 		{
 			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", kind: commaList,
-			usage: "answer under the host name `H` too; may be repeated", set: isHosts(&c.AllowHosts),
+			usage: "also answer to the host name `H`; may be repeated", set: isHosts(&c.AllowHosts),
 		},
 		{
 			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated", fallback: "false", kind: boolKind,
-			usage: "serve beyond this machine without an admin token or a login: everybody who reaches the port is the administrator", set: isBool(&c.allowUnauthenticated),
+			usage: "serve beyond this machine without an admin token or a login: everybody who reaches the port is an administrator", set: isBool(&c.allowUnauthenticated),
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
-			usage: "people reach the gateway at `URL`, whose host name is allowed too", set: isPlainURL(&c.PublicURL),
+			usage: "the `URL` at which people reach the gateway; its host name is allowed too", set: isPlainURL(&c.PublicURL),
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
@@ -93,11 +93,11 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "log-level", env: "SWITCHYARD_LOG_LEVEL", key: "gateway.log_level", fallback: "info",
-			usage: "log what is of `LEVEL` (debug, info, warn or error) or above; debug has every request", set: isOneOf(&c.LogLevel, "debug", "info", "warn", "error"),
+			usage: "log messages of `LEVEL` (debug, info, warn or error) and above; debug includes every request", set: isOneOf(&c.LogLevel, "debug", "info", "warn", "error"),
 		},
 		{
 			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project", fallback: "false", kind: boolKind,
-			usage: "have series of each project in /metrics", set: isBool(&c.MetricsPerProject),
+			usage: "add series of each project to /metrics", set: isBool(&c.MetricsPerProject),
 		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
