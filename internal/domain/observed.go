@@ -61,6 +61,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 		if stay == nil {
 			return
 		}
+		h.arrived = append(h.arrived, Arrival{StoryID: item.StoryID, StoryName: item.StoryName, Stage: stage, At: since})
 	case stay.Stage == "": // an event told of it before its stage was known
 		stay.Stage, stay.From = stage, since
 		h.change(stay.Stay)

@@ -31,6 +31,8 @@ type StageHistory struct {
 	dropped map[stayKey]bool
 	version uint64
 	limits  map[string]stuckLimit
+	arrived []Arrival                 // that Observe found, until TakeArrivals
+	unknown map[string]unknownArrival // by story id
 }
 
 type stayKey struct {
@@ -105,7 +107,11 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		if stay != nil {
 			h.end(stay, at, "")
 		}
-		h.change(Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage})
+		before := Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage}
+		h.change(before)
+		if stay == nil {
+			h.keepUnknown(before, made)
+		}
 	default:
 		made, _ = h.newMove(d.StoryID, d.FromStage, d.ToStage, stay.From, at)
 		h.end(stay, at, d.ToStage)
@@ -125,13 +131,7 @@ func (h *StageHistory) undo(stay *openStay) *openStay {
 	if stay.move != nil {
 		h.correct(*stay.move, nil)
 	}
-	key := stayKey{stay.StoryID, stay.Number}
-	delete(h.saved, key)
-	if h.dropped == nil {
-		h.dropped = map[stayKey]bool{}
-	}
-	h.dropped[key] = true
-	h.version++
+	h.drop(stayKey{stay.StoryID, stay.Number})
 	if stay.before == nil {
 		if stay.BlockedSince.IsZero() && stay.MergeFailedSince.IsZero() {
 			return nil

@@ -16,6 +16,15 @@ func (h *StageHistory) change(s Stay) {
 	h.version++
 }
 
+func (h *StageHistory) drop(key stayKey) {
+	delete(h.saved, key)
+	if h.dropped == nil {
+		h.dropped = map[stayKey]bool{}
+	}
+	h.dropped[key] = true
+	h.version++
+}
+
 // Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
 func (h *StageHistory) Restore(s Stay) {
 	h.version++

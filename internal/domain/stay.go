@@ -42,6 +42,8 @@ type StayChanges struct {
 	Drop    []Stay     // of which project, story and number count
 	Stories []StoryRef // that pipelines showed
 	UpTo    int64      // the event's id
+	// Arrivals are the ids of told arrivals that these account for.
+	Arrivals []int64
 	// ForgetMoves says that the moves that are stored in one piece miss some of these.
 	ForgetMoves bool
 }

@@ -11,6 +11,7 @@ const (
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
-	TopicDuties           Topic = "duties"  // gateways that join or leave, and duties given back
-	TopicSignIn           Topic = "sign_in" // sign-in flows
+	TopicDuties           Topic = "duties"   // gateways that join or leave, and duties given back
+	TopicSignIn           Topic = "sign_in"  // sign-in flows
+	TopicArrivals         Topic = "arrivals" // stories that came, which no event tells of
 )

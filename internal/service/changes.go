@@ -23,6 +23,10 @@ type Changes interface {
 	// it, zero when it is not.
 	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
 	SetClockAhead(ctx context.Context, project string, since time.Time) error
+	// TellArrivals tells all gateways, this one among them, that stories arrived.
+	TellArrivals(ctx context.Context, arrivals []domain.Arrival) error
+	// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept. Some may come again.
+	ArrivalsSince(ctx context.Context, position int64) (domain.ArrivalNews, error)
 }
 
 const (

@@ -123,7 +123,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	stays := newStays(o.Store, o.Duties, events, projects)
+	stays := newStays(o.Store, o.Changes, o.Duties, events, projects)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},

@@ -42,6 +42,7 @@ const (
 // Stays are where the stories of all projects are and have been, by the stream and by what pipelines show.
 type Stays struct {
 	store    stayStore
+	changes  Changes // nil where no other gateway observes anything
 	duties   Duties
 	events   *Events
 	projects *Projects
@@ -71,10 +72,12 @@ type Stays struct {
 	stale      bool             // what is stored is to be read again before anything is saved
 	generation int              // how often that was done
 	ahead      map[string]int64 // by project: the id up to which what was read of it accounts for events already
+	arrivals   arrivals
 }
 
-func newStays(store stayStore, duties Duties, events *Events, projects *Projects) *Stays {
-	s := &Stays{store: store, duties: duties, events: events, projects: projects, saving: isAlone(duties)}
+func newStays(store stayStore, changes Changes, duties Duties, events *Events, projects *Projects) *Stays {
+	s := &Stays{store: store, changes: changes, duties: duties, events: events, projects: projects, saving: isAlone(duties)}
+	s.arrivals.news = make(chan struct{}, 1)
 	s.reset()
 	return s
 }
@@ -84,6 +87,7 @@ func (s *Stays) reset() {
 	s.loaded, s.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
 	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
 	s.complete, s.movesOnly, s.ahead = map[string]bool{}, map[string]bool{}, map[string]int64{}
+	s.arrivals.position, s.arrivals.seen, s.arrivals.taken = 0, nil, nil
 	s.generation++
 	s.revision++
 }
@@ -116,6 +120,9 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	h := s.of(project)
 	before := h.Version()
 	settled := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
+	if arrived := h.TakeArrivals(); s.changes != nil {
+		s.arrivals.note(project, arrived)
+	}
 	if h.Version() != before {
 		s.changed[project] = true
 		s.revision++

@@ -173,3 +173,49 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 		t.Errorf("one draws %v, another %v", got, today)
 	}
 }
+
+// TestAStayThatOneGatewaySawBeginIsKnownToAll: the story has left the backlog before the gateway that saves stays looks, and no
+// event tells when it came there.
+func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
+	url, b := pgtest.Database(t), &boardServer{}
+	now := time.Now().Truncate(time.Millisecond)
+	came := now.Add(-time.Minute)
+	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]}]`)
+	one := newSaver(t, url, "one", b)
+	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	other, third := newSaver(t, url, "other", b), newSaver(t, url, "third", b)
+	one.take("")
+	for _, s := range []*saver{one, other, third} {
+		raw(t, s.Service, `[]`)
+		s.tick()
+	}
+	const board = `[{"name":"%s","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":%d}]}]`
+	b.show(t, "http://alpha", fmt.Sprintf(board, "1_backlog", came.UnixMilli()))
+	raw(t, other.Service, fmt.Sprintf(`"since_ms":%d`, came.UnixMilli()))
+	b.show(t, "http://alpha", fmt.Sprintf(board, "2_current", now.UnixMilli()))
+	recordFeed(t, other.Service, went(t, "alpha", "1", "1_backlog", "2_current", now))
+	one.tick()
+	other.tick() // only now does it tell
+	third.tick()
+	one.tick()
+	for _, s := range []*saver{one, other, third} {
+		s.want("1_backlog", "2_current")
+		stays, err := s.Stays.Of(t.Context(), "alpha", "1")
+		if err != nil || !stays[0].From.Equal(came) || !stays[0].To.Equal(now) {
+			t.Errorf("gateway %s: %+v, %v", s.id, stays, err)
+		}
+	}
+	// Whoever saves next, or starts later, does not begin the stay again when the story has gone.
+	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]}]`)
+	raw(t, one.Service, `[]`)
+	one.tick()
+	other.take("one")
+	one.epoch.Store(0)
+	other.tick()
+	for _, s := range []*saver{one, other, third, newSaver(t, url, "fourth", b)} {
+		s.tick()
+		s.want("1_backlog", "2_current")
+	}
+}

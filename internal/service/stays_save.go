@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // forget gives back the memory of projects that are gone. What was saved of them stays in the store.
@@ -116,7 +117,8 @@ func (s *Stays) save(ctx context.Context) error {
 		c.Stories = append(c.Stories, domain.StoryRef{Project: key.project, ID: key.id, Name: name})
 	}
 	c.ForgetMoves = s.moves.miss(c.Save)
-	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories) == 0
+	c.Arrivals, s.arrivals.taken = s.arrivals.taken, nil
+	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories)+len(c.Arrivals) == 0
 	s.changed, s.names, s.unsaved = map[string]bool{}, map[storyID]string{}, 0
 	s.mu.Unlock()
 	if unchanged {
@@ -133,6 +135,7 @@ func (s *Stays) save(ctx context.Context) error {
 		}
 		return nil
 	}
+	s.arrivals.taken = append(s.arrivals.taken, c.Arrivals...)
 	for _, story := range c.Stories { // to be tried again, unless it changed meanwhile
 		key := storyID{story.Project, story.ID}
 		if _, newer := s.names[key]; !newer {
@@ -156,19 +159,14 @@ func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
-		s.takeTurn()
-		if _, err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
-		if err := s.settle(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
-		s.forget()
-		if err := s.settleMoves(ctx, movesInterval); err != nil && ctx.Err() == nil {
+		began, arrived := time.Now(), s.arrivalsChanged()
+		if err := s.round(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
 		case <-tick.C:
+		case <-arrived:
+		case <-s.arrivals.news:
 		case <-s.duties.Changed():
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
@@ -178,5 +176,25 @@ func (s *Stays) Run(ctx context.Context) error {
 			}
 			return s.settleMoves(last, 0)
 		}
+		supervise.Sleep(ctx, time.Until(began.Add(newsPause)))
 	}
+}
+
+// round takes in what is new, and saves it.
+func (s *Stays) round(ctx context.Context) error {
+	s.takeTurn()
+	done, err := s.catchUp(ctx)
+	if err != nil {
+		return err
+	}
+	if done {
+		if err := s.shareArrivals(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	s.forget()
+	return s.settleMoves(ctx, movesInterval)
 }
