@@ -15,6 +15,9 @@ func GroupOf(pid int) Group {
 	return Group{PGID: pid, Started: started}
 }
 
+// GraceOf returns what ends when a command that is asked to stop now has had its time; ctx is the agent's.
+func GraceOf(ctx context.Context) (grace context.Context, done func()) { return graceOf(ctx) }
+
 // StopLeftover is what an agent does with the group in its state file.
 func StopLeftover(g Group, agentID string) bool {
 	grace, cancel := context.WithTimeout(context.Background(), time.Second)

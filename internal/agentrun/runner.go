@@ -184,13 +184,13 @@ func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, s
 }
 
 func (r *runner) stop(ctx context.Context, p *process) {
-	grace, done := r.grace(ctx)
+	grace, done := graceOf(ctx)
 	defer done()
 	p.stop(grace)
 }
 
-// grace ends when a command that is asked to stop now has had its time; ctx is the agent's.
-func (r *runner) grace(ctx context.Context) (grace context.Context, done func()) {
+// graceOf returns what ends when a command that is asked to stop now has had its time; ctx is the agent's.
+func graceOf(ctx context.Context) (grace context.Context, done func()) {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	last := context.AfterFunc(ctx, func() {
 		supervise.Sleep(grace, lastGrace)
@@ -201,7 +201,7 @@ func (r *runner) grace(ctx context.Context) (grace context.Context, done func())
 
 // stopLeftover ends the command of an agent that was killed.
 func (r *runner) stopLeftover(ctx context.Context) {
-	grace, done := r.grace(ctx)
+	grace, done := graceOf(ctx)
 	defer done()
 	group := r.file.command()
 	if stopLeftover(grace, group, r.file.who().ID) {

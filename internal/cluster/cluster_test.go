@@ -92,9 +92,9 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	one := start(t, url, "one")
-	waitFor(t, "one has all", 5*time.Second, func() bool { counts, _ := owners(t, one); return counts[0] == len(duties) })
+	waittest.Until(t, "one has all", func() bool { counts, _ := owners(t, one); return counts[0] == len(duties) })
 	two, three := start(t, url, "two"), start(t, url, "three")
-	waitFor(t, "three share", 5*time.Second, func() bool {
+	waittest.Until(t, "three share", func() bool {
 		counts, all := owners(t, one, two, three)
 		return all == len(duties) && counts[0] > 50 && counts[1] > 50 && counts[2] > 50
 	})
@@ -108,7 +108,10 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 
 	began := time.Now()
 	two.stop() // a clean stop gives its duties back at once
-	waitFor(t, "two share what the stopped one had", time.Second, func() bool {
+	if live, err := one.Gateways(t.Context()); err != nil || len(live) != 2 {
+		t.Errorf("after a clean stop the live gateways are %v, %v", live, err)
+	}
+	waittest.Until(t, "two share what the stopped one had", func() bool {
 		counts, all := owners(t, one, three)
 		return all == len(duties) && counts[0] > 100 && counts[1] > 100
 	})
@@ -116,7 +119,7 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 
 	began = time.Now()
 	three.cut.Store(true)
-	waitFor(t, "one takes over from the one that was cut off", 5*time.Second, func() bool {
+	waittest.Until(t, "one takes over from the one that was cut off", func() bool {
 		_, all := owners(t, one, three)
 		counts, _ := owners(t, one)
 		return counts[0] == len(duties) && all == len(duties)
@@ -127,7 +130,7 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 	}
 
 	three.cut.Store(false) // it joins again under a new id
-	waitFor(t, "two share again", 5*time.Second, func() bool {
+	waittest.Until(t, "two share again", func() bool {
 		counts, all := owners(t, one, three)
 		return all == len(duties) && counts[1] > 100
 	})
@@ -163,14 +166,4 @@ func TestMoreDutiesThanOneStepAreSharedByTwo(t *testing.T) {
 	one.stop()
 	waittest.Until(t, "the other one has all", func() bool { return has(other) == len(many)/sample })
 	t.Logf("one has all again after %v", time.Since(began))
-}
-
-// waitFor waits until done, and fails the test when that takes longer than limit.
-func waitFor(t *testing.T, what string, limit time.Duration, done func() bool) {
-	t.Helper()
-	began := time.Now()
-	waittest.Until(t, what, done)
-	if took := time.Since(began); took > limit {
-		t.Errorf("%s: took %v, more than %v", what, took, limit)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"switchyard/internal/config"
 	"switchyard/internal/domain"
@@ -439,15 +440,25 @@ func TestWhatSignInLacksIsNamed(t *testing.T) {
 	}
 }
 
+// processorTime is what this process has taken so far, whatever else the machine does.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // TestManyProjectsAreReadAtOnce: at 10,000 of them, counting the lines of each from the beginning took more than 5 s.
 func TestManyProjectsAreReadAtOnce(t *testing.T) {
 	var file strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&file, "[[projects]]\nname = 'project %d'\nurl = 'http://127.0.0.1:%d/'\n", i, 1+i)
 	}
-	began := time.Now()
+	began := processorTime(t)
 	got, err := load(t, file.String(), nil, nil)
-	if took := time.Since(began); err != nil || len(got.Projects) != 10_000 || took > 3*time.Second {
+	if took := processorTime(t) - began; err != nil || len(got.Projects) != 10_000 || took > 3*time.Second {
 		t.Errorf("%v, %v", took, err)
 	}
 	_, err = load(t, file.String()+"[[projects]]\nname = 'project 7'\nurl = 'http://a'\n", nil, nil)

@@ -228,16 +228,20 @@ func TestAProviderThatFailsIsSaidInWords(t *testing.T) {
 		for _, path := range []string{"/.well-known/openid-configuration", "/token", "/keys", "/userinfo"} {
 			t.Run(what+path, func(t *testing.T) {
 				provider, p := newLogin(t)
-				if what == "hang" {
-					p.SetCallLimit(100 * time.Millisecond)
+				soon := func() {
+					if what == "hang" {
+						p.SetCallLimit(100 * time.Millisecond)
+					}
 				}
 				var err error
 				if path == "/.well-known/openid-configuration" {
 					provider.Answer(path, answer)
+					soon()
 					_, _, err = p.Begin(t.Context(), redirectURI)
 				} else {
 					attempt, callback := begin(t, p)
 					provider.Answer(path, answer)
+					soon()
 					_, err = p.Finish(t.Context(), attempt, redirectURI, callback)
 				}
 				if text := domain.MessageOf(err); domain.CodeOf(err) != domain.BadGateway || !strings.Contains(text, "Try again in a minute") || len(text) > 300 {

@@ -70,7 +70,11 @@ func TestStoryWithoutAnAnswerIsAnErrorInWords(t *testing.T) {
 		"too large":                           serve(t, bomb()),
 		"address not allowed: cloud metadata": {URL: "http://[fd00:ec2::254]"},
 	} {
-		client := upstream.NewClient(time.Second)
+		limit := patience
+		if want == "timed out" {
+			limit = time.Second
+		}
+		client := upstream.NewClient(limit)
 		t.Cleanup(client.Close)
 		status, body, err := client.PatchStory(t.Context(), project, "7_pay", []byte(`{}`))
 		if domain.CodeOf(err) != domain.BadGateway || !strings.Contains(domain.MessageOf(err), want) || status != 0 || body != nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Until waits until happened reports true, and fails the test when it does not within a minute. what says what is waited
+// Until waits until happened reports true, and fails the test when it does not within two minutes. what says what is waited
 // for.
 func Until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.After(time.Minute); !happened(); {
+	for deadline := time.After(2 * time.Minute); !happened(); {
 		select {
 		case <-poll.C:
 		case <-deadline:
-			t.Fatalf("did not happen within a minute: %s", what)
+			t.Fatalf("did not happen within two minutes: %s", what)
 		}
 	}
 }
