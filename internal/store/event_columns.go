@@ -20,8 +20,14 @@ type EventKind struct {
 	From, To string
 }
 
-// MaxStages is how many pairs of stages of a type are kinds of their own.
-const MaxStages = 250
+// Projects make up types and stages as they like, every search reads all kinds, and they are kept for ever. So a project adds
+// MaxKindsOfEach at most, and all of them MaxKinds; Broader has what is beyond.
+const MaxKindsOfEach, MaxKinds = 250, 10_000
+
+// Common reports whether the kind is stored however many there are.
+func (k EventKind) Common() bool {
+	return k.From == "" && k.To == "" && (k.Type == "" || k.Type == domain.FeedGap || k.Type == domain.ForeignFeedGap || Ours(k.Type))
+}
 
 // Folded is what is searched of a kind, without case and accents.
 func (k EventKind) Folded() string { return fold.Text(string(k.Type) + "\n" + k.From + "\n" + k.To) }
@@ -74,6 +80,9 @@ func (c EventColumns) whole(r domain.Record) EventColumns {
 	c.Record = r.JSON
 	known := []string{string(c.Kind.Type), c.Kind.From, c.Kind.To, c.Text.StoryID, c.Text.StoryName}
 	more := slices.DeleteFunc(r.Texts(), func(text string) bool { return slices.Contains(known, text) })
+	if c.Kind.Type != r.Type { // so that it is not cut off
+		more = append([]string{string(r.Type)}, slices.DeleteFunc(more, func(text string) bool { return text == string(r.Type) })...)
+	}
 	c.Text.More = Cut(strings.Join(more, "\n"), maxMore)
 	return c
 }
@@ -86,9 +95,12 @@ func Cut(text string, n int) string {
 	return text
 }
 
-// WithoutStages is c with the stages of its transition among its texts, for when there are too many kinds.
-func (c EventColumns) WithoutStages(r domain.Record) EventColumns {
-	c.Kind.From, c.Kind.To = "", ""
+// Broader is c with a kind that more events have, for when there are too many: without the stages of its transition, then
+// without its type. They are among its texts instead.
+func (c EventColumns) Broader(r domain.Record) EventColumns {
+	if c.Kind = (EventKind{Type: c.Kind.Type}); !c.Kind.Common() {
+		c.Kind = EventKind{}
+	}
 	return c.whole(r)
 }
 

@@ -107,7 +107,8 @@ func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, st
 		if err == nil && e.JSON == nil {
 			e.JSON = Compose(kind, text, stamp)
 		}
-		if strings.ContainsRune(string(e.Type), utf8.RuneError) { // the engine may have been unable to store it as it is
+		// There may have been too many types, or the engine may have been unable to store this one as it is.
+		if e.Type == "" || strings.ContainsRune(string(e.Type), utf8.RuneError) {
 			if r, err := domain.ParseRecord(json.RawMessage(e.JSON)); err == nil {
 				e.Type = r.Type
 			}

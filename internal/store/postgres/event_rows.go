@@ -28,35 +28,31 @@ type storyKey struct {
 
 // eventRows takes events apart.
 func (db *DB) eventRows(ctx context.Context, events []freshEvent) (*eventRows, error) {
+	columns, kinds, unknown := make([]store.EventColumns, len(events)), make([]int64, len(events)), make([]int, len(events))
+	for i, e := range events {
+		columns[i], unknown[i] = store.ColumnsOf(e.Record), i
+	}
+	for len(unknown) > 0 {
+		asked := map[store.EventKind]int64{}
+		for _, i := range unknown {
+			asked[storedKind(columns[i].Kind)] = events[i].project
+		}
+		ids, err := db.kindIDs(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		var tooMany []int
+		for _, i := range unknown {
+			if kinds[i] = ids[storedKind(columns[i].Kind)]; kinds[i] == 0 {
+				columns[i] = columns[i].Broader(events[i].Record)
+				tooMany = append(tooMany, i)
+			}
+		}
+		unknown = tooMany
+	}
 	rows := &eventRows{lastNameOfStories: map[storyKey]int{}}
-	columns := make([]store.EventColumns, len(events))
-	var kinds []store.EventKind
 	for i, e := range events {
-		columns[i] = store.ColumnsOf(e.Record)
-		kinds = append(kinds, storedKind(columns[i].Kind))
-	}
-	ids, err := db.kindIDs(ctx, kinds)
-	if err != nil {
-		return nil, err
-	}
-	var others []store.EventKind // of kinds that would be too many
-	for i, e := range events {
-		if ids[kinds[i]] == 0 {
-			columns[i] = columns[i].WithoutStages(e.Record)
-			kinds[i] = storedKind(columns[i].Kind)
-			others = append(others, kinds[i])
-		}
-	}
-	more, err := db.kindIDs(ctx, others)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range events {
-		kind := ids[kinds[i]]
-		if kind == 0 {
-			kind = more[kinds[i]]
-		}
-		rows.add(e, kind, columns[i])
+		rows.add(e, kinds[i], columns[i])
 	}
 	return rows, nil
 }

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,26 +34,34 @@ func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64,
 	})
 }
 
-// kindIDs returns the ids of kinds, and gives one to each that has none, but for those that would be too many.
-func (db *DB) kindIDs(ctx context.Context, kinds []store.EventKind) (map[store.EventKind]int64, error) {
-	return db.kinds.get(kinds, func(kinds []store.EventKind) (map[store.EventKind]int64, error) {
+// kindIDs returns the ids of kinds, each with a project that has it, and gives one to each that has none, but for those that
+// would be too many, of a project's or of all.
+func (db *DB) kindIDs(ctx context.Context, kinds map[store.EventKind]int64) (map[store.EventKind]int64, error) {
+	return db.kinds.get(slices.Collect(maps.Keys(kinds)), func(missing []store.EventKind) (map[store.EventKind]int64, error) {
 		var types, from, to, folded []string
-		for _, k := range kinds {
+		var projects []int64
+		for _, k := range missing {
 			types, from, to = append(types, string(k.Type)), append(from, k.From), append(to, k.To)
 			folded = append(folded, k.Folded())
+			if project := kinds[k]; k.Common() {
+				projects = append(projects, 0)
+			} else {
+				projects = append(projects, project)
+			}
 		}
 		rows, err := db.appends.Query(ctx, `WITH asked AS (
-				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS asked (type, from_stage, to_stage, folded)
+				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS asked (type, from_stage, to_stage, folded, project_id)
 			), missing AS (
-				SELECT *, row_number() OVER (PARTITION BY type) AS number FROM asked WHERE NOT EXISTS (SELECT FROM event_kinds AS k
-					WHERE k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage)
+				SELECT *, row_number() OVER (PARTITION BY project_id) AS its, row_number() OVER () AS number FROM asked WHERE NOT EXISTS (
+					SELECT FROM event_kinds AS k WHERE k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage)
 			), added AS (
-				INSERT INTO event_kinds (type, from_stage, to_stage, folded) SELECT type, from_stage, to_stage, folded FROM missing
-				WHERE from_stage = '' AND to_stage = '' OR number + (SELECT count(*) FROM event_kinds WHERE event_kinds.type = missing.type) <= $5
+				INSERT INTO event_kinds (type, from_stage, to_stage, folded, project_id) SELECT type, from_stage, to_stage, folded, project_id FROM missing
+				WHERE project_id = 0 OR number + (SELECT count(*) FROM event_kinds) <= $6
+					AND its + (SELECT count(*) FROM event_kinds AS k WHERE k.project_id = missing.project_id) <= $7
 				ON CONFLICT DO NOTHING RETURNING type, from_stage, to_stage, id
 			) SELECT type, from_stage, to_stage, id FROM added UNION ALL SELECT k.type, k.from_stage, k.to_stage, k.id FROM event_kinds AS k
 				JOIN asked ON k.type = asked.type AND k.from_stage = asked.from_stage AND k.to_stage = asked.to_stage`,
-			types, from, to, folded, store.MaxStages)
+			types, from, to, folded, projects, store.MaxKinds, store.MaxKindsOfEach)
 		if err != nil {
 			return nil, err
 		}

@@ -20,28 +20,37 @@ func (w writing) projectID(name string) (int64, error) {
 	return id, err
 }
 
-// kindID returns 0 for a kind that would be one too many.
-func (w writing) kindID(k store.EventKind) (int64, error) {
+// kindID returns 0 for a kind that would be one too many, of this project's or of all.
+func (w writing) kindID(project int64, k store.EventKind) (int64, error) {
 	if id, ok := w.kinds[k]; ok {
 		return id, nil
 	}
 	id, err := w.id(w.kind, k.Type, k.From, k.To)
 	if store.IsMissing(err) {
-		if k.From != "" || k.To != "" {
-			var pairs int
-			if err := w.tx.QueryRowContext(w.ctx, "SELECT COUNT(*) FROM event_kinds WHERE type = $1", k.Type).Scan(&pairs); err != nil {
-				return 0, err
-			}
-			if pairs >= store.MaxStages {
-				return 0, nil
-			}
+		if k.Common() {
+			project = 0
+		} else if full, err := w.hasAllKinds(project); full || err != nil {
+			return 0, err
 		}
-		id, err = w.id(w.addKind, k.Type, k.From, k.To, k.Folded())
+		id, err = w.id(w.addKind, k.Type, k.From, k.To, k.Folded(), project)
 	}
 	if err == nil {
 		w.kinds[k] = id
 	}
 	return id, err
+}
+
+// hasAllKinds reports whether a project may add no further kind.
+func (w writing) hasAllKinds(project int64) (bool, error) {
+	if w.full[project] {
+		return true, nil
+	}
+	var all, its int
+	err := w.tx.QueryRowContext(w.ctx, "SELECT COUNT(*), COALESCE(SUM(project_id = $1), 0) FROM event_kinds", project).Scan(&all, &its)
+	if err == nil && (all >= store.MaxKinds || its >= store.MaxKindsOfEach) {
+		w.full[project] = true
+	}
+	return w.full[project], err
 }
 
 // textID returns 0 for an event without further texts.
@@ -73,10 +82,10 @@ func (w writing) event(e domain.Event, older bool) error {
 		return err
 	}
 	c := store.ColumnsOf(e.Record)
-	kind, err := w.kindID(c.Kind)
-	if err == nil && kind == 0 {
-		c = c.WithoutStages(e.Record)
-		kind, err = w.kindID(c.Kind)
+	kind, err := w.kindID(project, c.Kind)
+	for err == nil && kind == 0 {
+		c = c.Broader(e.Record)
+		kind, err = w.kindID(project, c.Kind)
 	}
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ type eventWriter struct {
 	mu       sync.Mutex
 	projects map[string]int64
 	kinds    map[store.EventKind]int64
+	full     map[int64]bool     // projects that may add no further kind
 	stories  map[storyKey]int64 // the text that is known to have its newest name
 	// What a transaction has still to index. Other statements between would make FTS5 write a segment for each text.
 	unindexed []indexedText
@@ -60,7 +61,7 @@ func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
 		&w.project:    "SELECT id FROM event_projects WHERE name = $1",
 		&w.addProject: "INSERT INTO event_projects (name, folded) VALUES ($1, $2) RETURNING id",
 		&w.kind:       "SELECT id FROM event_kinds WHERE type = $1 AND from_stage = $2 AND to_stage = $3",
-		&w.addKind:    "INSERT INTO event_kinds (type, from_stage, to_stage, folded) VALUES ($1, $2, $3, $4) RETURNING id",
+		&w.addKind:    "INSERT INTO event_kinds (type, from_stage, to_stage, folded, project_id) VALUES ($1, $2, $3, $4, $5) RETURNING id",
 		&w.text:       "SELECT id FROM event_texts WHERE project_id = $1 AND story_id = $2 AND digest = $3",
 		&w.addText:    "INSERT INTO event_texts (project_id, story_id, story_name, more, digest) VALUES ($1, $2, $3, $4, $5) RETURNING id",
 		&w.addWords:   "INSERT INTO event_words (rowid, words) VALUES ($1, $2)",
@@ -97,6 +98,7 @@ func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
 
 func (w *eventWriter) forget() {
 	w.projects, w.kinds, w.stories = map[string]int64{}, map[store.EventKind]int64{}, map[storyKey]int64{}
+	w.full = map[int64]bool{}
 }
 
 // writing is the use of an eventWriter by one transaction. Only the transaction watches for the end of its context: each

@@ -30,7 +30,7 @@ var tables = []table{
 	{name: "audit", columns: []string{"id", "at_ms", "who", "via", "role", "action", "subject", "detail", "request_id"}},
 	{name: "acknowledgements", columns: []string{"key", "project", "text", "by_whom", "at_ms", "until_ms", "since_ms"}},
 	{name: "event_projects", columns: []string{"id", "name", "folded"}},
-	{name: "event_kinds", columns: []string{"id", "type", "from_stage", "to_stage", "folded"}, change: (*move).kind},
+	{name: "event_kinds", columns: []string{"id", "type", "from_stage", "to_stage", "folded", "project_id"}, change: (*move).kind},
 	{name: "event_texts", columns: []string{"id", "project_id", "story_id", "story_name", "more", "digest"}, add: []string{"folded"}, change: (*move).text},
 	{name: "events", columns: []string{"id", "project_id", "kind_id", "text_id", "timestamp_ms", "received_at_ms", "record"}, change: (*move).event},
 	{name: "event_digests", columns: []string{"project_id", "digest"}},
