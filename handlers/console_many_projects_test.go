@@ -52,7 +52,7 @@ func TestProjectsAreListedAPageAtATime(t *testing.T) {
 func TestFewProjectsNeedNoFilterAndNoPages(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", nil)
-	s.get("/projects").wantText(t, "alpha").wantNoText(t, "project-filter", "Pages of projects")
+	s.get("/projects").wantText(t, "alpha").wantNoText(t, "projects-filter", "Pages of projects")
 }
 
 func TestAnAgentIsAssignedByNameWhereThereAreManyProjects(t *testing.T) {

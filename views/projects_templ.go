@@ -18,7 +18,7 @@ import (
 type ProjectsProps struct {
 	Active string
 	Rows   []ProjectRow
-	List   ProjectList
+	List   List
 	Now    time.Time
 }
 
@@ -38,7 +38,7 @@ type ProjectForm struct {
 }
 
 // Projects is the page.
-func Projects(form ProjectForm, list ProjectList, part templ.Component) templ.Component {
+func Projects(form ProjectForm, list List, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -71,7 +71,7 @@ func Projects(form ProjectForm, list ProjectList, part templ.Component) templ.Co
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = projectFilter(list).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = listFilter(list, "projects", "Filter projects").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -107,7 +107,7 @@ func Projects(form ProjectForm, list ProjectList, part templ.Component) templ.Co
 
 // ProjectsPart is the table of projects, or how to begin.
 func ProjectsPart(p ProjectsProps) Part {
-	return newPart("projects", "", p.List.address(p.List.Page), p, projects)
+	return newPart("projects", "", p.List.Address(), p, projects)
 }
 
 func projects(p ProjectsProps) templ.Component {
@@ -169,7 +169,7 @@ func projects(p ProjectsProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = projectPages(p.List).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = listPages(p.List, "Pages of projects").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -64,8 +64,10 @@ func StoryURL(project, storyID string) string {
 // NewStoryURL is where the form that adds a story is sent.
 func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
 
-// AgentURL is the position of an agent on the page of agents.
-func AgentURL(id string) string { return AgentsURL + "#" + elementID("agent", id) }
+// AgentURL is the position of an agent on the page of agents that lists it.
+func AgentURL(id string) string {
+	return withQuery(AgentsURL, "at", id) + "#" + elementID("agent", id)
+}
 
 // RemoveProjectURL is where the form that removes a project is sent.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }

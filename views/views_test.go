@@ -83,6 +83,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
 	day := func(string, string) time.Duration { return 24 * time.Hour }
+	list, _ := views.NewProjectList([]domain.ProjectPipeline{alpha, stale, lost}, "", 1)
 	for name, component := range map[string]templ.Component{
 		"layout": views.Layout(views.Frame{
 			Title: "Overview", Page: views.PageOverview, Path: "/?q=x", Active: "alpha", Now: now, Theme: views.ThemeDark,
@@ -107,7 +108,7 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Stays: 99}, {Stage: "QA", Median: 14 * time.Minute, Stays: 1}},
 		}})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
-		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, Rows: []views.ProjectRow{
+		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, List: list, Rows: []views.ProjectRow{
 			{ProjectPipeline: alpha, LastEvent: minutesAgo(5)}, {ProjectPipeline: stale}, {ProjectPipeline: lost},
 		}})),
 		"project": element(views.ProjectPart(views.ProjectProps{

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,19 +18,23 @@ import (
 
 // Agents is the page of agents and join tokens.
 func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
-	return c.showAgents(w, r, view{}, views.Notice{})
+	if err := domain.CheckFilter("q", r.URL.Query().Get("q")); err != nil {
+		return err
+	}
+	return c.showAgents(w, r, view{}, views.AgentsPageProps{}, views.Notice{})
 }
 
 // showAgents shows the page, or its table if that was asked for, with what was just done to it.
-func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, said views.Notice) error {
-	p := views.AgentsProps{Agents: c.service.Agents.All(), Projects: c.projectNames(), Said: said, Now: now()}
+func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, around views.AgentsPageProps, said views.Notice) error {
+	p := views.AgentsProps{Projects: c.projectNames(), Said: said, Now: now()}
+	p.List, p.Agents = c.agentList(r)
 	var err error
 	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil && domain.CodeOf(err) != domain.Unavailable {
 		return err
 	}
-	if v.pageAround == nil {
-		v.pageAround = agentsAround(r, views.NewToken{}, nil)
-	}
+	around.List = p.List
+	around.MCP = views.MCPProps{Gateway: addressOf(r).String(), Token: web.InfoOf(r.Context()).Auth != web.AuthNotRequired}
+	v.pageAround = func(table templ.Component) templ.Component { return views.Agents(around, table) }
 	v.frame = views.Frame{Title: "Agents", Page: views.PageAgents}
 	v.part = views.AgentsPart(p)
 	return c.render(w, r, v)
@@ -89,15 +95,21 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	if err != nil {
 		return err
 	}
-	return c.showAgents(w, r, view{once: true, pageAround: agentsAround(r, given, state.component())}, views.Notice{})
+	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: state.component()}, views.Notice{})
 }
 
-// agentsAround is the page around its table, with a token that was given out and what became of it, if one was.
-func agentsAround(r *http.Request, given views.NewToken, state templ.Component) func(templ.Component) templ.Component {
-	p := views.AgentsPageProps{Token: given, State: state, MCP: views.MCPProps{
-		Gateway: addressOf(r).String(), Token: web.InfoOf(r.Context()).Auth != web.AuthNotRequired,
-	}}
-	return func(table templ.Component) templ.Component { return views.Agents(p, table) }
+// agentList is the page of the list that the address asks for, or that a form was sent from.
+func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
+	query := r.URL.Query()
+	if r.Method == http.MethodPost {
+		query = nil
+		from, err := url.Parse(cmp.Or(r.Header.Get("HX-Current-URL"), r.Referer()))
+		if err == nil && from.Path == views.AgentsURL && domain.CheckFilter("q", from.Query().Get("q")) == nil {
+			query = from.Query()
+		}
+	}
+	page, _ := strconv.Atoi(query.Get("page")) // what is no number is the first one
+	return views.NewAgentList(c.service.Agents.All(), query.Get("q"), page, query.Get("at"))
 }
 
 // RevokeToken makes a join token worthless.
@@ -151,9 +163,10 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 		c.LogCause(r, err)
 		done = views.Notice{Text: views.Sentence(domain.MessageOf(err)), Failed: true}
 	case !wantsPart(r):
-		return c.notices.redirect(w, r, views.AgentsURL, done)
+		list, _ := c.agentList(r)
+		return c.notices.redirect(w, r, list.Address(), done)
 	}
-	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, done)
+	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)
 }
 
 // addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have
