@@ -303,7 +303,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took < 6*time.Second || took > 15500*time.Millisecond || job.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, job.runs(), &s.stderr)
 	}
-	if strings.Contains(s.stderr.String(), "could not report") {
+	if strings.Contains(s.stderr.String(), "the gateway was not told") {
 		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 }
@@ -322,7 +322,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took > 40*time.Second || first.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, first.runs(), &s.stderr)
 	}
-	if strings.Contains(s.stderr.String(), "could not report") {
+	if strings.Contains(s.stderr.String(), "the gateway was not told") {
 		t.Errorf("the agent could not say that it stops: %s", &s.stderr)
 	}
 	up()
