@@ -7,15 +7,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// catchUp returns when everything in the stream is accounted for, true, or when that takes too long.
+// catchUp returns when everything in the stream is accounted for, true, or when that takes longer than a reader waits.
 func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
+	return s.catchUpWithin(ctx, catchUpPatience)
+}
+
+func (s *Stays) catchUpWithin(ctx context.Context, patience time.Duration) (done bool, err error) {
 	s.mu.Lock()
 	current := s.loaded && !s.stale && s.upTo >= s.events.LastID()
 	s.mu.Unlock()
 	if current {
 		return true, nil
 	}
-	done, err = s.catching.do(catchUpPatience, func() error { return s.read(context.WithoutCancel(ctx)) })
+	done, err = s.catching.do(patience, func() error { return s.read(context.WithoutCancel(ctx)) })
 	if domain.CodeOf(err) == domain.Unavailable {
 		return false, nil // what is known is shown meanwhile
 	}

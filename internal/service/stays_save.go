@@ -183,7 +183,7 @@ func (s *Stays) Run(ctx context.Context) error {
 // round takes in what is new, and saves it.
 func (s *Stays) round(ctx context.Context) error {
 	s.takeTurn()
-	done, err := s.catchUp(ctx)
+	done, err := s.catchUpWithin(ctx, saveInterval)
 	if err != nil {
 		return err
 	}
