@@ -100,6 +100,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
 	}
 	if shared != nil {
+		counts.Follows = shared.follows
 		chatOptions.Duty, chatOptions.Seen, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store, shared.store
 	}
 	chat := bot.New(chatOptions)

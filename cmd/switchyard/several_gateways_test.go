@@ -96,6 +96,18 @@ func (p *process) awaitStatus(t *testing.T, path string, want int) time.Duration
 	return time.Since(began)
 }
 
+// metric returns a whole number of /metrics, 0 where it is missing.
+func (p *process) metric(t *testing.T, sample string) (value int) {
+	t.Helper()
+	_, text := p.do(t, "GET", "/metrics", "")
+	for line := range strings.Lines(text) {
+		if number, ok := strings.CutPrefix(line, sample+" "); ok {
+			value, _ = strconv.Atoi(strings.TrimSpace(number))
+		}
+	}
+	return value
+}
+
 // arrivals follows the stream of a gateway and keeps when each event arrived.
 type arrivals struct {
 	mu    sync.Mutex
@@ -207,6 +219,11 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 	}
 	slices.Sort(apart)
 	t.Logf("append → other gateway: median %v, p99 %v of %d", apart[len(apart)/2], apart[len(apart)*99/100], len(apart))
+
+	waittest.Until(t, "each event and each feed is counted by one gateway", func() bool {
+		total := func(sample string) int { return one.metric(t, sample) + other.metric(t, sample) }
+		return total(`switchyard_events_total{type="stage_transition"}`) == said && total(`switchyard_upstream_projects{kind="feed",state="up"}`) == len(feeds)
+	})
 
 	// The first one is killed while events come.
 	for range 20 {

@@ -71,6 +71,12 @@ func (s *sharedDatabase) feedDuties() poll.Duties {
 	return s.member
 }
 
+// follows reports whether this gateway reads the project's feed.
+func (s *sharedDatabase) follows(project string) bool {
+	_, ours := s.member.Epoch(domain.FeedDuty(project))
+	return ours
+}
+
 // followers are the loops that take over what other gateways change.
 func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	if s == nil {

@@ -44,11 +44,12 @@ func of(counted map[callKey]*calls, k callKey) *calls {
 	return found
 }
 
-// writeCalls writes what is known of calls, and forgets those of projects that are no longer registered. Callers hold mu.
+// writeCalls writes what is known of calls, and forgets those of projects that are no longer registered, or whose feeds other
+// gateways read by now. Callers hold mu.
 func (c *Counts) writeCalls(t *Text, registry *domain.Registry) {
 	maps.DeleteFunc(c.calls, func(k callKey, _ *calls) bool {
 		_, found := registry.Find(k.project)
-		return !found
+		return !found || k.kind == "feed" && c.Follows != nil && !c.Follows(k.project)
 	})
 	counted := c.totals
 	if c.PerProject {

@@ -14,6 +14,8 @@ import (
 type Counts struct {
 	// PerProject asks for series of each project instead of those of all together. It must be set before anything is counted.
 	PerProject bool
+	// Follows reports whether this gateway reads the project's feed; nil where it reads all. It must be set before Write is called.
+	Follows func(project string) bool
 
 	inFlight, streams   atomic.Int64
 	botSent, botRefused atomic.Uint64
@@ -73,7 +75,7 @@ func (c *Counts) Write(t *Text, registry *domain.Registry) {
 	c.writeRequests(t)
 	c.writeCalls(t, registry)
 	name := "switchyard_events_total"
-	t.Metric(name, "counter", "Events stored since the start, by type; types that are not Switchyard's own are counted as other.")
+	t.Metric(name, "counter", "Events stored by this gateway since its start, by type; types that are not Switchyard's own are counted as other.")
 	for _, label := range slices.Sorted(maps.Keys(c.events)) {
 		t.Sample(name, float64(c.events[label]), "type", label)
 	}

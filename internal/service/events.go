@@ -38,7 +38,7 @@ type Events struct {
 	reached    reached
 	// following says that others append as well, and that what they do is followed.
 	following atomic.Bool
-	// observe is called with each event once, in their order; nil where nobody counts.
+	// observe is called with each event that this gateway stored, once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 
 	mu      sync.Mutex
@@ -144,6 +144,9 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 		return nil, err
 	}
 	s.publish(context.Background(), appended)
+	if s.observe != nil {
+		s.observe(appended.Added)
+	}
 	return appended.Refused, nil
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 	Bot     BotRunner
 	// SharedBot is what several gateways need to share the bot, nil when this one is alone.
 	SharedBot *SharedBot
-	// Observe, unless it is nil, is called with the events that were stored, by whichever gateway.
+	// Observe, unless it is nil, is called with the events that this gateway stored.
 	Observe func(added []domain.Event)
 	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider

@@ -45,9 +45,6 @@ func (s *Events) show(added []domain.Event) {
 	next.outdated = make(chan struct{})
 	s.tail.Store(&next)
 	close(old.outdated)
-	if s.observe != nil {
-		s.observe(added)
-	}
 }
 
 // forget makes events that were removed invisible to readers.
