@@ -12,8 +12,7 @@ const WriteTime = 30 * time.Second
 // handler that sets a write deadline after it has written the status keeps its own.
 func LimitWriteTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &timedWriter{ResponseWriter: w}
-		answer.setDeadline(time.Time{}) // that of the connection's last answer may be over
+		answer := &timedWriter{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
 		next.ServeHTTP(answer, r)
 		answer.begin() // what is empty, too, has to be sent
 	})
@@ -40,10 +39,6 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 func (w *timedWriter) begin() {
 	if !w.begun {
 		w.begun = true
-		w.setDeadline(time.Now().Add(WriteTime))
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(WriteTime)) // every connection can
 	}
-}
-
-func (w *timedWriter) setDeadline(t time.Time) {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t) // every connection can
 }

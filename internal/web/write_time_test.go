@@ -15,8 +15,12 @@ func TestAClientThatDoesNotReadItsAnswerIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := make(chan time.Duration, 1)
 		server := &http.Server{Handler: LimitWriteTime(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/wait" {
+			switch r.URL.Path {
+			case "/wait":
 				time.Sleep(2 * WriteTime)
+				return
+			case "/upload":
+				_, _ = io.Copy(w, r.Body)
 				return
 			}
 			began := time.Now()
@@ -34,6 +38,17 @@ func TestAClientThatDoesNotReadItsAnswerIsLetGo(t *testing.T) {
 				t.Fatalf("%s: %v, %v", path, response, err)
 			}
 		}
+		time.Sleep(2 * WriteTime) // nor does the pause since the last answer
+		_, _ = io.WriteString(client, "POST /upload HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		if response, err := http.ReadResponse(reader, nil); err != nil || response.StatusCode != http.StatusContinue {
+			t.Fatalf("%v, %v", response, err)
+		}
+		_, _ = io.WriteString(client, "body")
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", response, err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
 		_, _ = io.WriteString(client, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		if got := <-took; got != WriteTime {
 			t.Errorf("let go after %v, want %v", got, WriteTime)
