@@ -173,7 +173,7 @@ func (a *access) authenticateAgent(r *http.Request) (caller, error) {
 }
 
 // authenticateAgentOrAdmin does the same where the agent itself may ask, too. Who shows an agent's secret acts as that
-// agent, also where everyone else is the administrator; that an agent does not exist is for its handler to say.
+// agent, even where everyone else is the administrator; that an agent does not exist is for its handler to say.
 func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
 	self, err := a.authenticateAgent(r)
 	if err == nil {

@@ -177,7 +177,7 @@ func TestSavesFollowEachOtherAndAnswerInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bot := &fakeBot{restart: func(ctx context.Context) error {
 			<-ctx.Done() // the old bot does not end
-			return domain.Errorf(domain.Unavailable, "the old bot has not ended yet")
+			return domain.Errorf(domain.Unavailable, "the old bot has not stopped yet")
 		}}
 		var running, most atomic.Int32
 		inner := bot.restart

@@ -92,7 +92,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 	}
 	tab.Find("button", "Save").Click()
 	tab.WaitText("the bot configuration could not be saved: ")
-	tab.Complaints() // the browser notes each status that is no success
+	tab.Complaints() // the browser notes each status that is not a success
 
 	tab.Goto(server.URL + "/bot-config")
 	tab.WaitText("the bot configuration cannot be read: ")

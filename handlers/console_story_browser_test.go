@@ -114,7 +114,7 @@ func TestBrowserFindsWhileTyping(t *testing.T) {
 	tab.Find("heading", "Audit log, too")
 }
 
-// TestBrowserStoryIsAccessible also where it can be changed, with a dialog open.
+// TestBrowserStoryIsAccessible even where it can be changed, with a dialog open.
 func TestBrowserStoryIsAccessible(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{
 		"3_qa/2_story_audit.md": auditLog + "\n```\n" + strings.Repeat("wide ", 100) + "\n```\n\n|" + strings.Repeat("a|", 50) + "\n|" + strings.Repeat("-|", 50) + "\n\n" + strings.Repeat("W", 500),

@@ -187,7 +187,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		delete(documented, route)
 	})
 	for route := range documented {
-		t.Errorf("openapi.json has %s, which is no route", route)
+		t.Errorf("openapi.json has %s, which is not a route", route)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestEveryRouteHasItsRole(t *testing.T) {
 		}
 	})
 	for route := range missing {
-		t.Errorf("%s is no route", route)
+		t.Errorf("%s is not a route", route)
 	}
 }
 

@@ -268,7 +268,7 @@ func TestAgentCommandLine(t *testing.T) {
 		{"--gateway URL", 1, "a join token is needed"},
 		{"--gateway URL --leave", 1, "nothing to leave"},
 		{"--gateway URL/nowhere --token swj_wrong", 1, "404"},
-		{"--gateway URL --state DIR/broken", 1, "is no agent's state file"},
+		{"--gateway URL --state DIR/broken", 1, "is not an agent's state file"},
 		{"--gateway URL --state DIR", 1, "directory"},
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, "broken"), []byte("{"), 0o600); err != nil {

@@ -123,7 +123,7 @@ func await(log *slog.Logger, loops *supervise.Group) {
 	select {
 	case <-ended:
 	case <-time.After(loopLimit):
-		log.Warn("some loops did not end in time and were given up")
+		log.Warn("some loops did not end in time and were abandoned")
 	}
 }
 

@@ -85,7 +85,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	credentials := signin.NewFile(c.Credentials)
 	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
 		if err != nil {
-			log.Warn("cannot tidy up", "error", err)
+			log.Warn("cannot clean up", "error", err)
 		}
 	}
 	counts := metrics.New()

@@ -133,7 +133,7 @@ func (g *gateway) waitForDatabase(loops *supervise.Group, fail context.CancelCau
 			say(err)
 			if text := err.Error(); text != said {
 				said = text
-				g.log.ErrorContext(ctx, "the database cannot be used; trying again each second", "error", err)
+				g.log.ErrorContext(ctx, "the database cannot be used; trying again every second", "error", err)
 			}
 		}
 		g.shared.begin()
@@ -157,7 +157,7 @@ func (g *gateway) openShared(ctx context.Context) error {
 		return err
 	}
 	if !store.SearchesUseIndex() {
-		g.log.WarnContext(ctx, "searches read all texts: the database has no extension pg_trgm, and this login may not install it")
+		g.log.WarnContext(ctx, "searches read all texts: the database has no extension pg_trgm, and this role may not create it")
 	}
 	shared := g.joinShared(store)
 	g.handler.SessionKey, err = store.SessionKey(ctx)

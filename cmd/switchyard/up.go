@@ -109,7 +109,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 }
 
 // addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active
-// project where none is. The sample board is among them while it is registered, and also where nothing is, if there are no
+// project where none is. The sample board is among them while it is registered, and even where nothing is, if there are no
 // others; out says where it is.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
 	registry := g.service.Projects.Registry()

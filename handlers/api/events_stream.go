@@ -111,7 +111,7 @@ func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	return q, nil
 }
 
-// appendPosition appends an id without data: readers remember it, and it is no event.
+// appendPosition appends an id without data: readers remember it, and it is not an event.
 func appendPosition(b []byte, id int64) []byte {
 	b = append(b, "id: "...)
 	b = strconv.AppendInt(b, id, 10)

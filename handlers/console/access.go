@@ -44,7 +44,7 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error
 	form := views.TokenForm{Name: fields.Get("name"), Role: domain.Role(fields.Get("role")), Expires: fields.Get("expires_in")}
 	n := service.NewToken{Name: form.Name, Role: form.Role}
 	if form.Expires != "" {
-		life, _ := time.ParseDuration(form.Expires) // what is no duration is 0, which the service refuses
+		life, _ := time.ParseDuration(form.Expires) // what is not a duration is 0, which the service refuses
 		n.ExpiresIn = &life
 	}
 	token, secret, err := c.service.Access.CreateToken(r.Context(), n)

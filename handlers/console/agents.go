@@ -108,7 +108,7 @@ func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
 			query = from.Query()
 		}
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // what is no number is the first one
+	page, _ := strconv.Atoi(query.Get("page")) // what is not a number is the first one
 	return views.NewAgentList(c.service.Agents.All(), query.Get("q"), page, query.Get("at"))
 }
 

@@ -33,7 +33,7 @@ type Sessions interface {
 	LoginLink(r *http.Request) (address, provider string)
 	// StartLogin returns the provider's address for a login that leads to next. It returns BadGateway.
 	StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error)
-	// FinishLogin returns where the login leads, also where it fails. It returns Invalid, BadGateway and Forbidden.
+	// FinishLogin returns where the login leads, even where it fails. It returns Invalid, BadGateway and Forbidden.
 	FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error)
 }
 

@@ -11,7 +11,7 @@ import (
 	"switchyard/views"
 )
 
-// decodeForm reads the fields of a plain form. It returns TooLarge over web.MaxBody and Invalid for what is no form.
+// decodeForm reads the fields of a plain form. It returns TooLarge over web.MaxBody and Invalid for what is not a form.
 func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, web.MaxBody)
 	err := r.ParseForm()

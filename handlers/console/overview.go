@@ -39,7 +39,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Now:        now(),
 	}
 	p.Show = show(r)
-	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first one
+	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // what is not a number is the first one
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
 		part:       views.OverviewPart(p),

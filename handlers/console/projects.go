@@ -29,7 +29,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
 		return err
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // what is no number is the first one
+	page, _ := strconv.Atoi(query.Get("page")) // what is not a number is the first one
 	list, shown := views.NewProjectList(s.Pipelines, query.Get("q"), page)
 	listed := make([]domain.Project, len(shown))
 	for i, at := range shown {

@@ -79,7 +79,7 @@ func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 	}
 	header := w.Header()
 	if v.status >= http.StatusBadRequest {
-		header.Set("HX-Replace-Url", "false") // a refused form's address is no page
+		header.Set("HX-Replace-Url", "false") // a refused form's address is not a page
 	}
 	if v.once || v.status != 0 || f.Notice.Text != "" {
 		setDefault(header, "Cache-Control", "no-store")

@@ -122,7 +122,7 @@ func (c *client) leave(ctx context.Context, who identity) error {
 }
 
 // call sends one request and decodes the answer into out, unless that is nil. It returns a *refusal for any answer
-// that is no success.
+// that is not a success.
 func (c *client) call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -61,7 +61,7 @@ func (f *stateFile) load() error {
 		return err
 	}
 	if err := json.Unmarshal(data, &f.state); err != nil {
-		return fmt.Errorf("%s is no agent's state file: %w", f.path, err)
+		return fmt.Errorf("%s is not an agent's state file: %w", f.path, err)
 	}
 	return nil
 }

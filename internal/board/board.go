@@ -45,7 +45,7 @@ type Board struct {
 	watched     bool    // everything was watched before the last scan read it
 }
 
-// Open scans the work directory for the first time: what is there already is no news.
+// Open scans the work directory for the first time: what is there already is not news.
 // It returns an error when the directory cannot be read or the default stages cannot be made.
 func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {

@@ -18,7 +18,7 @@ var (
 	taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`) })
 )
 
-// countCriteria counts the items of Markdown's task lists outside of code blocks. It returns nil when there is none.
+// countCriteria counts the items of Markdown's task lists outside code blocks. It returns nil when there is none.
 func countCriteria(body string) *Criteria {
 	var c Criteria
 	fence, inList := "", false

@@ -64,7 +64,7 @@ func TestWhatAFileSays(t *testing.T) {
 		"no heading: code within tildes":   {"~~~~ sh\n~~~\n# comment\n~~~~\n# Real\n", facts{name: "Real"}},
 		"no heading: an empty one":         {"#\n# Real\n", facts{name: "Real"}},
 		"no heading: a line across":        {"\n---\n# Real\n", facts{name: "Real"}},
-		"bytes that are no text":           {"# a\xffb\n", facts{name: "a\ufffdb"}},
+		"bytes that are not text":          {"# a\xffb\n", facts{name: "a\ufffdb"}},
 		"a very long name is cut":          {"# " + strings.Repeat("ä", 2000), facts{name: strings.Repeat("ä", maxText-1) + "…"}},
 		"a name of the greatest length":    {"# " + strings.Repeat("ä", maxText), facts{name: strings.Repeat("ä", maxText)}},
 		"front matter with nothing behind": {"---\nblocked: true\nname: x\n---\n", facts{name: "x", blocked: "blocked"}},

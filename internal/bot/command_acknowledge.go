@@ -14,7 +14,7 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 		text := call.rest[0].text
 		var err error
 		if duration, err = domain.ParseAcknowledgedFor(text); err != nil {
-			return Message{{Code(short(text, maxName)), Plain(" is no duration; write one like "), Code("4h"), Plain(" or "), Code("1h30m"), Plain(".")}}
+			return Message{{Code(short(text, maxName)), Plain(" is not a duration; write one like "), Code("4h"), Plain(" or "), Code("1h30m"), Plain(".")}}
 		}
 		until = "for " + text
 	}

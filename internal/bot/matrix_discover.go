@@ -40,7 +40,7 @@ func discover(ctx context.Context, client *http.Client, entered string) (*matrix
 		if refused.status >= http.StatusInternalServerError {
 			return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", address.Host, refused.status))
 		}
-		return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("%s answers, but is no Matrix homeserver. Check the Homeserver URL.", address.Host))
+		return nil, domain.WrapError(domain.BadGateway, directErr, fmt.Sprintf("%s answers, but is not a Matrix homeserver. Check the Homeserver URL.", address.Host))
 	}
 	return nil, directErr
 }

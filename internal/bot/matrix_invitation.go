@@ -92,7 +92,7 @@ func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation
 }
 
 // join joins a room, by way of the homeserver of the user via if that is given. It returns false without an error when the
-// room cannot be joined, which is no failure of the bot: the invitation may be withdrawn, or the room's servers gone.
+// room cannot be joined, which is not a failure of the bot: the invitation may be withdrawn, or the room's servers gone.
 func (m *matrix) join(ctx context.Context, room, via string) (bool, error) {
 	call := matrixCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
 	if _, server, ok := strings.Cut(via, ":"); ok {

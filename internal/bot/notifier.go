@@ -105,7 +105,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 	}
 	err := n.chat.Send(ctx, room, key, m)
 	if errors.Is(err, errRefused) {
-		n.log.WarnContext(ctx, "bot: room left out", "room", room, "error", err)
+		n.log.WarnContext(ctx, "bot: room skipped", "room", room, "error", err)
 		n.observe(true)
 		return nil
 	}

@@ -27,7 +27,7 @@ type Options struct {
 
 // Duty tells which gateway does what.
 type Duty interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
+	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
 	Epoch(duty string) (epoch int64, ok bool)
 	// Changed returns a channel that is closed when this gateway gets or loses duties.
 	Changed() <-chan struct{}
@@ -136,7 +136,7 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 // connects by itself. When ctx ends first, that happens as soon as the old one has ended.
 func (s *Supervisor) Restart(ctx context.Context) error {
 	started := make(chan struct{})
-	late := domain.Errorf(domain.Unavailable, "the old bot has not ended yet; the new one follows it")
+	late := domain.Errorf(domain.Unavailable, "the old bot has not stopped yet; the new one starts after it")
 	select {
 	case s.restarts <- started:
 	case <-ctx.Done():

@@ -185,7 +185,7 @@ func TestHangingBotDelaysNobody(t *testing.T) {
 		began := time.Now()
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
-			if err := s.Restart(ctx); !strings.Contains(domain.MessageOf(err), "has not ended yet") {
+			if err := s.Restart(ctx); !strings.Contains(domain.MessageOf(err), "has not stopped yet") {
 				t.Errorf("restart: %v", err)
 			}
 			cancel()

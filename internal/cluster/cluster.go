@@ -79,7 +79,7 @@ func (m *Member) ID() string {
 	return m.id
 }
 
-// Epoch returns under which epoch this gateway has the duty, false when it has it not, or can no longer be sure.
+// Epoch returns under which epoch this gateway has the duty, false when it does not have it, or can no longer be sure.
 func (m *Member) Epoch(duty string) (epoch int64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

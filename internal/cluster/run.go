@@ -20,7 +20,7 @@ const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
 	// margin is how much earlier a gateway stops trusting its own lease, by its monotonic clock: what it began under its duties
-	// outside of the database, such as a chat message, has that long to end before another gateway begins.
+	// outside the database, such as a chat message, has that long to end before another gateway begins.
 	margin = 500 * time.Millisecond
 	// soonest is how soon the lease is renewed again at the earliest where another one is about to end.
 	soonest = 10 * time.Millisecond

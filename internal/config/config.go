@@ -63,7 +63,7 @@ type SignIn struct {
 	ConfigFile string   // the file to set them in, which need not exist; "" where the user has no home directory
 }
 
-// Bot is what is set of the chat bot outside of its own file.
+// Bot is what is set of the chat bot outside its own file.
 type Bot struct {
 	Operators  []string // user ids
 	TeamAPIURL string

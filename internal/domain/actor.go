@@ -53,7 +53,7 @@ type Actor struct {
 	Role Role // what they may do, "" for nothing that needs a role
 	// Project limits changes to what belongs to one project; "" is no limit.
 	Project string
-	// RequestID is the id of the HTTP request, "" outside of one.
+	// RequestID is the id of the HTTP request, "" outside one.
 	RequestID string
 }
 

@@ -100,7 +100,7 @@ func CheckProjectToken(token Secret) error {
 		return Errorf(Invalid, "token: must be at most %d characters", MaxProjectToken)
 	}
 	if !token.FitsHeader() {
-		return Errorf(Invalid, "token: must be of ASCII letters, digits and signs, without spaces")
+		return Errorf(Invalid, "token: must be ASCII characters without spaces")
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ const (
 	SignInUnknownState SignInOutcome = "unknown state" // never given out, used, or from before a restart
 	SignInNoDatabase   SignInOutcome = "no database"   // whether the state was given out is not known now
 	SignInUnreachable  SignInOutcome = "unreachable"   // the token endpoint gave no whole answer
-	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is no success
-	SignInUnreadable   SignInOutcome = "unreadable"    // the token endpoint's answer is no token response
+	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is not a success
+	SignInUnreadable   SignInOutcome = "unreadable"    // the token endpoint's answer is not a token response
 	SignInNotSaved     SignInOutcome = "not saved"     // the credentials file could not be written
 	SignInDone         SignInOutcome = "done"
 )

@@ -42,7 +42,7 @@ func environment() []string {
 }
 
 // stream calls git with input, and read with its output. What read leaves is thrown away. A time limit that is exceeded
-// is no error: what was read until then stands.
+// is not an error: what was read until then stands.
 func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()

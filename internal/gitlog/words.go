@@ -28,7 +28,7 @@ func newWords(ids []string) *words {
 	for _, id := range ids {
 		start := strings.IndexFunc(id, isWord)
 		if start < 0 {
-			continue // such an id is no word
+			continue // such an id is not a word
 		}
 		word := id[start:]
 		if end := strings.IndexFunc(word, isNoWord); end >= 0 {

@@ -164,7 +164,7 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 		return nil
 	}
 	for _, part := range split(position.read(answer, time.Now()), maxPart) {
-		// What was asked of a project that has gone meanwhile is no part of the stream; its position stays where it was.
+		// What was asked of a project that has gone meanwhile is not part of the stream; its position stays where it was.
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
 		}

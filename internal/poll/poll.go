@@ -43,7 +43,7 @@ type Pipelines interface {
 
 // Duties are which feeds this gateway follows. The others are other gateways'.
 type Duties interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
+	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
 	Epoch(duty string) (epoch int64, ok bool)
 	// Changed returns a channel that is closed when this gateway gets or loses duties.
 	Changed() <-chan struct{}

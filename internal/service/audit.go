@@ -44,7 +44,7 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 	return nil
 }
 
-// changed notes a change that was just made outside of the store. Who makes it must have been checked before.
+// changed notes a change that was just made outside the store. Who makes it must have been checked before.
 func (a *Audit) changed(ctx context.Context, c domain.Change) {
 	e := domain.NewAuditEntry(domain.ActorOf(ctx), c)
 	if err := a.store.AddAudit(context.WithoutCancel(ctx), e); err != nil {

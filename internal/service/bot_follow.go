@@ -17,7 +17,7 @@ func (s *sharedRunner) follow(ctx context.Context) error {
 	for {
 		changed, moved := s.changes.Changed(domain.TopicBot), s.Duty.Changed()
 		if err := s.look(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
-			s.log.WarnContext(ctx, "what gateways share of the bot is not up to date", "error", err)
+			s.log.WarnContext(ctx, "the shared state of the bot could not be updated", "error", err)
 		}
 		for current := true; current; {
 			select {

@@ -25,7 +25,7 @@ func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	s.shared.started = version // the local bot starts with that or with a later one
 	c, err := s.file.Load()
 	if err != nil {
-		log.WarnContext(ctx, "the file of the bot's configuration is not looked at: the database holds that", "error", err)
+		log.WarnContext(ctx, "the bot's configuration file is ignored: the configuration is in the database", "error", err)
 		return nil
 	}
 	if reflect.DeepEqual(c, domain.BotConfig{Transport: domain.BotMatrix}) { // no file
@@ -36,9 +36,9 @@ func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	case err != nil:
 		return err
 	case imported:
-		log.InfoContext(ctx, "the bot's configuration was taken over from its file into the database, which holds it from now on")
+		log.InfoContext(ctx, "the bot's configuration file was imported into the database, which is used from now on")
 	case s.fileDiffers(ctx):
-		log.WarnContext(ctx, "the file of the bot's configuration differs from the database, which holds it: the file is not looked at", "file", s.file.Name())
+		log.WarnContext(ctx, "the bot's configuration file differs from the database and is ignored", "file", s.file.Name())
 	}
 	return nil
 }

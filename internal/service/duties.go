@@ -4,7 +4,7 @@ import "switchyard/internal/domain"
 
 // Duties are what this gateway does where several share the store: each duty is one gateway's at a time.
 type Duties interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it has it not.
+	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
 	Epoch(duty string) (epoch int64, ok bool)
 	// Changed returns a channel that is closed when this gateway gets or loses duties. Ask for it before Epoch.
 	Changed() <-chan struct{}
@@ -20,7 +20,7 @@ func (alone) Changed() <-chan struct{} { return nil }
 // isAlone reports whether all duties are this gateway's, always.
 func isAlone(d Duties) bool { return d == alone{} }
 
-// dutyOf returns a duty, false when this gateway has it not.
+// dutyOf returns a duty, false when this gateway does not have it.
 func dutyOf(d Duties, name string) (domain.Duty, bool) {
 	epoch, ours := d.Epoch(name)
 	return domain.Duty{Name: name, Epoch: epoch}, ours

@@ -156,7 +156,7 @@ func (s *Retention) upgrade(ctx context.Context) error {
 			}
 			if left > 0 {
 				total = max(total, left)
-				s.log.InfoContext(ctx, "the database of an earlier version is being moved to its new form; everything works meanwhile",
+				s.log.InfoContext(ctx, "the database of an earlier version is being converted; everything works in the meantime",
 					"percent", 100*(total-left)/total, "rows_left", left)
 			}
 		}
@@ -170,7 +170,7 @@ func (s *Retention) upgrade(ctx context.Context) error {
 		}
 		if moved == 0 {
 			if total > 0 {
-				s.log.InfoContext(ctx, "the database has its new form; switchyard backup, or VACUUM while the gateway is stopped, makes it as small as it can be",
+				s.log.InfoContext(ctx, "the database is converted; switchyard backup, or VACUUM while the gateway is stopped, shrinks it",
 					"took", time.Since(began).Round(time.Second))
 			}
 			return nil

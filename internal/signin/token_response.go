@@ -71,7 +71,7 @@ func reportedError(data []byte, secrets ...string) string {
 		return ""
 	}
 	var code, description string
-	_ = json.Unmarshal(orNull(fields["error"]), &code) // what is no string is left out
+	_ = json.Unmarshal(orNull(fields["error"]), &code) // what is not a string is left out
 	_ = json.Unmarshal(orNull(fields["error_description"]), &description)
 	text := joinNonEmpty(code, description)
 	for _, secret := range secrets {

@@ -20,7 +20,7 @@ var errTooLarge = domain.Errorf(domain.BadGateway, "answer is too large: over %d
 // errNotFound is the cause of the error for HTTP status 404.
 var errNotFound = errors.New("not found")
 
-// checkStatus returns an error for a status that is no answer. With all set only redirects and 401 are none.
+// checkStatus returns an error for a status that is not an answer. With all set only redirects and 401 are none.
 func checkStatus(response *http.Response, all bool) error {
 	status := response.StatusCode
 	switch {

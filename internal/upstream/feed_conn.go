@@ -85,7 +85,7 @@ func (c *feedConn) receive() (*http.Response, error) {
 	r.Reset(c)
 	response, err := http.ReadResponse(r, nil)
 	for err == nil && response.StatusCode < http.StatusOK && response.StatusCode != http.StatusSwitchingProtocols {
-		response, err = http.ReadResponse(r, nil) // what came before is no answer yet
+		response, err = http.ReadResponse(r, nil) // what came before is not an answer yet
 	}
 	if err != nil {
 		giveReader(r)

@@ -78,7 +78,7 @@ func TestRecordsAreReadTolerantly(t *testing.T) {
 		},
 		{"any order, repeated stamps", `[{"timestamp_ms":2},{"timestamp_ms":1},{"timestamp_ms":2}]`, []string{`{"timestamp_ms":2}`, `{"timestamp_ms":1}`, `{"timestamp_ms":2}`}, 0},
 		{
-			"what is no record", `[null,1,"x",[],{},{"timestamp_ms":"1"},{"timestamp_ms":-1},{"timestamp_ms":1.5},{"timestamp_ms":1e3},{"timestamp_ms":9223372036854775808},{"timestamp_ms":4}]`,
+			"what is not a record", `[null,1,"x",[],{},{"timestamp_ms":"1"},{"timestamp_ms":-1},{"timestamp_ms":1.5},{"timestamp_ms":1e3},{"timestamp_ms":9223372036854775808},{"timestamp_ms":4}]`,
 			[]string{`{"timestamp_ms":4}`},
 			10,
 		},
