@@ -35,7 +35,7 @@ func (p ProjectProps) plainAgents() []domain.Agent {
 	return agents
 }
 
-// Project is the page. Its forms are no part of what refreshes itself: what is typed in them stays. story is nil where the
+// Project is the page. Its forms are not part of what refreshes itself: what is typed in them stays. story is nil where the
 // project server takes no stories.
 func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
