@@ -22,13 +22,15 @@ type projectServers struct {
 	server   *httptest.Server
 	servers  []*projectServer
 	instance string
-	followed atomic.Int64 // servers whose feed was asked for at least once
+	followed atomic.Int64 // servers whose feed was asked for at least once, and waited for
+	shown    atomic.Int64 // servers whose pipeline was asked for at least once
 }
 
 // projectServer is one that answers as our own does: a pipeline with an ETag, a feed that waits.
 type projectServer struct {
 	mu       sync.Mutex
-	asked    bool
+	followed bool
+	shown    bool
 	events   []json.RawMessage // the newest
 	stamps   []int64           // of events
 	sequence int
@@ -171,6 +173,7 @@ func (f *projectServers) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *projectServers) servePipeline(w http.ResponseWriter, r *http.Request, n int) {
+	f.servers[n].count(&f.servers[n].shown, &f.shown)
 	tag := `"` + f.instance + `-1"`
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
@@ -188,7 +191,7 @@ func (f *projectServers) serveFeed(w http.ResponseWriter, r *http.Request, s *pr
 	newer, sequence, changed := s.after(since)
 	version := f.instance + "-1"
 	if asked := query.Get("pipeline"); len(newer) == 0 && wait > 0 && (asked == "" || asked == version) {
-		s.countFollower(f)
+		s.count(&s.followed, &f.followed)
 		timeout := time.NewTimer(wait)
 		defer timeout.Stop()
 		select {
@@ -208,13 +211,13 @@ func (f *projectServers) serveFeed(w http.ResponseWriter, r *http.Request, s *pr
 	_, _ = io.WriteString(w, "]")
 }
 
-// countFollower counts the server as followed.
-func (s *projectServer) countFollower(f *projectServers) {
+// count counts the server once.
+func (s *projectServer) count(counted *bool, servers *atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.asked {
-		s.asked = true
-		f.followed.Add(1)
+	if !*counted {
+		*counted = true
+		servers.Add(1)
 	}
 }
 

@@ -80,10 +80,7 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 		return nil
 	}
 	p.Summarized = nil
-	var found []domain.Alert
-	s.stays.withLimits(func(limit domain.StuckLimit) {
-		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
-	})
+	found := s.ofProject(p)
 	if len(found) == 0 {
 		return nil
 	}
@@ -94,6 +91,14 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 		alert.Acknowledged = &a
 	}
 	return &alert
+}
+
+// ofProject returns what needs somebody in one project.
+func (s *Alerts) ofProject(p domain.ProjectPipeline) (found []domain.Alert) {
+	s.stays.withLimits(func(limit domain.StuckLimit) {
+		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
+	})
+	return found
 }
 
 // find returns what needs somebody, in no particular order.

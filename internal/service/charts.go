@@ -90,6 +90,27 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	return next.charts, nil
 }
 
+// of returns the charts of one project, as Draw does.
+func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Charts, error) {
+	pipelines := []domain.ProjectPipeline{p}
+	done, err := s.stays.catchUp(ctx)
+	if done && err == nil {
+		err = s.stays.recallMoves(ctx, pipelines)
+	}
+	if err != nil && s.stays.events.Available() != nil {
+		return s.drawn(pipelines)[0], nil
+	}
+	if !done || err != nil {
+		return domain.Charts{}, err
+	}
+	s.stays.mu.Lock()
+	defer s.stays.mu.Unlock()
+	if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
+		return domain.Charts{}, nil
+	}
+	return s.stays.of(p.Project).Charts(p.Stages, time.Now()), nil
+}
+
 // lastOf returns what was drawn last, if it was of the same: with ten thousand projects, looking at each takes a while
 // (BenchmarkSnapshot).
 func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {

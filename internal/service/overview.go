@@ -30,6 +30,7 @@ type Overview struct {
 	events    *Events
 
 	openAlerts atomic.Int64
+	taking     background // a snapshot, for those who do not wait for it
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -50,16 +51,6 @@ type Snapshot struct {
 	Agents    []domain.Agent // alive ones
 
 	took time.Duration // to join, without what was waited for
-}
-
-// ProjectSnapshot is how one project is.
-type ProjectSnapshot struct {
-	Project  domain.Project
-	Active   bool
-	Pipeline domain.ProjectPipeline
-	Stuck    []string // ids of stories
-	Charts   domain.Charts
-	Agents   []domain.Agent // alive ones that are assigned to it
 }
 
 // Snapshot returns the newest snapshot, at most snapshotAge old, or maxSnapshotAge with thousands of projects, and of the present registry. Readers that come at once
@@ -115,37 +106,3 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapsho
 
 // OpenAlerts returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
 func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
-
-// StoryAlert returns what is wrong with a story of the project's board, nil when nothing is.
-func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.Alert, error) {
-	s, err := o.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	i, found := s.Registry.Index(project)
-	if !found {
-		return nil, projectNotFound(project)
-	}
-	return o.alerts.ofStory(s.Pipelines[i], id), nil
-}
-
-// Project returns how one project is. It returns NotFound.
-func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
-	s, err := o.Snapshot(ctx)
-	if err != nil {
-		return ProjectSnapshot{}, err
-	}
-	i, found := s.Registry.Index(name)
-	if !found {
-		return ProjectSnapshot{}, projectNotFound(name)
-	}
-	p := ProjectSnapshot{
-		Project: s.Registry.Projects[i], Active: s.Registry.Active == name, Pipeline: s.Pipelines[i], Stuck: s.Alerts.Stuck[name], Charts: s.Charts[i],
-	}
-	for _, agent := range o.agents.Alive() {
-		if agent.Project == name {
-			p.Agents = append(p.Agents, agent)
-		}
-	}
-	return p, nil
-}

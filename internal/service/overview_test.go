@@ -92,6 +92,42 @@ func TestSnapshotsShareWhatHasNotChanged(t *testing.T) {
 	}
 }
 
+func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := sqlite.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		b := &boardServer{}
+		b.show(t, "http://alpha", blockedBoard(`"key"`))
+		b.set("http://beta", good(200*time.Millisecond))
+		s := overBoard(t, db, b)
+		for _, name := range []string{"alpha", "beta"} {
+			if _, err := s.Projects.Add(t.Context(), name, "http://"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, limit := range []time.Duration{50 * time.Millisecond, 0} { // at first, and once all are known
+			began := time.Now()
+			p, err := s.Overview.Project(t.Context(), "alpha")
+			if took := time.Since(began); err != nil || took > limit || !p.Pipeline.Reachable || len(p.Charts.Days) == 0 {
+				t.Errorf("after %v: %+v, %v", took, p, err)
+			}
+			began = time.Now()
+			alert, err := s.Overview.StoryAlert(t.Context(), "alpha", "1")
+			if took := time.Since(began); err != nil || took > limit || alert == nil || alert.Reason != "key" {
+				t.Errorf("after %v: %+v, %v", took, alert, err)
+			}
+			time.Sleep(250 * time.Millisecond)
+		}
+		if _, err := s.Overview.Project(t.Context(), "gamma"); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("of a project that is not there: %v", err)
+		}
+	})
+}
+
 func sharesCharts(one, other *service.Snapshot) bool { return &one.Charts[0] == &other.Charts[0] }
 
 func TestASnapshotFindsWhatGetsStuckWhileNothingElseHappens(t *testing.T) {

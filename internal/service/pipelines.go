@@ -92,16 +92,21 @@ func (s *Pipelines) recentSince(ctx context.Context, maxAge time.Duration, last 
 
 func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
 	registry, states, awaited := s.askProjects(age)
-	ctx, cancel := context.WithTimeout(ctx, s.budget(awaited, age))
-	defer cancel()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
-	for _, state := range awaited {
-		s.await(ctx, state, age.oldest, patience)
-	}
+	s.waitFor(ctx, age, awaited...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return registry, showAll(states, age, last)
+}
+
+// waitFor waits for projects that were asked.
+func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
+	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
+	defer cancel()
+	patience := time.NewTimer(pipelineBudget)
+	defer patience.Stop()
+	for _, state := range asked {
+		s.await(ctx, state, age.oldest, patience)
+	}
 }
 
 // showAll shows each of the projects; last, if that shows the same. Callers hold mu.
@@ -128,15 +133,20 @@ func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, sta
 	defer s.mu.Unlock()
 	s.follow(s.projects.Registry())
 	for _, state := range s.states {
-		if state.isCurrent(age) {
-			continue
-		}
-		s.ask(state, age.oldest)
-		if age.unchanged == 0 || !state.isNamed() {
+		if s.askIfOld(state, age) {
 			awaited = append(awaited, state)
 		}
 	}
 	return s.registry, s.states, awaited
+}
+
+// askIfOld begins to fetch a project that is not current, and reports whether nothing current is known of it. Callers hold mu.
+func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited bool) {
+	if state.isCurrent(age) {
+		return false
+	}
+	s.ask(state, age.oldest)
+	return age.unchanged == 0 || !state.isNamed()
 }
 
 // budget is how long to wait for these projects: not as long where what is known of all of them would still do.
@@ -221,37 +231,4 @@ func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 		shown.Error = domain.NoAnswerYet
 	}
 	return shown
-}
-
-// find returns a story of the project's last good answer and its stage, nil where it has none. The project is asked first, and
-// waited for as in All.
-func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
-	arrived := time.Now()
-	s.mu.Lock()
-	s.follow(s.projects.Registry())
-	i, found := s.registry.Index(project)
-	if !found {
-		s.mu.Unlock()
-		return nil, ""
-	}
-	state := s.states[i]
-	s.ask(state, arrived)
-	s.mu.Unlock()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
-	s.await(ctx, state, arrived, patience)
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if state.answer == nil {
-		return nil, ""
-	}
-	for _, stage := range state.answer.Stages {
-		for j := range stage.Items {
-			if stage.Items[j].StoryID == story {
-				return &stage.Items[j], stage.Name
-			}
-		}
-	}
-	return nil, ""
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"switchyard/internal/domain"
@@ -14,9 +13,9 @@ import (
 
 // call is one request to a project server.
 type call struct {
-	method string // "" is GET
-	path   string // begins with a slash, its parts escaped
-	query  url.Values
+	method string        // "" is GET
+	path   string        // begins with a slash, its parts escaped
+	query  string        // escaped
 	etag   string        // sent as If-None-Match unless ""
 	body   []byte        // JSON, nil for none
 	header http.Header   // added to the request's own, whose fields it replaces; may be nil
@@ -75,8 +74,8 @@ var userAgent, acceptJSON = []string{domain.GatewayUserAgent}, []string{"applica
 
 func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request, error) {
 	address := p.Endpoint(call.path)
-	if len(call.query) > 0 {
-		address += "?" + call.query.Encode()
+	if call.query != "" {
+		address += "?" + call.query
 	}
 	var body io.Reader
 	if call.body != nil {

@@ -44,11 +44,11 @@ type FeedRequest struct {
 
 // Feed asks a project server for its records. Errors are BadGateway with a message for people, or ctx's own.
 func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (feed FeedAnswer, err error) {
-	query := url.Values{"since": {strconv.FormatInt(r.Since, 10)}}
+	query := "since=" + strconv.FormatInt(r.Since, 10)
 	if r.Wait > 0 {
-		query.Set("wait", r.Wait.String())
+		query += "&wait=" + r.Wait.String()
 		if r.Pipeline != "" {
-			query.Set("pipeline", r.Pipeline)
+			query += "&pipeline=" + url.QueryEscape(r.Pipeline)
 		}
 	}
 	err = c.do(ctx, p, call{path: feedPath, query: query, wait: r.Wait}, func(a answer) (err error) {
@@ -68,7 +68,7 @@ const maxVersion = 200
 
 // servesFeed reports whether the project server has a feed, without asking for any record of it.
 func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
-	query := url.Values{"since": {strconv.FormatInt(math.MaxInt64, 10)}}
+	query := "since=" + strconv.FormatInt(math.MaxInt64, 10)
 	return c.do(ctx, p, call{path: feedPath, query: query}, func(a answer) error {
 		_, err := splitFeed(a.body)
 		return err

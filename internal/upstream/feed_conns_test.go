@@ -122,6 +122,39 @@ func TestHostNamesWithOtherLettersAreLookedUp(t *testing.T) {
 	}
 }
 
+// BenchmarkFeedRead measures what a feed costs each time its long-poll brings nothing: ten thousand are read 400 times a second.
+func BenchmarkFeedRead(b *testing.B) {
+	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nFeed-Instance: 1795352516952490098\r\nFeed-Sequence: 12\r\n" +
+		"Pipeline-Version: 1795352516952490098-1\r\nDate: Sun, 22 Nov 2026 13:02:58 GMT\r\nContent-Length: 2\r\n\r\n[]"
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for request := make([]byte, 4<<10); err == nil; {
+			if _, err = conn.Read(request); err == nil {
+				_, err = conn.Write([]byte(answer))
+			}
+		}
+	}()
+	client := upstream.NewClient(time.Minute)
+	defer client.Close()
+	project := domain.Project{Name: "alpha", URL: "http://" + listener.Addr().String()}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := client.Feed(b.Context(), project, upstream.FeedRequest{Since: 1795352516952, Wait: 25 * time.Second, Pipeline: "1795352516952490098-1"})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkIdleFeeds measures what a feed costs while an answer is waited for: with stacks, in bytes, without what the server
 // needs. Transport is the same by http.Transport.
 func BenchmarkIdleFeeds(b *testing.B) {

@@ -1,0 +1,61 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// askFirst begins to fetch a project if it is not current. Others that are asked later are fetched after it.
+func (s *Pipelines) askFirst(project string, age pipelineAge) (registry *domain.Registry, state *pipelineState, awaited bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(s.projects.Registry())
+	i, found := s.registry.Index(project)
+	if !found {
+		return s.registry, nil, false
+	}
+	return s.registry, s.states[i], s.askIfOld(s.states[i], age)
+}
+
+// recentOf returns what Recent does, of one project. It returns NotFound.
+func (s *Pipelines) recentOf(ctx context.Context, project string, maxAge time.Duration) (*domain.Registry, domain.ProjectPipeline, error) {
+	age := s.recentAge(maxAge)
+	registry, state, awaited := s.askFirst(project, age)
+	if state == nil {
+		return nil, domain.ProjectPipeline{}, projectNotFound(project)
+	}
+	if awaited {
+		s.waitFor(ctx, age, state)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return registry, state.show(age), nil
+}
+
+// find returns a story of the project's last good answer and its stage, nil where it has none. The project is asked first, and
+// waited for as in All.
+func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
+	age := newestAge(0)
+	_, state, awaited := s.askFirst(project, age)
+	if state == nil {
+		return nil, ""
+	}
+	if awaited {
+		s.waitFor(ctx, age, state)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state.answer == nil {
+		return nil, ""
+	}
+	for _, stage := range state.answer.Stages {
+		for j := range stage.Items {
+			if stage.Items[j].StoryID == story {
+				return &stage.Items[j], stage.Name
+			}
+		}
+	}
+	return nil, ""
+}
