@@ -15,10 +15,15 @@ const (
 	SessionTime = 12 * time.Hour
 	// sessionIDBytes is the random part of a session's id.
 	sessionIDBytes = 20
+	// maxSessions is how many sessions an account has of each way in. One more ends the oldest.
+	maxSessions = 100
+	// expiredTokenLife is how long an expired token is listed as that.
+	expiredTokenLife = 30 * 24 * time.Hour
 )
 
 type accessStore interface {
-	AddSession(ctx context.Context, s domain.Session) error
+	// AddSession stores a session, and ends the oldest of its account so that it has no more than most.
+	AddSession(ctx context.Context, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
 	RemoveSession(ctx context.Context, id string) error
 	RemoveSessionsBefore(ctx context.Context, then time.Time) error
@@ -27,6 +32,7 @@ type accessStore interface {
 	NamedTokens(ctx context.Context) ([]domain.NamedToken, error)
 	// RemoveNamedToken removes a token and the sessions that were made with it.
 	RemoveNamedToken(ctx context.Context, id string) error
+	RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error
 	// SaveUses stores when sessions were last seen and tokens last used, by id.
 	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
 }
@@ -88,14 +94,31 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
 	change := domain.Change{Action: domain.SessionBegan, Subject: s.Who, Detail: "role: " + string(s.Role), Project: actor.Project}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddSession(ctx, s) })
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddSession(ctx, s, maxSessions) })
 	if err != nil {
 		return domain.Session{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sessions[s.ID] = newSessionEntry(s)
+	a.dropOldest(s)
 	return s, nil
+}
+
+// dropOldest ends the sessions in memory that the store ended for a new one. Callers hold mu.
+func (a *Access) dropOldest(added domain.Session) {
+	var others []*sessionEntry
+	for _, s := range a.sessions {
+		if s.Who == added.Who && s.Via == added.Via && s.ID != added.ID {
+			others = append(others, s)
+		}
+	}
+	slices.SortFunc(others, func(x, y *sessionEntry) int { // as the store has it
+		return cmp.Or(cmp.Compare(y.CreatedAt.UnixMilli(), x.CreatedAt.UnixMilli()), cmp.Compare(x.ID, y.ID))
+	})
+	for _, s := range others[min(len(others), maxSessions-1):] {
+		a.dropSession(s)
+	}
 }
 
 // Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.

@@ -31,11 +31,14 @@ func (a *Access) Run(ctx context.Context) error {
 	}
 }
 
-// dropEnded ends the sessions whose time is over, and what still goes on in the name of expired tokens.
+// dropEnded ends the sessions whose time is over, and what still goes on in the name of expired tokens, which are forgotten some
+// time later.
 func (a *Access) dropEnded(ctx context.Context) error {
 	now := time.Now()
 	a.mu.Lock()
-	ended := false
+	ended, forgotten, tokens := false, now.Add(-expiredTokenLife), len(a.tokens)
+	a.dropTokens(func(t domain.NamedToken) bool { return t.Expired(forgotten) })
+	expired := len(a.tokens) < tokens
 	for _, s := range a.sessions {
 		if a.isOver(s, now) {
 			a.dropSession(s)
@@ -48,10 +51,14 @@ func (a *Access) dropEnded(ctx context.Context) error {
 		}
 	}
 	a.mu.Unlock()
-	if !ended {
-		return nil
+	var err error
+	if ended {
+		err = a.store.RemoveSessionsBefore(ctx, now.Add(-SessionTime))
 	}
-	return a.store.RemoveSessionsBefore(ctx, now.Add(-SessionTime))
+	if expired {
+		err = errors.Join(err, a.store.RemoveTokensExpiredBefore(ctx, forgotten))
+	}
+	return err
 }
 
 func (a *Access) saveUses(ctx context.Context) error {

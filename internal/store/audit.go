@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/fold"
 )
 
 // addAudit stores the audit entry of the change that tx makes, where ctx has one.
@@ -43,43 +44,61 @@ func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 	return db.Tx(domain.WithAudit(ctx, e), nil, func(*sql.Tx) error { return nil })
 }
 
-// AuditPage returns the entries that q asks for, the newest first.
+// auditChunk is how many entries are read at once to find a text in them.
+const auditChunk = 500
+
+// AuditPage returns the first q.Limit entries that q asks for, the newest first. It returns Unavailable when a search for a text
+// takes too long.
 func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
-	conditions, args := []string{"id < $1"}, []any{q.Before}
-	where := func(condition string, arg any) {
-		args = append(args, arg)
-		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
-	}
-	if q.Who != "" {
-		where("who = $%d", q.Who)
-	}
-	if q.Action != "" {
-		where("action = $%d", q.Action)
-	}
-	if q.Text != "" {
-		where(`lower(who || ' ' || subject || ' ' || detail) LIKE $%d ESCAPE '\'`, Pattern(strings.ToLower(q.Text)))
-	}
-	args = append(args, q.Limit+1) // one more tells whether others follow
-	rows, err := db.engine.Read.QueryContext(ctx, fmt.Sprintf("SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit"+
-		" WHERE %s ORDER BY id DESC LIMIT $%d", strings.Join(conditions, " AND "), len(args)), args...)
-	if err != nil {
-		return page, db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var e domain.AuditEntry
-		if err := rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID); err != nil {
-			return page, db.Translate(err)
+	text, chunk := fold.Text(q.Text), auditChunk
+	in := db.search
+	if text == "" {
+		chunk = q.Limit + 1 // one more tells whether others follow
+		in = func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+			return db.snapshot(ctx, db.engine.Read, fn)
 		}
-		page.Entries = append(page.Entries, e)
 	}
-	if page.More = len(page.Entries) > q.Limit; page.More {
-		page.Entries = page.Entries[:q.Limit]
+	err = in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for read := chunk; read == chunk && !page.More; {
+			read = 0
+			err := eachAuditEntry(ctx, tx, q, chunk, func(e domain.AuditEntry) bool {
+				read, q.Before = read+1, e.ID
+				if !strings.Contains(fold.Text(e.Who+" "+e.Subject+" "+e.Detail), text) {
+					return true
+				}
+				if page.More = len(page.Entries) == q.Limit; !page.More {
+					page.Entries = append(page.Entries, e)
+				}
+				return !page.More
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return page, db.Translate(err)
+}
+
+// eachAuditEntry calls take with the first limit entries that q asks for, whatever their texts are, until it returns false.
+func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int, take func(domain.AuditEntry) bool) error {
+	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit WHERE id < $1", []any{q.Before}
+	where := func(column, text string) {
+		if text != "" {
+			args = append(args, text)
+			statement += fmt.Sprintf(" AND %s = $%d", column, len(args))
+		}
 	}
-	return page, db.Translate(rows.Err())
+	where("who", q.Who)
+	where("action", string(q.Action))
+	args = append(args, limit)
+	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.AuditEntry, err error) {
+		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID)
+		return e, err
+	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
 // RemoveAuditBefore removes the oldest entries of those from before then, at most limit, and returns how many.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -56,4 +57,10 @@ func (db *Tables) RemoveNamedToken(ctx context.Context, id string) error {
 		_, err = tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id = $1", id)
 		return err
 	})
+}
+
+// RemoveTokensExpiredBefore removes the named tokens that expired before then.
+func (db *Tables) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
+	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM named_tokens WHERE expires_at_ms > 0 AND expires_at_ms <= $1", then.UnixMilli())
+	return err
 }

@@ -3,16 +3,26 @@ package store
 import (
 	"context"
 	"database/sql"
+	"math"
 	"time"
 
 	"switchyard/internal/domain"
 )
 
-// AddSession stores a new session.
-func (db *Tables) AddSession(ctx context.Context, s domain.Session) error {
-	_, err := db.exec(ctx, topics{domain.TopicAccess}, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		s.ID, s.Who, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
-	return err
+// AddSession stores a new session, and ends the oldest of the same account and way in, so that it has
+// no more than most.
+func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) error {
+	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id IN (
+			SELECT id FROM sessions WHERE who = $1 AND via = $2 ORDER BY created_at_ms DESC, id LIMIT $4 OFFSET $3)`,
+			s.Who, s.Via, most-1, math.MaxInt32)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			s.ID, s.Who, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
+		return err
+	})
 }
 
 // Sessions returns all sessions, in no particular order.

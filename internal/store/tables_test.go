@@ -84,7 +84,7 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 			check(db.AddNamedToken(ctx, n))
 		}
 		for _, s := range []domain.Session{session("old", "", now.Add(-time.Hour)), session("s", "", now), session("of n", "n", now), session("of second", "second", now)} {
-			check(db.AddSession(ctx, s))
+			check(db.AddSession(ctx, s, 100))
 		}
 		check(db.SaveUses(ctx, map[string]time.Time{"s": now.Add(time.Minute), "gone": now}, map[string]time.Time{"n": now.Add(time.Second)}))
 		check(db.RemoveSessionsBefore(ctx, now.Add(-time.Minute)))
@@ -178,6 +178,22 @@ func TestAudit(t *testing.T) {
 			}
 			if err != nil || !slices.Equal(got, c.want) || page.More != c.more {
 				t.Errorf("%+v: %v, more %t, %v, want %v, %t", c.q, got, page.More, err, c.want, c.more)
+			}
+		}
+		// A text is found as in events, without case and accents, among however many entries.
+		for n := range 520 {
+			e := entry(100+n, "c", "other")
+			if n == 10 {
+				e.Subject, e.Detail = "Überblick", "after the ÉTÉ"
+			}
+			if err := db.AddAudit(ctx, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, text := range []string{"uberBLICK", "the été", "überblick AFTER the ete"} {
+			page, err := db.AuditPage(ctx, domain.AuditQuery{Limit: 10, Text: text})
+			if err != nil || len(page.Entries) != 1 || page.More || page.Entries[0].Subject != "Überblick" {
+				t.Errorf("%q: %+v, %v", text, page, err)
 			}
 		}
 		if removed, err := db.RemoveAuditBefore(ctx, time.UnixMilli(4), 2); removed != 2 || err != nil {

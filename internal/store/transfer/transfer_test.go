@@ -46,7 +46,7 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.AddToken(ctx, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}))
 	check(db.Redeem(t.Context(), "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
 	check(db.AddNamedToken(ctx, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
-	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}))
+	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
 	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)

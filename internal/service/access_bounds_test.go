@@ -1,0 +1,89 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/service"
+)
+
+func TestAnAccountHasAHundredSessionsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, shut := reopen(t, dir)
+		begin := func(who string) domain.Session {
+			t.Helper()
+			session, err := s.Access.BeginSession(t.Context(), domain.Actor{Who: who, Via: domain.ViaLogin, Role: domain.RoleViewer}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+			return session
+		}
+		others := begin("zoe")
+		oldest := begin("script")
+		held, ok := s.Access.Session(t.Context(), oldest.ID)
+		if !ok {
+			t.Fatal("the session did not begin")
+		}
+		var last domain.Session
+		for range 100 {
+			last = begin("script")
+		}
+		if held.Ended.Err() == nil {
+			t.Error("what is held for the oldest goes on")
+		}
+		for _, when := range []string{"before", "after"} {
+			_, is := s.Access.Session(t.Context(), last.ID)
+			_, was := s.Access.Session(t.Context(), oldest.ID)
+			_, other := s.Access.Session(t.Context(), others.ID)
+			if n := len(s.Access.Sessions()); n != 101 || !is || was || !other {
+				t.Errorf("%s a restart there are %d sessions, the last %t, the oldest %t, another account's %t", when, n, is, was, other)
+			}
+			shut()
+			s, shut = reopen(t, dir)
+		}
+		shut()
+	})
+}
+
+func TestAnExpiredTokenIsListedForThirtyDays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, shut := reopen(t, dir)
+		hour := time.Hour
+		for _, n := range []service.NewToken{{Name: "for an hour", Role: domain.RoleViewer, ExpiresIn: &hour}, {Name: "for ever", Role: domain.RoleViewer}} {
+			if _, _, err := s.Access.CreateToken(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Access.Run(ctx) }()
+		listed := func(days int, want string) {
+			t.Helper()
+			time.Sleep(time.Duration(days) * 24 * time.Hour)
+			var names []string
+			for _, token := range s.Access.Tokens() {
+				names = append(names, token.Name)
+			}
+			if fmt.Sprint(names) != want {
+				t.Errorf("listed are %v, want %s", names, want)
+			}
+		}
+		listed(29, "[for an hour for ever]")
+		listed(2, "[for ever]")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		shut()
+		s, shut = reopen(t, dir)
+		defer shut()
+		listed(0, "[for ever]")
+	})
+}
