@@ -32,12 +32,11 @@ const (
 // Run keeps this gateway alive and its duties in balance until ctx ends; then it gives them back at once.
 func (m *Member) Run(ctx context.Context) error {
 	defer m.leave()
+	failing := ""
 	for {
 		began, released := time.Now(), m.store.Released()
 		pause, err := m.renew(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "the lease of this gateway was not renewed", "error", err)
-		}
+		failing = m.logRenewal(ctx, failing, err)
 		timer := time.NewTimer(time.Until(began.Add(pause)))
 		select {
 		case <-timer.C:
@@ -47,6 +46,20 @@ func (m *Member) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// logRenewal logs what a renewal failed with, once, and that one succeeds again. It returns what renewals fail with now.
+func (m *Member) logRenewal(ctx context.Context, failing string, err error) string {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && failing != err.Error():
+		m.log.WarnContext(ctx, "the lease of this gateway was not renewed", "error", err)
+		return err.Error()
+	case err == nil && failing != "":
+		m.log.InfoContext(ctx, "the lease of this gateway is renewed again")
+		return ""
+	}
+	return failing
 }
 
 // renew renews the lease and rebalances the duties. It returns how long after it began to do so again.

@@ -16,5 +16,8 @@ func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	if s.gateways == nil {
 		return nil, nil
 	}
+	if err := s.Events.Available(); err != nil {
+		return nil, err
+	}
 	return s.gateways.LiveGateways(ctx)
 }

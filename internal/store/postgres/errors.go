@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,7 +15,7 @@ var reasons = map[string]string{
 	"25006": "is read-only",
 	"28":    "refuses the login",
 	"3D000": "does not exist",
-	"42501": "refuses the access",
+	"42501": "denies this login the rights that are needed",
 	"53100": "has no space left on its disk",
 	"53200": "is out of memory",
 	"53300": "has no connection left",
@@ -69,7 +68,7 @@ func openFailure(err error) error {
 		}
 		return code(err)
 	case strings.Contains(refused.Message, "startup parameter"):
-		return fmt.Errorf("%w: list it in ignore_startup_parameters of PgBouncer", err)
+		return domain.WrapError(domain.Internal, err, "PgBouncer refuses a startup parameter: list all of ours in its ignore_startup_parameters")
 	}
 	switch refused.Code[:2] {
 	case "08", "53", "55", "57":
@@ -77,6 +76,9 @@ func openFailure(err error) error {
 	}
 	if refused.Code == "25006" {
 		return code(err)
+	}
+	if why := reason(refused.Code); why != "" {
+		return domain.WrapError(domain.Internal, err, "the database "+why)
 	}
 	return err
 }

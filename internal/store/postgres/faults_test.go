@@ -17,6 +17,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/store/postgres"
+	"switchyard/internal/waittest"
 )
 
 // proxy stands between a gateway and its database.
@@ -127,6 +128,17 @@ func TestADatabaseThatSaysNothingIsAnErrorWithinThreeSeconds(t *testing.T) {
 	if _, err := db.WriteFailure(); err == nil {
 		t.Error("the failed write does not show")
 	}
+	// Nobody waits once it is known to say nothing, but for the one that finds out whether it does again.
+	waittest.Until(t, "calls that fail at once", func() bool {
+		began, atOnce := time.Now(), 0
+		for time.Since(began) < 50*time.Millisecond {
+			if _, err := db.Sessions(t.Context()); domain.CodeOf(err) != domain.Unavailable {
+				t.Fatalf("%v", err)
+			}
+			atOnce++
+		}
+		return atOnce > 3
+	})
 	proxy.silent.Store(false)
 	proxy.cut()
 	back := time.Now()

@@ -12,18 +12,25 @@ import (
 
 // openTables is the pool for package sql.
 func openTables(pool *pgxpool.Pool) *sql.DB {
-	db := sql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
+	busy := func() bool { return pool.Stat().AcquiredConns() == pool.Config().MaxConns }
+	db := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), &breaker{busy: busy}})
 	db.SetMaxIdleConns(0) // the pool keeps them
 	return db
 }
 
-// connector waits for a connection for a limited time.
-type connector struct{ driver.Connector }
+// connector waits for a connection for a limited time, and not at all while the database does not answer.
+type connector struct {
+	driver.Connector
+	breaker *breaker
+}
 
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, acquireLimit)
-	defer cancel()
-	found, err := c.Connector.Connect(ctx)
+func (c connector) Connect(ctx context.Context) (found driver.Conn, err error) {
+	err = c.breaker.do(ctx, func() error {
+		limited, cancel := context.WithTimeout(ctx, acquireLimit)
+		defer cancel()
+		found, err = c.Connector.Connect(limited)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// slowFailure is how long a failure takes after which a breaker opens. Those that are quick hold nobody up.
+	slowFailure = time.Second
+	// breakerPause is after how long an open breaker lets one caller try.
+	breakerPause = 500 * time.Millisecond
+)
+
+// breaker makes callers fail at once while the database does not answer: only one at a time finds out whether it does again.
+// Otherwise each page and each heartbeat would wait for seconds.
+type breaker struct {
+	busy func() bool // callers wait for each other rather than for the database
+
+	mu     sync.Mutex
+	failed error     // why it is open; nil while it is closed
+	next   time.Time // when a caller may try
+	trying bool
+}
+
+// do calls try unless the breaker is open; then it returns the error that opened it.
+func (b *breaker) do(ctx context.Context, try func() error) error {
+	b.mu.Lock()
+	if b.failed != nil {
+		if b.trying || time.Now().Before(b.next) {
+			defer b.mu.Unlock()
+			return b.failed
+		}
+		b.trying = true
+	}
+	b.mu.Unlock()
+	began := time.Now()
+	err := try()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+	switch {
+	case err == nil:
+		b.failed = nil
+	case ctx.Err() != nil: // the caller has gone: that says nothing
+	case b.failed != nil || time.Since(began) > slowFailure && !b.busy():
+		b.failed, b.next = err, time.Now().Add(breakerPause)
+	}
+	return err
+}
