@@ -236,7 +236,7 @@ func TestWhoHasAccessHoldsOnEveryGateway(t *testing.T) {
 		one.asAdmin("DELETE", "/api/gateway/tokens/"+revoked.ID, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		following := make(chan error)
-		go func() { following <- other.service.Follow(ctx) }()
+		go func() { following <- other.service.Sync(ctx) }()
 		defer func() { cancel(); <-following }()
 		<-answered
 		if held := time.Since(since); held > time.Second {

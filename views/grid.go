@@ -60,7 +60,7 @@ func newGrid(p OverviewProps) grid {
 	tracks := make([]track, len(p.Pipelines))
 	for i := range p.Pipelines {
 		pipeline, t := &p.Pipelines[i], &tracks[i]
-		t.look(pipeline, p.Alerts.Stuck[pipeline.Project])
+		t.summarize(pipeline, p.Alerts.Stuck[pipeline.Project])
 		t.active = pipeline.Project == p.Active
 		if i < len(p.Charts) {
 			t.days = p.Charts[i].Days

@@ -89,8 +89,8 @@ type trouble struct {
 // maxStations is how many stages of work a track shows.
 const maxStations = 24
 
-// look makes t the track of a project, all but its stations: of thousands of projects few are on a page.
-func (t *track) look(p *domain.ProjectPipeline, stuck []string) {
+// summarize makes t the track of a project, all but its stations: of thousands of projects few are on a page.
+func (t *track) summarize(p *domain.ProjectPipeline, stuck []string) {
 	t.ProjectPipeline, t.stuck = p, stuck
 	sum := p.Summary()
 	if sum.From > 0 {

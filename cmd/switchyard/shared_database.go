@@ -82,7 +82,7 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	if s == nil {
 		return nil
 	}
-	return []loop{{"changes of others", svc.Follow}, {"stream", func(ctx context.Context) error {
+	return []loop{{"changes of others", svc.Sync}, {"stream", func(ctx context.Context) error {
 		return svc.Events.Follow(ctx, func() <-chan struct{} { return s.store.Changed(domain.TopicEvents) })
 	}}}
 }

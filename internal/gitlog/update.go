@@ -37,7 +37,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 	case head == l.head:
 		next = maps.Clone(l.commits)
 	default:
-		if next, err = l.follow(ctx, head); err != nil { // the old HEAD may have been removed: begin again
+		if next, err = l.advance(ctx, head); err != nil { // the old HEAD may have been removed: begin again
 			next, l.searched = map[string][]*Commit{}, map[string]bool{}
 		}
 	}
@@ -60,9 +60,9 @@ func idsOf(view *board.View) []string {
 	return ids
 }
 
-// follow returns what is known once HEAD has moved to head: without the commits that are no longer in its history, with
+// advance returns what is known once HEAD has moved to head: without the commits that are no longer in its history, with
 // those that are new.
-func (l *Log) follow(ctx context.Context, head string) (map[string][]*Commit, error) {
+func (l *Log) advance(ctx context.Context, head string) (map[string][]*Commit, error) {
 	known := slices.Collect(maps.Keys(l.searched))
 	found, err := l.repository.history(ctx, newWords(known), head, "^"+l.head)
 	if err != nil {

@@ -123,7 +123,7 @@ func (a *Access) dropOldest(added domain.Session) {
 
 // Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
-	if who, ok := a.session(id); ok || a.stored.look(ctx) != nil { // it may just have begun elsewhere
+	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // it may just have begun elsewhere
 		return who, ok
 	}
 	return a.session(id)

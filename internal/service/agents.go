@@ -76,7 +76,7 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	}
 	t, err := s.store.Token(ctx, hashSecret(token.Reveal()))
 	if err == nil && s.checkProject(t.Project) != nil {
-		_ = s.projects.stored.look(ctx) // it may be new; without it the agent is assigned to none
+		_ = s.projects.stored.refreshStale(ctx) // it may be new; without it the agent is assigned to none
 	}
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
@@ -104,7 +104,7 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 // answer, it returns Unavailable: nobody loses an identity by that.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
 	if s.table.find(id) == nil && IsAgentSecret(secret) {
-		if err := s.table.stored.look(ctx); err != nil { // it may just have joined elsewhere
+		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined elsewhere
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ type Changes interface {
 }
 
 const (
-	// reloadInterval is how often a topic is looked at, told or not: what is changed elsewhere holds here within a second.
+	// reloadInterval is how often a topic is checked, with or without a notice: what is changed elsewhere holds here within a second.
 	reloadInterval = 800 * time.Millisecond
 	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as that took: no
 	// stranger, and no busy gateway, makes this one do nothing else.
@@ -63,9 +63,9 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 // takes may be held.
 func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
 
-// look does the same for somebody who misses something in memory: what has the version that was read last is not read again.
+// refreshStale does the same for somebody who misses something in memory: what has the version that was read last is not read again.
 // That is cheaper, but the version does not know of what this gateway has changed in memory since.
-func (r *reloader) look(ctx context.Context) error { return r.take(ctx, false) }
+func (r *reloader) refreshStale(ctx context.Context) error { return r.take(ctx, false) }
 
 // take reads in turn with others, whatever the version is if that is forced.
 func (r *reloader) take(ctx context.Context, forced bool) error {
@@ -110,8 +110,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// follow refreshes whenever the topic may have changed, until ctx ends.
-func (r *reloader) follow(ctx context.Context) {
+// run refreshes whenever the topic may have changed, until ctx ends.
+func (r *reloader) run(ctx context.Context) {
 	tick := time.NewTicker(reloadInterval)
 	defer tick.Stop()
 	for read := r.refresh; ; {
@@ -121,7 +121,7 @@ func (r *reloader) follow(ctx context.Context) {
 		case <-changed:
 			read = r.refresh
 		case <-tick.C:
-			read = r.look
+			read = r.refreshStale
 		case <-ctx.Done():
 			return
 		}
@@ -156,18 +156,18 @@ func refresh(ctx context.Context, topics ...*reloader) error {
 	return nil
 }
 
-// Follow keeps what memory holds in agreement with the store, which other gateways change as well, until ctx ends. Alone it
+// Sync keeps what memory holds in agreement with the store, which other gateways change as well, until ctx ends. Alone it
 // returns at once.
-func (s *Service) Follow(ctx context.Context) error {
+func (s *Service) Sync(ctx context.Context) error {
 	if s.changes == nil {
 		return nil
 	}
 	group := supervise.New(ctx, s.log)
 	for _, r := range s.reloaders {
-		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.follow(ctx); return nil })
+		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.run(ctx); return nil })
 	}
 	if s.Bot.shared != nil {
-		group.Go("bot of all gateways", s.Bot.shared.follow)
+		group.Go("bot of all gateways", s.Bot.shared.loop)
 	}
 	group.Wait()
 	return nil

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// followInterval is how often the stream is looked at for what other gateways appended, told or not.
+	// followInterval is how often the stream is checked for what other gateways appended, with or without a notice.
 	followInterval = time.Second
 	// followPage is how many events are read at once.
 	followPage = 1000

@@ -10,64 +10,44 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
-	"switchyard/internal/waittest"
 )
 
-// observed collects the ids of the events that a service shows.
-type observed struct {
-	mu  sync.Mutex
-	ids []int64
-}
-
-func (o *observed) add(added []domain.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, e := range added {
-		o.ids = append(o.ids, e.ID)
-	}
-}
-
-func (o *observed) all() []int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.ids)
-}
-
-func observedStream(t *testing.T, dir string) (*service.Service, *observed, *observedStore) {
+func observedStream(t *testing.T, dir string) (*service.Service, *observedStore) {
 	t.Helper()
-	db, seen := openStore(t, dir), &observed{}
-	svc, err := service.New(context.Background(), service.Options{Store: db, Log: slog.New(slog.DiscardHandler), Observe: seen.add})
+	db := openStore(t, dir)
+	svc, err := service.New(context.Background(), service.Options{Store: db, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return svc, seen, db
+	return svc, db
+}
+
+// wantInMemory holds that a service has these events after that id, each once and in their order, without asking the store.
+func wantInMemory(t *testing.T, s *service.Service, db *observedStore, after int64, want ...int64) {
+	t.Helper()
+	before := db.queries.Load()
+	if ids := eventIDs(t, s, domain.EventQuery{After: after}); !slices.Equal(ids, want) || db.queries.Load() != before {
+		t.Errorf("after %d it has %v in memory, want %v", after, ids, want)
+	}
 }
 
 func TestWhatAnotherGatewayAppendedIsReadBeforeOnesOwn(t *testing.T) {
 	dir := t.TempDir()
-	one, seenByOne, _ := observedStream(t, dir)
-	other, seenByOther, db := observedStream(t, dir)
+	one, atOne := observedStream(t, dir)
+	other, atOther := observedStream(t, dir)
 	recordFeed(t, one, moved("alpha", 1, 2500))
 	changed := other.Events.Changed()
 	recordFeed(t, other, moved("beta", 1, 2))
 	<-changed
 	recordFeed(t, one, moved("alpha", 2501, 2501), moved("gamma", 1, 1))
-	if ids := seenByOther.all(); len(ids) != 2502 || !slices.IsSorted(ids) || ids[2501] != 2502 {
-		t.Errorf("the other one saw %d events", len(ids))
-	}
-	if ids := seenByOne.all(); len(ids) != 2504 || !slices.IsSorted(ids) || ids[2503] != 2504 {
-		t.Errorf("the first one saw %d events", len(ids))
-	}
-	before := db.queries.Load()
-	if ids := eventIDs(t, other, domain.EventQuery{After: 2498}); !slices.Equal(ids, []int64{2499, 2500, 2501, 2502}) || db.queries.Load() != before {
-		t.Errorf("the other one has %v in memory", ids)
-	}
+	wantInMemory(t, other, atOther, 2498, 2499, 2500, 2501, 2502)
+	wantInMemory(t, one, atOne, 2498, 2499, 2500, 2501, 2502, 2503, 2504)
 }
 
 func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
 	dir := t.TempDir()
-	one, _, _ := observedStream(t, dir)
-	other, seen, _ := observedStream(t, dir)
+	one, _ := observedStream(t, dir)
+	other, db := observedStream(t, dir)
 	news := make(chan struct{})
 	var told sync.Mutex
 	ctx, cancel := context.WithCancel(context.Background())
@@ -96,5 +76,5 @@ func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	waittest.Until(t, "every event is seen once", func() bool { return slices.Equal(seen.all(), []int64{1, 2, 3}) })
+	wantInMemory(t, other, db, 0, 1, 2, 3)
 }

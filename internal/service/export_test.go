@@ -42,7 +42,7 @@ func NextSnapshot(ctx context.Context, s *Service) (*Snapshot, error) {
 
 // TickStays does what Stays.Run does each second.
 func TickStays(ctx context.Context, s *Service) error {
-	s.Stays.takeTurn()
+	s.Stays.checkDuty()
 	for done := false; !done; { // a page would not wait longer on a slow machine; a test does
 		var err error
 		if done, err = s.Stays.catchUp(ctx); err != nil {
@@ -52,5 +52,5 @@ func TickStays(ctx context.Context, s *Service) error {
 	if err := s.Stays.shareArrivals(ctx); err != nil {
 		return err
 	}
-	return s.Stays.settle(ctx)
+	return s.Stays.flush(ctx)
 }

@@ -98,7 +98,7 @@ func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, boo
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
 	}
-	if who, ok := a.token(secret); ok || a.stored.look(ctx) != nil { // it may just have been made elsewhere
+	if who, ok := a.token(secret); ok || a.stored.refreshStale(ctx) != nil { // it may just have been made elsewhere
 		return who, ok
 	}
 	return a.token(secret)

@@ -45,7 +45,7 @@ func newNoticed() noticed {
 func (s *Pipelines) Notice(project domain.Project, r domain.FeedResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.follow(s.projects.Registry())
+	s.setRegistry(s.projects.Registry())
 	i, found := s.registry.Index(project.Name)
 	if !found || s.registry.Projects[i] != project {
 		return

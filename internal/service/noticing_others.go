@@ -51,7 +51,7 @@ func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 func (s *Pipelines) fetchAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.follow(s.projects.Registry())
+	s.setRegistry(s.projects.Registry())
 	for _, state := range s.states {
 		state.notices.at = time.Now()
 		s.fetchLater(state)

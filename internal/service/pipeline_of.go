@@ -11,7 +11,7 @@ import (
 func (s *Pipelines) askFirst(project string, age pipelineAge) (registry *domain.Registry, state *pipelineState, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.follow(s.projects.Registry())
+	s.setRegistry(s.projects.Registry())
 	i, found := s.registry.Index(project)
 	if !found {
 		return s.registry, nil, false

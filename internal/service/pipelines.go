@@ -131,7 +131,7 @@ func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipe
 func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, states, awaited []*pipelineState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.follow(s.projects.Registry())
+	s.setRegistry(s.projects.Registry())
 	for _, state := range s.states {
 		if s.askIfOld(state, age) {
 			awaited = append(awaited, state)
@@ -164,8 +164,8 @@ func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Durat
 	return knownBudget
 }
 
-// follow forgets what is known of projects that are gone or have another address or token now.
-func (s *Pipelines) follow(registry *domain.Registry) {
+// setRegistry forgets what is known of projects that are gone or have another address or token now.
+func (s *Pipelines) setRegistry(registry *domain.Registry) {
 	if s.registry == registry {
 		return
 	}

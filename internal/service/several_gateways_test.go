@@ -115,7 +115,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	p.testGateway = &testGateway{Service: s, t: t}
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context) error{db.Run, s.Follow, s.Agents.Run} {
+	for _, run := range []func(context.Context) error{db.Run, s.Sync, s.Agents.Run} {
 		loops.Go(func() { _ = run(ctx) })
 	}
 	t.Cleanup(func() { cancel(); loops.Wait(); db.Close() })

@@ -119,7 +119,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	defer s.mu.Unlock()
 	h := s.of(project)
 	before := h.Version()
-	settled := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
+	agreed := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
 	if arrived := h.TakeArrivals(); s.changes != nil {
 		s.arrivals.note(project, arrived)
 	}
@@ -132,7 +132,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 			}
 		}
 	}
-	if settled {
+	if agreed {
 		return answer
 	}
 	return observed

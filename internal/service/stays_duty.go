@@ -8,9 +8,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// takeTurn finds out whether this gateway saves stays. One that begins to reads what is stored again, as after a start: its
+// checkDuty finds out whether this gateway saves stays. One that begins to reads what is stored again, as after a start: its
 // predecessor may have saved other things than this one remembers.
-func (s *Stays) takeTurn() {
+func (s *Stays) checkDuty() {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,8 +20,8 @@ func (s *Stays) takeTurn() {
 	s.saving, s.epoch = ours, duty.Epoch
 }
 
-// turn returns the context of what this gateway saves, false when another one does.
-func (s *Stays) turn(ctx context.Context) (_ context.Context, ours bool) {
+// dutyContext returns the context of what this gateway saves, false when another one does.
+func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.saving || s.stale {
@@ -30,9 +30,9 @@ func (s *Stays) turn(ctx context.Context) (_ context.Context, ours bool) {
 	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.epoch}), true
 }
 
-// settle saves what changed, or forgets to, where another gateway saves it.
-func (s *Stays) settle(ctx context.Context) error {
-	if ctx, ours := s.turn(ctx); ours {
+// flush saves what changed, or forgets to, where another gateway saves it.
+func (s *Stays) flush(ctx context.Context) error {
+	if ctx, ours := s.dutyContext(ctx); ours {
 		return unlessLost(s.save(ctx))
 	}
 	upTo, err := s.store.StaysUpTo(ctx)
@@ -56,9 +56,9 @@ func (s *Stays) settle(ctx context.Context) error {
 	return nil
 }
 
-// settleMoves saves the moves of all projects in one piece, where that is this gateway's to do.
-func (s *Stays) settleMoves(ctx context.Context, interval time.Duration) error {
-	ctx, ours := s.turn(ctx)
+// flushMoves saves the moves of all projects in one piece, where that is this gateway's to do.
+func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
+	ctx, ours := s.dutyContext(ctx)
 	if !ours {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (s *Stays) read(ctx context.Context) error {
 			return err
 		}
 		if s.add(page.Events) >= maxUnsaved {
-			if err := s.settle(ctx); err != nil {
+			if err := s.flush(ctx); err != nil {
 				return err
 			}
 		}

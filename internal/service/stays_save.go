@@ -171,10 +171,10 @@ func (s *Stays) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
-			if err := s.settle(last); err != nil {
+			if err := s.flush(last); err != nil {
 				return err
 			}
-			return s.settleMoves(last, 0)
+			return s.flushMoves(last, 0)
 		}
 		supervise.Sleep(ctx, time.Until(began.Add(newsPause)))
 	}
@@ -182,7 +182,7 @@ func (s *Stays) Run(ctx context.Context) error {
 
 // round takes in what is new, and saves it.
 func (s *Stays) round(ctx context.Context) error {
-	s.takeTurn()
+	s.checkDuty()
 	done, err := s.catchUpWithin(ctx, saveInterval)
 	if err != nil {
 		return err
@@ -192,9 +192,9 @@ func (s *Stays) round(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.flush(ctx); err != nil {
 		return err
 	}
 	s.forget()
-	return s.settleMoves(ctx, movesInterval)
+	return s.flushMoves(ctx, movesInterval)
 }

@@ -8,15 +8,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// follow gives the local bot every new configuration, and has the gateways agree on how the bot is, until ctx ends.
-func (s *sharedRunner) follow(ctx context.Context) error {
+// loop gives the local bot every new configuration, and has the gateways agree on how the bot is, until ctx ends.
+func (s *sharedRunner) loop(ctx context.Context) error {
 	defer s.testing.Wait()
-	look, told := time.NewTicker(reloadInterval), time.NewTicker(botInterval)
-	defer look.Stop()
-	defer told.Stop()
+	check, report := time.NewTicker(reloadInterval), time.NewTicker(botInterval)
+	defer check.Stop()
+	defer report.Stop()
 	for {
 		changed, moved := s.changes.Changed(domain.TopicBot), s.Duty.Changed()
-		if err := s.look(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
+		if err := s.sync(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
 			s.log.WarnContext(ctx, "the shared state of the bot could not be updated", "error", err)
 		}
 		for current := true; current; {
@@ -25,9 +25,9 @@ func (s *sharedRunner) follow(ctx context.Context) error {
 				current = false
 			case <-moved:
 				current = false
-			case <-look.C:
+			case <-check.C:
 				current = false
-			case <-told.C:
+			case <-report.C:
 				current = !s.isNews()
 			case <-ctx.Done():
 				return nil
@@ -36,14 +36,14 @@ func (s *sharedRunner) follow(ctx context.Context) error {
 	}
 }
 
-// isNews reports whether the bot that runs here is not as the others were told.
+// isNews reports whether the bot that runs here has another status than is stored.
 func (s *sharedRunner) isNews() bool {
 	_, here := s.Duty.Epoch(domain.DutyBot)
-	return here && !reflect.DeepEqual(told(s.local.Status()), s.last().Status)
+	return here && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 }
 
-// told is a status as it comes back from the store.
-func told(status domain.BotStatus) domain.BotStatus {
+// stored is a status as it comes back from the store.
+func stored(status domain.BotStatus) domain.BotStatus {
 	status.Since = time.UnixMilli(status.Since.UnixMilli())
 	if status.Rooms == nil {
 		status.Rooms = []string{}
@@ -51,7 +51,8 @@ func told(status domain.BotStatus) domain.BotStatus {
 	return status
 }
 
-func (s *sharedRunner) look(ctx context.Context) error {
+// sync takes what is new from the store, and stores what is new of the bot that runs here.
+func (s *sharedRunner) sync(ctx context.Context) error {
 	_, version, err := s.Store.BotConfig(ctx)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (s *sharedRunner) look(ctx context.Context) error {
 		return nil
 	}
 	s.mu.Lock()
-	now := domain.BotRun{Status: told(s.local.Status()), Version: s.started, Gateway: s.Gateway}
+	now := domain.BotRun{Status: stored(s.local.Status()), Version: s.started, Gateway: s.Gateway}
 	s.run = now
 	s.mu.Unlock()
 	if now.Version != run.Version || now.Gateway != run.Gateway || !reflect.DeepEqual(now.Status, run.Status) {
