@@ -56,13 +56,14 @@ type Stays struct {
 	upTo      int64 // the id up to which events are accounted for
 	day       int   // when moves were forgotten last
 	byProject map[string]*domain.StageHistory
-	revision  uint64             // grows with every change of what memory knows
-	names     map[storyID]string // of stories that pipelines showed, to be saved
-	changed   map[string]bool    // projects with stays to be saved
-	unsaved   int                // events since the last save
-	saved     int64              // upTo when it was saved last
-	complete  map[string]bool    // projects of which memory has all that the store has
-	movesOnly map[string]bool    // others of which it has all but what lasts
+	unread    map[string]*unreadHistory // of others; of takes it in
+	revision  uint64                    // grows with every change of what memory knows
+	names     map[storyID]string        // of stories that pipelines showed, to be saved
+	changed   map[string]bool           // projects with stays to be saved
+	unsaved   int                       // events since the last save
+	saved     int64                     // upTo when it was saved last
+	complete  map[string]bool           // projects of which memory has all that the store has
+	movesOnly map[string]bool           // others of which it has all but what lasts
 	moves     savedMoves
 	registry  *domain.Registry // whose other projects were forgotten last
 
@@ -85,6 +86,7 @@ func newStays(store stayStore, changes Changes, duties Duties, events *Events, p
 // reset forgets everything, so that it is read again. Callers hold mu.
 func (s *Stays) reset() {
 	s.loaded, s.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
+	s.unread = nil
 	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
 	s.complete, s.movesOnly, s.ahead = map[string]bool{}, map[string]bool{}, map[string]int64{}
 	s.arrivals.position, s.arrivals.seen, s.arrivals.taken = 0, nil, nil
@@ -98,6 +100,9 @@ func (s *Stays) of(project string) *domain.StageHistory {
 	if h == nil {
 		h = &domain.StageHistory{}
 		s.byProject[project] = h
+		if s.unread[project] != nil {
+			s.takeIn(h, project)
+		}
 	}
 	return h
 }
@@ -186,9 +191,5 @@ func (s *Stays) revisionNow() uint64 {
 
 // version returns a number that grows with the changes of a project's history. Callers hold mu.
 func (s *Stays) version(project string) uint64 {
-	version := uint64(s.generation) << 32
-	if h := s.byProject[project]; h != nil {
-		version += h.Version()
-	}
-	return version
+	return uint64(s.generation)<<32 + s.of(project).Version()
 }

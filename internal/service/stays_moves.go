@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"switchyard/internal/domain"
@@ -63,7 +64,14 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 }
 
 // movesFormat begins what is stored.
-const movesFormat = 3
+const movesFormat = 4
+
+// unreadHistory is what was stored of a project and is read when it is needed: of many projects that takes a while, which the page
+// of one should not take (make bench, "first look at a project and its charts").
+type unreadHistory struct {
+	moves []byte
+	stays []domain.Stay // after these
+}
 
 // encodeMoves returns the moves before a time of all projects of which memory has all. Callers hold mu.
 func (s *Stays) encodeMoves(before time.Time) []byte {
@@ -72,7 +80,8 @@ func (s *Stays) encodeMoves(before time.Time) []byte {
 	encoded := binary.AppendUvarint([]byte{movesFormat}, uint64(projects))
 	for _, projects := range []map[string]bool{s.complete, s.movesOnly} {
 		for project := range projects {
-			encoded = s.of(project).AppendMoves(domain.AppendString(encoded, project), before, each)
+			moves := s.of(project).AppendMoves(nil, before, each)
+			encoded = append(binary.AppendUvarint(domain.AppendString(encoded, project), uint64(len(moves))), moves...)
 		}
 	}
 	return encoded
@@ -127,7 +136,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	histories, err := decodeMoves(encoded[1:])
+	unread, err := splitMoves(encoded[1:])
 	if err != nil {
 		return nil // what it was made from is in the store as well
 	}
@@ -146,13 +155,13 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byProject = histories
-	for project := range histories {
+	s.byProject, s.unread = map[string]*domain.StageHistory{}, unread
+	for project := range unread {
 		s.movesOnly[project] = true
 	}
 	for _, stay := range newer {
-		if s.movesOnly[stay.Project] {
-			s.of(stay.Project).Restore(stay)
+		if u := unread[stay.Project]; u != nil {
+			u.stays = append(u.stays, stay)
 		}
 	}
 	s.moves.before, s.moves.savedAt = before, time.Now()
@@ -160,30 +169,49 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 		return nil
 	}
 	for _, stay := range lasting {
-		if s.movesOnly[stay.Project] {
-			s.of(stay.Project).Restore(stay)
+		if u := unread[stay.Project]; u != nil {
+			u.stays = append(u.stays, stay)
 		}
 	}
 	s.complete, s.movesOnly = s.movesOnly, map[string]bool{}
 	return nil
 }
 
-func decodeMoves(b []byte) (map[string]*domain.StageHistory, error) {
+var errShortMoves = errors.New("moves that were saved are cut off")
+
+// splitMoves returns what is stored of each project.
+func splitMoves(b []byte) (map[string]*unreadHistory, error) {
 	n, b, err := domain.CutNumber(b)
 	if err != nil {
 		return nil, err
 	}
-	histories := map[string]*domain.StageHistory{}
+	unread := map[string]*unreadHistory{}
 	for range n {
 		var project string
 		if project, b, err = domain.CutString(b); err != nil {
 			return nil, err
 		}
-		h := &domain.StageHistory{}
-		if b, err = h.RestoreMoves(b); err != nil {
-			return nil, err
+		var length uint64
+		if length, b, err = domain.CutNumber(b); err != nil || length > uint64(len(b)) {
+			return nil, errors.Join(errShortMoves, err)
 		}
-		histories[project] = h
+		unread[project], b = &unreadHistory{moves: b[:length]}, b[length:]
 	}
-	return histories, nil
+	return unread, nil
+}
+
+// takeIn reads what was stored of a project. Where that cannot be read, what it was made from is read when it is needed. Callers
+// hold mu.
+func (s *Stays) takeIn(h *domain.StageHistory, project string) {
+	u := s.unread[project]
+	delete(s.unread, project)
+	if _, err := h.RestoreMoves(u.moves); err != nil {
+		*h = domain.StageHistory{}
+		delete(s.complete, project)
+		delete(s.movesOnly, project)
+		return
+	}
+	for _, stay := range u.stays {
+		h.Restore(stay)
+	}
 }

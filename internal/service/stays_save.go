@@ -25,6 +25,13 @@ func (s *Stays) forget() {
 			s.revision++
 		}
 	}
+	for project := range s.unread {
+		if _, registered := registry.Find(project); !registered {
+			delete(s.unread, project)
+			delete(s.complete, project)
+			delete(s.movesOnly, project)
+		}
+	}
 }
 
 // remember takes in what was saved of those of these projects that memory does not have all of.
