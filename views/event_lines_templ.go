@@ -363,7 +363,7 @@ func eventLine(e domain.Event, style eventStyle) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if digits := number(d.StoryID); digits != "" {
+			if digits := number(d.StoryID, or(d.StoryName, d.StoryID)); digits != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "<span class=\"text-muted\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

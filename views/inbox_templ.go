@@ -43,7 +43,7 @@ func inboxPart(p OverviewProps) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Alerts.Open == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<h2 id=\"attention-title\" class=\"sr-only\">Needs attention</h2><p class=\"panel all-clear\"><span class=\"signal signal-clear\">Nothing needs attention</span></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<h2 id=\"attention-title\" class=\"sr-only\">Needs attention</h2><p class=\"panel px-3.5 py-3\"><span class=\"signal signal-clear\">Nothing needs attention</span></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

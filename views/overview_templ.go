@@ -292,7 +292,7 @@ func firstTrack() templ.Component {
 			templ_7745c5c3_Var6 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<section aria-labelledby=\"first-title\" class=\"panel steps first-yard\"><h2 id=\"first-title\">No project yet</h2><p>Each project is a track through its stages, and stories are the wagons on it.</p><ul class=\"first-track\" aria-hidden=\"true\"><li>Backlog</li><li class=\"here\">Current <span class=\"wagon\">Story</span></li><li>QA</li><li>Merge</li><li>Done</li></ul><ol><li><h3>Start a project server</h3>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<section aria-labelledby=\"first-title\" class=\"panel steps first-yard\"><h2 id=\"first-title\">No project yet</h2><p>Each project is a track through its stages, and stories are the wagons on it.</p><ul class=\"first-track\" aria-hidden=\"true\"><li>Backlog</li><li>Current <span class=\"wagon\">Story</span></li><li>QA</li><li>Merge</li><li>Done</li></ul><ol><li><h3>Start a project server</h3>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -71,10 +71,11 @@ func cut(text string, length int) string {
 	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
 }
 
-// number returns the digits that a story's id begins with: "14" of "14_story_login", "" when there are none.
-func number(storyID string) string {
+// number returns the digits that a story's id begins with, to stand before its name: "14" of "14_story_login", "" when there
+// are none, or when the name is the id itself.
+func number(storyID, name string) string {
 	digits, _, found := strings.Cut(storyID, "_")
-	if !found || strings.Trim(digits, "0123456789") != "" {
+	if !found || name == storyID || strings.Trim(digits, "0123456789") != "" {
 		return ""
 	}
 	return digits

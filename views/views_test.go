@@ -158,3 +158,16 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC // exact times are in the gateway's zone
 	os.Exit(m.Run())
 }
+
+func TestTheNumberOfAStoryIsSaidOnce(t *testing.T) {
+	p := domain.ProjectPipeline{Project: "alpha", Reachable: true, Stages: []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: []domain.Item{
+		{StoryID: "10_story_login", StoryName: "Log in", Since: now}, {StoryID: "11_story_pay", StoryName: "11_story_pay", Since: now},
+	}}, {Name: "3_done"}}}
+	var b strings.Builder
+	if err := views.OverviewPart(views.OverviewProps{Pipelines: []domain.ProjectPipeline{p}, Now: now}).Content.Render(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if html := b.String(); !strings.Contains(html, "<span>10</span> Log in") || strings.Contains(html, "<span>11</span>") {
+		t.Errorf("a name goes with its number, an id without: %s", html)
+	}
+}
