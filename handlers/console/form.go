@@ -18,7 +18,7 @@ func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d bytes", web.MaxBody)
+		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d MiB", web.MaxBody>>20)
 	case err != nil:
 		return nil, domain.WrapError(domain.Invalid, err, "the form could not be read")
 	}
