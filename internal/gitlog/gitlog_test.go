@@ -21,11 +21,12 @@ import (
 
 // project is a work tree with a work directory in it, and the log of its commits.
 type project struct {
-	t    *testing.T
-	dir  string
-	view atomic.Pointer[board.View]
-	log  *gitlog.Log
-	logs bytes.Buffer
+	t     *testing.T
+	dir   string
+	view  atomic.Pointer[board.View]
+	log   *gitlog.Log
+	input string // of git
+	logs  bytes.Buffer
 }
 
 func (p *project) View() *board.View { return p.view.Load() }
@@ -73,6 +74,7 @@ func (p *project) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", p.dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
+	cmd.Stdin = strings.NewReader(p.input)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("git %v: %v: %s", args, err, out)
@@ -177,9 +179,14 @@ func TestAStoryThatAppearsLaterHasItsOlderCommits(t *testing.T) {
 
 func TestAtMostFiftyCommitsAreKept(t *testing.T) {
 	p := newProject(t, "7_login")
+	var history strings.Builder
 	for i := range 60 {
-		p.commit(fmt.Sprintf("7_login: %d", i), i)
+		message := fmt.Sprintf("7_login: %d", i)
+		fmt.Fprintf(&history, "commit refs/heads/main\ncommitter Ada <ada@example.org> %d +0000\ndata %d\n%s\n", 1_700_000_000+i, len(message), message)
 	}
+	p.input = history.String()
+	p.git("fast-import", "--quiet")
+	p.input = ""
 	p.run()
 	newest := func(subject string) {
 		t.Helper()

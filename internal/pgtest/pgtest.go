@@ -5,6 +5,7 @@ package pgtest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ type Server struct {
 	port    int
 	account *syscall.Credential // whom it runs as, nil for whoever runs the tests
 	process *exec.Cmd
+	ended   chan struct{} // closed when process has ended
 	bin     string
 	made    atomic.Int64 // databases
 }
@@ -105,9 +107,6 @@ func Start() (_ *Server, err error) {
 	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // a short path: those of sockets have 108 bytes
 		return nil, err
 	}
-	if s.port, err = freePort(); err != nil {
-		return nil, err
-	}
 	if s.account != nil {
 		if err := os.Chown(s.dir, int(s.account.Uid), int(s.account.Gid)); err != nil {
 			return nil, err
@@ -117,10 +116,16 @@ func Start() (_ *Server, err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	if err := s.Restart(); err != nil {
-		return nil, err
+	for range 5 { // somebody else may take the port meanwhile
+		if s.port, err = freePort(); err != nil {
+			return nil, err
+		}
+		if err = s.Restart(); err == nil {
+			return s, nil
+		}
 	}
-	return s, nil
+	s.Close()
+	return nil, err
 }
 
 // Restart starts the server again on its data and its port, after Stop or Kill.
@@ -137,12 +142,24 @@ func (s *Server) Restart() error {
 	if err := s.process.Start(); err != nil {
 		return err
 	}
-	for range 1000 {
+	process, ended := s.process, make(chan struct{})
+	s.ended = ended
+	go func() { _ = process.Wait(); close(ended) }()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for limit := time.After(2 * time.Minute); ; {
 		if s.psql("postgres", "SELECT 1") == nil {
 			return nil
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-poll.C:
+			continue
+		case <-s.ended:
+		case <-limit:
+		}
+		break
 	}
+	s.Kill()
 	text, _ := os.ReadFile(log.Name())
 	return fmt.Errorf("PostgreSQL does not start:\n%s", text)
 }
@@ -158,7 +175,7 @@ func (s *Server) end(signal os.Signal) {
 		return
 	}
 	_ = s.process.Process.Signal(signal)
-	_ = s.process.Wait()
+	<-s.ended
 	s.process = nil
 }
 
@@ -228,11 +245,15 @@ func account() (*syscall.Credential, error) {
 	return nil, fmt.Errorf("there is no account postgres to run PostgreSQL as")
 }
 
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// freePort returns a port that nobody listens at. It is none that the system gives to connections, so that it is still free when
+// the server is started again.
+func freePort() (port int, err error) {
+	for range 100 {
+		port = 10_000 + rand.IntN(20_000)
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			return port, listener.Close()
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }

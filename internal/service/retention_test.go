@@ -97,18 +97,18 @@ func (s *slowRemoval) RemoveEvents(_ context.Context, ids []int64) error {
 	return nil
 }
 
-func TestRemovingAMillionEventsHoldsUpNoWriteForLong(t *testing.T) {
+func TestRemovingManyEventsHoldsUpNoWriteForLong(t *testing.T) {
 	for _, each := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 200 * time.Microsecond} {
 		o := openStore(t, t.TempDir())
 		synctest.Test(t, func(t *testing.T) {
-			slow := &slowRemoval{observedStore: o, left: 1_000_000, each: each}
+			slow := &slowRemoval{observedStore: o, left: 200_000, each: each}
 			s, err := service.New(t.Context(), service.Options{
 				Store: slow, Bot: &postingBot{posted: math.MaxInt64}, KeepEvents: time.Hour, Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := s.Retention.RemoveExpired(t.Context()); n != 1_000_000 || err != nil {
+			if n, err := s.Retention.RemoveExpired(t.Context()); n != 200_000 || err != nil {
 				t.Fatal(n, err)
 			}
 			var longest, working time.Duration

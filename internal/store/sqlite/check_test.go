@@ -20,6 +20,23 @@ func TestADamagedDatabaseIsNamedAndLeftAsItIs(t *testing.T) {
 		}
 		return damaged
 	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	db, err := sqlite.Open(context.Background(), whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := db.SetState(context.Background(), strconv.Itoa(i), strings.Repeat("x", 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(whole, sqlite.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, damage := range map[string]func(data []byte) []byte{
 		"no database":   func([]byte) []byte { return bytes.Repeat([]byte("not a database "), 100) },
 		"cut off":       func(data []byte) []byte { return data[:len(data)/2] },
@@ -31,20 +48,7 @@ func TestADamagedDatabaseIsNamedAndLeftAsItIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a dir?#%20")
 			path := filepath.Join(dir, sqlite.FileName)
-			db, err := sqlite.Open(context.Background(), dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range 500 {
-				if err := db.SetState(context.Background(), strconv.Itoa(i), strings.Repeat("x", 200)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			damaged := damage(data)

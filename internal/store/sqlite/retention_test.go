@@ -11,11 +11,14 @@ import (
 
 func TestAReasonThatNoEventHasAnyMoreTakesNoSpace(t *testing.T) {
 	db := openStore(t)
-	for n := range 2000 {
-		appendEvents(t, db, feedRead("alpha", eventRecord(t, fmt.Sprintf(`{"type":"note","text":"something said in a room by somebody %d","timestamp_ms":%d}`, n, n))))
-		if n%100 == 99 {
-			remove(t, db, expired("alpha", 100, 10))
+	for round := range 20 {
+		var records []domain.Record
+		for n := range 100 {
+			n += 100 * round
+			records = append(records, eventRecord(t, fmt.Sprintf(`{"type":"note","text":"something said in a room by somebody %d","timestamp_ms":%d}`, n, n)))
 		}
+		appendEvents(t, db, feedRead("alpha", records...))
+		remove(t, db, expired("alpha", 100, 10))
 	}
 	texts, err := db.Texts(t.Context())
 	if err != nil || texts != 10 {
@@ -30,11 +33,11 @@ func TestARemovalThatIsKilledLeavesWholeEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	const events = 3000
-	for n := range events {
-		read := generate.Read(n, 1)
-		read.Cursor.Project = "p"
-		appendEvents(t, db, read)
+	reads := generate.Reads(0, events, 1)
+	for i := range reads {
+		reads[i].Cursor.Project = "p"
 	}
+	appendEvents(t, db, reads...)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

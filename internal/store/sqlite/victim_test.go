@@ -1,7 +1,10 @@
 package sqlite_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -34,6 +37,7 @@ func beVictim(work, dir string) error {
 		return err
 	}
 	for n := 1; n > 0; {
+		fmt.Println("a step")
 		switch work {
 		case "upgrade":
 			n, err = db.Upgrade(ctx, 7)
@@ -51,19 +55,30 @@ func beVictim(work, dir string) error {
 	return db.Close()
 }
 
-// kill runs a victim again and again, and kills it after ever longer times, until one has come to the end. It returns how
-// many were killed.
+// kill runs a victim again and again, and kills it amid one of its steps, until one has come to the end. It returns how many
+// were killed.
 func kill(t *testing.T, work, dir string) (killed int) {
 	t.Helper()
-	for life := 20 * time.Millisecond; ; life += life / 4 {
+	for {
 		victim := exec.Command(os.Args[0])
 		victim.Env = append(os.Environ(), victimVariable+"="+work+":"+dir)
+		said, err := victim.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := victim.Start(); err != nil {
 			t.Fatal(err)
 		}
-		end := time.AfterFunc(life, func() { _ = victim.Process.Kill() })
-		err := victim.Wait()
-		end.Stop()
+		steps := bufio.NewScanner(said)
+		n := 0
+		for n < 20+killed && steps.Scan() {
+			n++
+		}
+		if n == 20+killed { // else it came to its end
+			_ = victim.Process.Kill()
+		}
+		_, _ = io.Copy(io.Discard, said)
+		err = victim.Wait()
 		switch {
 		case err == nil:
 			return killed
