@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,9 +24,12 @@ type Tab struct {
 	testing.TB
 	ctx context.Context
 
-	mu         sync.Mutex
-	complaints []string
+	console console
 }
+
+// places are for tabs at work. Two keep two processors busy; of more, each only waits longer for the one browser. A test has
+// one tab.
+var places = make(chan struct{}, 2)
 
 // Open returns a new tab, 1280 by 800, which closes with the test. With -short, that is in make test-fast, it skips the test:
 // no other rule skips any.
@@ -36,6 +38,8 @@ func Open(t testing.TB) *Tab {
 	if testing.Short() {
 		t.Skip("needs a browser")
 	}
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
 	parent, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -46,35 +50,10 @@ func Open(t testing.TB) *Tab {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	messages := chromedp.Console(ctx)
-	go func() {
-		for message, err := range messages {
-			if err != nil {
-				return
-			}
-			if message.Type == chromedp.ConsoleError || message.IsException() {
-				tab.mu.Lock()
-				tab.complaints = append(tab.complaints, message.Text+" "+message.URL)
-				tab.mu.Unlock()
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		for _, complaint := range tab.Complaints() {
-			t.Errorf("the browser's console: %s", complaint)
-		}
-	})
+	tab.watchConsole()
+	call(tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // other tabs have it as well
 	tab.Size(1280, 800)
 	return tab
-}
-
-// Complaints returns the errors in the browser's console since the last call. A test that takes them accepts them.
-func (t *Tab) Complaints() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	complaints := t.complaints
-	t.complaints = nil
-	return complaints
 }
 
 func (t *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -157,13 +136,12 @@ func (t *Tab) WaitText(text string) {
 	t.Wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
 }
 
-// until asks again and again, since between two pages there is no answer.
+// until asks again and again, since between two pages there is no answer; ever less often, since questions take the time
+// that the page needs to become as it should.
 func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	deadline := time.After(patience)
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
+	for pause := 20 * time.Millisecond; ; pause = min(pause*5/4, 200*time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 		ok, err := holds(ctx)
 		cancel()
@@ -171,7 +149,7 @@ func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) 
 			return
 		}
 		select {
-		case <-again.C:
+		case <-time.After(pause):
 		case <-deadline:
 			ctx, cancel := context.WithTimeout(t.ctx, answerTime)
 			defer cancel()

@@ -15,24 +15,39 @@ func (t *Tab) Phone() {
 }
 
 // Tap touches the middle of the thing, again where no click comes of it: a page that is just changing takes a touch for the
-// begin of something else.
+// begin of something else. Of two touches whose clicks come late, the second one does nothing.
 func (g Thing) Tap() {
 	g.tab.Helper()
 	g.Call(`function() {
-		window.tapped = false
-		addEventListener('click', () => { window.tapped = true }, {capture: true, once: true})
+		window.taps?.listening.abort()
+		const taps = window.taps = { clicks: 0, listening: new AbortController() }
+		addEventListener('click', (event) => {
+			if (taps.clicks++ === 0) return
+			event.preventDefault()
+			event.stopImmediatePropagation()
+		}, { capture: true, signal: taps.listening.signal })
 	}`)
+	touches := 0
 	var touched time.Time
 	g.tab.until("the click of a tap", func(ctx context.Context) (bool, error) {
+		waited := time.Since(touched) >= answerTime
 		// Another page knows nothing of the tap that has led to it.
-		if tapped, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.tapped !== false")); tapped || err != nil || time.Since(touched) < answerTime {
-			return tapped, err
+		clicks, err := chromedp.Run(ctx, chromedp.Evaluate[int]("window.taps?.clicks ?? 1000"))
+		if err != nil || clicks >= max(touches, 1) || clicks > 0 && waited {
+			return true, err
 		}
+		if !waited {
+			return false, nil
+		}
+		touches++
 		touched = time.Now()
 		x, y := g.middle()
 		at := []*input.TouchPoint{{X: x, Y: y}}
 		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: at})
 		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 		return false, nil
+	})
+	g.tab.until("the end of a tap", func(ctx context.Context) (bool, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[bool]("window.taps?.listening.abort(), true"))
 	})
 }
