@@ -7,13 +7,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/upstream"
 )
 
 // tokenSite is a gateway with an admin token, two projects that take changes, and an agent.
@@ -25,8 +23,7 @@ type tokenSite struct {
 }
 
 func newTokenSite(t *testing.T) *tokenSite {
-	client := upstream.NewClient(time.Second)
-	t.Cleanup(client.Close)
+	client := newProjectClient(t)
 	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client, Tools: client}, handlers.Gateway{AdminToken: adminToken})
 	s := &tokenSite{apiSite: apiSite{t, g.Service, g.Serve(t).URL, g.Store}, gateway: g, changed: map[string]int{}}
 	for _, name := range []string{"alpha", "beta"} {

@@ -32,7 +32,10 @@ func newAgentGateway(t *testing.T) *agentGateway { return newGuardedAgentGateway
 func newGuardedAgentGateway(t *testing.T, adminToken domain.Secret) *agentGateway {
 	t.Helper()
 	g := &agentGateway{t: t}
-	o := service.Options{Log: slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	o := service.Options{
+		Log:          slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		AgentTimeout: 3 * time.Minute, // so that heartbeats may be held for a third of it
+	}
 	gateway := gatewaytest.New(t, o, handlers.Gateway{AdminToken: adminToken})
 	g.service = gateway.Service
 	if _, err := g.service.Projects.Add(t.Context(), "alpha", "http://127.0.0.1:3001", nil); err != nil {
@@ -295,7 +298,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 	id, secret := g.join("a")
 	answer := make(chan string)
 	go func() {
-		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=14s", secret, `{"state":"running"}`)
+		_, text := g.call("POST", "/gateway/agents/"+id+"/heartbeat?assigned=&wait=55s", secret, `{"state":"running"}`)
 		answer <- text
 	}()
 	waittest.Until(t, "the heartbeat is held", func() bool { return g.service.Agents.Alive()[0].State == domain.AgentRunning }) // it is being held
@@ -306,7 +309,7 @@ func TestAssignmentReachesAHeldHeartbeat(t *testing.T) {
 	if text := <-answer; !strings.Contains(text, `"assigned_project":"alpha","project_url":"http://127.0.0.1:3001"`) {
 		t.Errorf("the answer is %s", text)
 	}
-	if took := time.Since(began); took > 10*time.Second { // the heartbeat is held for 14
+	if took := time.Since(began); took > 40*time.Second { // the heartbeat is held for 55
 		t.Errorf("the assignment took %v", took)
 	}
 }

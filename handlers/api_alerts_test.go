@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/store/sqlite"
-	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
 
@@ -43,8 +42,7 @@ func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
 	if err := os.WriteFile(credentials, []byte(`{"oauth":{"access_token":"a","refresh_token":"","expires_at":5}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client := upstream.NewClient(time.Second)
-	defer client.Close()
+	client := newProjectClient(t)
 	g := gatewaytest.New(t, service.Options{
 		Store: db, Projects: client, Bot: &failedBot{}, Credentials: signin.NewFile(credentials), AgentTimeout: time.Minute,
 	}, handlers.Gateway{})

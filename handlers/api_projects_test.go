@@ -27,10 +27,17 @@ type apiSite struct {
 	store *sqlite.DB
 }
 
+// newProjectClient is a client of project servers that waits for them longer than they take on the busiest machine.
+func newProjectClient(t testing.TB) *upstream.Client {
+	t.Helper()
+	client := upstream.NewClient(time.Minute)
+	t.Cleanup(client.Close)
+	return client
+}
+
 func newAPISite(t testing.TB) apiSite {
 	t.Helper()
-	client := upstream.NewClient(time.Second)
-	t.Cleanup(client.Close)
+	client := newProjectClient(t)
 	g := gatewaytest.New(t, service.Options{Projects: client, Stories: client}, handlers.Gateway{})
 	return apiSite{t, g.Service, g.Serve(t).URL, g.Store}
 }

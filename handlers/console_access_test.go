@@ -97,6 +97,7 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 }
 
 func TestBrowserAccessAndAudit(t *testing.T) {
+	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/login")

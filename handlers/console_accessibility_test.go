@@ -65,6 +65,7 @@ func newWholeSite(t testing.TB) *consoleSite {
 // TestEveryPageIsAccessible looks at every page as people with poor sight, a keyboard or a screen reader meet it: light
 // and dark, on a phone, a desktop and a wall display.
 func TestEveryPageIsAccessible(t *testing.T) {
+	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	inspect := func() { tab.AccessibleAt(360, 768, 1280, 2560) }

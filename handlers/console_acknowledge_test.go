@@ -130,6 +130,7 @@ func TestAnAlertThatIsOverCannotBeAcknowledged(t *testing.T) {
 }
 
 func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
+	t.Parallel()
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")

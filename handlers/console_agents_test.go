@@ -136,6 +136,7 @@ func TestAgentsPart(t *testing.T) {
 }
 
 func TestJoiningAnAgentInTheBrowser(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))

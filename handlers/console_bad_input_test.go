@@ -74,6 +74,7 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 
 // TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab, and what another tab has removed is said, not half done.
 func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/projects")

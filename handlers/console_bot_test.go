@@ -24,6 +24,7 @@ func TestBotPageHoldsNoSecret(t *testing.T) {
 }
 
 func TestBotPageFillsSavesAndTests(t *testing.T) {
+	t.Parallel()
 	bot := &fakeBot{}
 	h, path := botGateway(t, bot)
 	server := httptest.NewServer(h)
@@ -102,6 +103,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 }
 
 func TestBotPageKeepsWhatIsTypedWhileTheFrameChanges(t *testing.T) {
+	t.Parallel()
 	h, _ := botGateway(t, &fakeBot{})
 	server := httptest.NewServer(h)
 	defer server.Close()

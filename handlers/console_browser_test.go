@@ -21,6 +21,7 @@ func refresh(tab *browsertest.Tab) {
 }
 
 func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Size(1280, 400)
@@ -50,6 +51,7 @@ func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
 }
 
 func TestBrowserActionsByMouse(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
@@ -81,6 +83,7 @@ func TestBrowserActionsByMouse(t *testing.T) {
 }
 
 func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/projects")
@@ -103,6 +106,7 @@ func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
 }
 
 func TestBrowserKeys(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
@@ -133,6 +137,7 @@ func TestBrowserKeys(t *testing.T) {
 }
 
 func TestBrowserEventsComeWhileOneReads(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	now := time.Now()
@@ -167,6 +172,7 @@ func TestBrowserEventsComeWhileOneReads(t *testing.T) {
 }
 
 func TestBrowserFollowsTheActiveProject(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/events")
@@ -207,6 +213,7 @@ func TestBrowserFollowsTheActiveProject(t *testing.T) {
 }
 
 func TestBrowserRestsWhileHidden(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/events")
@@ -225,6 +232,7 @@ func TestBrowserRestsWhileHidden(t *testing.T) {
 }
 
 func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	var lost atomic.Bool
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -251,6 +259,7 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 
 // TestBrowserShowsOnlyPagesOfTheGateway has a proxy before the gateway, and refusals in plain text.
 func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	var instead atomic.Pointer[http.HandlerFunc]
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -307,6 +316,7 @@ func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
 }
 
 func TestBrowserWithoutScripts(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Scripts(false)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/agents")
@@ -34,6 +35,7 @@ func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
 }
 
 func TestEscapeClearsTheFilter(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/?q=alph")

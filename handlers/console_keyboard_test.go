@@ -18,6 +18,7 @@ const operable = `[...document.querySelectorAll('a[href], button, input:not([typ
 // TestTabReachesEverything walks through each page by Tab: everything that does something is reached, in the order in
 // which it is on the page, and shows that it has the focus.
 func TestTabReachesEverything(t *testing.T) {
+	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/login")
@@ -25,22 +26,18 @@ func TestTabReachesEverything(t *testing.T) {
 	tab.Find("heading", "Overview")
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
 		tab.Goto(s.url + path)
-		things := browsertest.Eval[int](tab, operable+`.map((e, i) => e.dataset.walk = i).length`)
+		things := browsertest.Eval[int](tab, `(window.things = `+operable+`).length`)
 		if things < 15 {
 			t.Errorf("%s has %d things that do something", path, things)
 		}
-		var walked []string
-		for range things {
-			tab.Keys(kb.Tab)
-			walked = append(walked, browsertest.Eval[string](tab, `(() => {
-				const e = document.activeElement
-				return e.dataset.walk + (getComputedStyle(e).outlineStyle === 'none' ? ' without a visible focus' : '')
-			})()`))
-		}
-		for i, at := range walked {
-			if at != fmt.Sprint(i) {
-				t.Errorf("%s: after %d times Tab the focus is at %s: %s", path, i+1, at,
-					browsertest.Eval[string](tab, fmt.Sprintf(`document.querySelector('[data-walk="%d"]')?.outerHTML ?? ''`, i)))
+		browsertest.Eval[bool](tab, `(window.reached = [], addEventListener('focusin', ({ target }) => {
+			reached.push(things.indexOf(target) + (getComputedStyle(target).outlineStyle === 'none' ? ' without a visible focus' : ''))
+		}), true)`)
+		tab.Keys(strings.Repeat(kb.Tab, things))
+		reached := browsertest.Eval[[]string](tab, `reached.map(String)`)
+		for i := range things {
+			if i >= len(reached) || reached[i] != fmt.Sprint(i) {
+				t.Errorf("%s: Tab does not lead to %s: %q", path, browsertest.Eval[string](tab, fmt.Sprintf(`things[%d].outerHTML`, i)), reached)
 				break
 			}
 		}
@@ -57,6 +54,7 @@ func press(tab *browsertest.Tab, thing browsertest.Thing, key string) {
 }
 
 func TestActionsByKeyboard(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:", "2_current: 14_story_login", "5_done:"))
 	s.add("beta", board("1_backlog:", "5_done:"))
@@ -120,6 +118,7 @@ func TestActionsByKeyboard(t *testing.T) {
 }
 
 func TestFocusStaysWhileThePageChanges(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Media("prefers-reduced-motion", "reduce")
@@ -151,6 +150,7 @@ func TestFocusStaysWhileThePageChanges(t *testing.T) {
 
 // TestEveryFormWithoutScripts sends the forms that other tests without scripts do not.
 func TestEveryFormWithoutScripts(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	s.add("beta", board("1_backlog:"))
@@ -48,6 +49,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 
 // TestResultsAreWhereTheEyeIs acts far down on a long page.
 func TestResultsAreWhereTheEyeIs(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	for i := range 20 {
 		s.add(fmt.Sprintf("project-%02d", i), board("1_backlog:"))
@@ -80,6 +82,7 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 
 // TestNoPageScrollsSideways shows names, reasons and labels without a place to break them.
 func TestNoPageScrollsSideways(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	word := strings.Repeat("x", 90)
 	s.add(word, board("1_backlog:", "2_current: 1_story_"+word+"!"+word, "3_qa: 2_story_b?"+word, "4_merge: 3_story_c", "5_done:", "6_archived:"))
@@ -89,11 +92,11 @@ func TestNoPageScrollsSideways(t *testing.T) {
 	s.says(s.join(word), domain.AgentFailed, word)
 	s.join("builder-1")
 	tab := browsertest.Open(t)
-	for _, width := range []int64{360, 720, 920, 1280} {
-		tab.Size(width, 800)
-		for _, path := range []string{"/", "/projects", "/projects/" + word, "/agents", "/events"} {
-			tab.Goto(s.url + path)
-			tab.Wait(`document.querySelector("h1")`)
+	for _, path := range []string{"/", "/projects", "/projects/" + word, "/agents", "/events"} {
+		tab.Goto(s.url + path)
+		tab.Wait(`document.querySelector("h1")`)
+		for _, width := range []int64{360, 720, 920, 1280} {
+			tab.Size(width, 800)
 			beyond := browsertest.Eval[string](tab, `[...document.querySelectorAll("body *")].filter(e =>
 				e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 &&
 				!e.closest(".sr-only, thead, .truncate, .overflow-x-auto, .board")).map(e => e.tagName + " " + e.className).join("\n")`)
@@ -105,6 +108,7 @@ func TestNoPageScrollsSideways(t *testing.T) {
 }
 
 func TestAFormAfterTheSessionEndedAsksToLogIn(t *testing.T) {
+	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/login?next=/sign-in")

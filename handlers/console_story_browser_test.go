@@ -23,6 +23,7 @@ func openByKeyboard(tab *browsertest.Tab, address string) {
 }
 
 func TestBrowserStoryByKeyboard(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
@@ -52,6 +53,7 @@ func TestBrowserStoryByKeyboard(t *testing.T) {
 
 // TestBrowserKeepsWhatIsTypedWhileTheStoryChanges: the change that another has made meanwhile is not overwritten.
 func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + auditPage)
@@ -78,6 +80,7 @@ func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 }
 
 func TestBrowserStoryWithoutScripts(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	tab := browsertest.Open(t)
 	tab.Scripts(false)
@@ -96,6 +99,7 @@ func TestBrowserStoryWithoutScripts(t *testing.T) {
 }
 
 func TestBrowserFindsWhileTyping(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
@@ -116,6 +120,7 @@ func TestBrowserFindsWhileTyping(t *testing.T) {
 
 // TestBrowserStoryIsAccessible even where it can be changed, with a dialog open.
 func TestBrowserStoryIsAccessible(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, true, map[string]string{
 		"3_qa/2_story_audit.md": auditLog + "\n```\n" + strings.Repeat("wide ", 100) + "\n```\n\n|" + strings.Repeat("a|", 50) + "\n|" + strings.Repeat("-|", 50) + "\n\n" + strings.Repeat("W", 500),
 	})

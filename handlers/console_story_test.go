@@ -18,7 +18,6 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 	"switchyard/internal/projectserver"
-	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
 
@@ -58,12 +57,15 @@ func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *stor
 	t.Cleanup(func() { cancel(); running.Wait() })
 	s.project = httptest.NewServer(projectserver.Server{Name: "webshop", Board: work, Feed: ring, Log: log}.Handler())
 	t.Cleanup(s.project.Close)
-	client := upstream.NewClient(time.Second)
-	t.Cleanup(client.Close)
+	client := newProjectClient(t)
 	s.consoleSite = newConsoleSiteWith(t, client)
 	if _, err := s.Projects.Add(t.Context(), "webshop", s.project.URL, nil); err != nil {
 		t.Fatal(err)
 	}
+	waittest.Until(t, "the gateway knows the board", func() bool { // until then, pages say that there is no answer yet
+		_, pipelines := s.Pipelines.Recent(t.Context(), time.Minute)
+		return pipelines[0].Reachable
+	})
 	return s
 }
 

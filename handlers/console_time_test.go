@@ -9,6 +9,7 @@ import (
 
 // TestDaysOfEventsAreTheReaders: two events of one day in one time zone are of two days in another one.
 func TestDaysOfEventsAreTheReaders(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))
 	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(-10*24*time.Hour + 12*time.Hour)

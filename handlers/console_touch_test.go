@@ -25,6 +25,7 @@ const tooSmall = `(() => {
 
 // TestTargetsOfAPhoneAreForThumbs on every page.
 func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
+	t.Parallel()
 	s := newWholeSite(t)
 	tab := loggedInTab(t, s)
 	tab.Phone()
@@ -36,6 +37,7 @@ func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
 
 // TestAPhoneIsOperatedByTouch: everything that a mouse does, by taps alone.
 func TestAPhoneIsOperatedByTouch(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	agent := s.join("builder-1")
 	for i := range 120 {
@@ -112,6 +114,7 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 }
 
 func TestAStoryIsChangedByTouch(t *testing.T) {
+	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
 	tab := browsertest.Open(t)
 	tab.Phone()

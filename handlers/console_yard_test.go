@@ -25,6 +25,7 @@ const travels = `window.travels = []
 
 // TestAWagonTravelsWhenItsStoryMoves to its new station, from the backlog, and to the number of what is done.
 func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog: 7_story_idea", "2_current: 14_story_login, 9_story_search", "3_qa: 5_story_sort", "5_done:"))
 	tab := browsertest.Open(t)
@@ -57,6 +58,7 @@ func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
 
 // TestARefreshShiftsNothing: what stays where it is does not move, not even for a moment.
 func TestARefreshShiftsNothing(t *testing.T) {
+	t.Parallel()
 	s := newConsoleSite(t)
 	for _, name := range []string{"alpha", "beta"} {
 		s.add(name, board("1_backlog:", "2_current: 14_story_login", "3_qa:", "5_done:"))
@@ -81,6 +83,7 @@ func TestARefreshShiftsNothing(t *testing.T) {
 }
 
 func TestKeysWalkThroughLists(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
@@ -113,6 +116,7 @@ func TestKeysWalkThroughLists(t *testing.T) {
 
 // TestAPageSaysHowItIsWithTheGateway: what is under way, since when it does not answer, and what waits while it is paused.
 func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
+	t.Parallel()
 	s := sampleSite(t)
 	var lost, slow atomic.Bool
 	release := make(chan struct{})
@@ -171,6 +175,7 @@ func TestTheWorstTroubleComesFirst(t *testing.T) {
 
 // TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, but for its mark.
 func TestALineOfTheInboxOpensItsStoryOnAPhone(t *testing.T) {
+	t.Parallel()
 	s := inboxSite(t)
 	tab := browsertest.Open(t)
 	tab.Phone()

@@ -323,6 +323,7 @@ func TestWithoutAProviderThereIsNoLoginToStart(t *testing.T) {
 }
 
 func TestLoggingInThroughAProviderInABrowser(t *testing.T) {
+	t.Parallel()
 	s := newLoginSite(t)
 	s.provider.User(map[string]any{"sub": "1"})
 	tab := browsertest.Open(t)

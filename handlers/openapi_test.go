@@ -22,7 +22,6 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
-	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
 
@@ -35,8 +34,7 @@ func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gat
 // wholeGatewayAt is a wholeGateway whose people sign in at this provider.
 func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest.Provider, log *slog.Logger) (apiSite, handlers.Gateway) {
 	t.Helper()
-	client := upstream.NewClient(time.Second)
-	t.Cleanup(client.Close)
+	client := newProjectClient(t)
 	dir := t.TempDir()
 	gateway := gatewaytest.New(t, service.Options{
 		Log: log, Projects: client, Stories: client,
