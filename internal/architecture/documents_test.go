@@ -3,10 +3,11 @@ package architecture
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
-// TestContributingNamesWhatThereIs: a newcomer finds every file and package that CONTRIBUTING.md names.
+// TestContributingNamesWhatThereIs: a newcomer finds every file and package that CONTRIBUTING.md names, and it names every package.
 func TestContributingNamesWhatThereIs(t *testing.T) {
 	const root = "../../"
 	text, err := os.ReadFile(root + "CONTRIBUTING.md")
@@ -22,5 +23,10 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 	}
 	if named < 40 {
 		t.Errorf("only %d files and packages are named", named)
+	}
+	for name := range packages(t) {
+		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "internal/")+"`") {
+			t.Errorf("CONTRIBUTING.md does not name the package %s", name)
+		}
 	}
 }
