@@ -92,7 +92,7 @@ func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
 		defer server.Shutdown(context.Background())
 		client, served := net.Pipe()
 		defer client.Close()
-		listener := make(oneConnection, 1)
+		listener := make(waittest.Listener, 1)
 		listener <- served
 		close(listener)
 		go server.Serve(listener)
@@ -110,19 +110,6 @@ func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
 		}
 	})
 }
-
-// oneConnection is a listener for connections in memory, as fake time needs them.
-type oneConnection chan net.Conn
-
-func (l oneConnection) Accept() (net.Conn, error) {
-	conn, ok := <-l
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-func (l oneConnection) Close() error   { return nil }
-func (l oneConnection) Addr() net.Addr { return &net.UnixAddr{} }
 
 // TestAHeldHeartbeatEndsWithItsClient: the agent no longer counts as connected, well before its answer is due.
 func TestAHeldHeartbeatEndsWithItsClient(t *testing.T) {

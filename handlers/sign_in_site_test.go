@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"html"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"switchyard/handlers"
@@ -21,6 +19,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
+	"switchyard/internal/waittest"
 )
 
 // signInSite is a gateway over real sockets that signs people in at a provider of its own.
@@ -32,22 +31,7 @@ type signInSite struct {
 	log      *logBuffer
 }
 
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type logBuffer = waittest.Log
 
 func newSignInSite(t testing.TB, provider *signintest.Provider) *signInSite {
 	t.Helper()

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"switchyard/internal/browsertest"
 	"switchyard/internal/pgtest"
+	"switchyard/internal/waittest"
 )
 
 // The tests of processes run this test binary as switchyard.
@@ -35,25 +35,8 @@ type process struct {
 	url    string // where it said that it serves
 	bearer string // the token of requests, "" for none
 	said   string // on stdout until then
-	stderr syncBuffer
+	stderr waittest.Log
 	ended  chan struct{} // closed when it has ended
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // switchyard prepares the command line with a home directory of its own. In args, "DIR" is a directory of this test.

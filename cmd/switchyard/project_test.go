@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"switchyard/internal/config"
+	"switchyard/internal/waittest"
 )
 
 func TestAProjectServerFromMoveToEvent(t *testing.T) {
@@ -116,7 +117,7 @@ func TestSignalsEndAProjectServerCleanly(t *testing.T) {
 }
 
 func TestAStoppingProjectServerAnswersThoseWhoWait(t *testing.T) {
-	var log syncBuffer
+	var log waittest.Log
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	p, err := openProject(&config.Project{Name: "alpha", Work: t.TempDir()}, logger)
 	if err != nil {

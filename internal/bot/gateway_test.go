@@ -1,7 +1,6 @@
 package bot_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/waittest"
 )
 
 // fakeGateway is the service as the bot sees it.
@@ -168,30 +168,12 @@ func (g *fakeGateway) Assign(_ context.Context, id, project string) (domain.Agen
 	return domain.Agent{}, domain.Errorf(domain.NotFound, "agent not found")
 }
 
-// logs collects a log for searching.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // process is one gateway process as far as the bot goes: it can die and start again on the same store.
 type process struct {
 	t          *testing.T
 	gateway    *fakeGateway
 	db         *sqlite.DB
-	logs       *logs
+	logs       *waittest.Log
 	options    bot.Options
 	supervisor *bot.Supervisor
 	kill       func()
@@ -205,7 +187,7 @@ func newProcess(t *testing.T, o bot.Options) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	p := &process{t: t, gateway: newGateway(), db: db, logs: &logs{}, options: o}
+	p := &process{t: t, gateway: newGateway(), db: db, logs: &waittest.Log{}, options: o}
 	p.options.Log = slog.New(slog.NewTextHandler(p.logs, nil))
 	if p.options.State == nil {
 		p.options.State = db

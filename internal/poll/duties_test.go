@@ -95,7 +95,7 @@ func TestReadThatIsRefusedIsNoFailureOfTheFeed(t *testing.T) {
 		y.setFailure(domain.ErrDutyLost)
 		a.push(20)
 		y.pass(time.Second)
-		if n := y.log.count("feed cannot be read"); n != 0 {
+		if n := y.log.Count("feed cannot be read"); n != 0 {
 			t.Errorf("logged %d times", n)
 		}
 		y.setFailure(nil)

@@ -16,6 +16,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 // memory is a gateway that stores in memory.
@@ -273,29 +274,12 @@ type site struct {
 	*memory
 	*network
 	t      *testing.T
-	log    *logBuffer
+	log    *waittest.Log
 	duties *duties // nil while the gateway is alone
 	start  func()  // starts the poller (again)
 	stop   func()  // ends it
 
 	poller *poll.Poller
-}
-
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBuffer) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
 }
 
 const interval = 2 * time.Second
@@ -304,7 +288,7 @@ const interval = 2 * time.Second
 func following(t *testing.T, a *server, test func(y *site)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		y := &site{memory: &memory{}, network: &network{}, t: t, log: &logBuffer{}}
+		y := &site{memory: &memory{}, network: &network{}, t: t, log: &waittest.Log{}}
 		y.add("http://a", a)
 		y.register(alpha)
 		y.start = func() {

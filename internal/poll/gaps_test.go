@@ -79,7 +79,7 @@ func TestGapsAreMarkedByTheRules(t *testing.T) {
 			a.change(func() { a.sequence += 3 })
 			a.push(30)
 			y.want("10 20 1:30 30")
-			if n := y.log.count("skipped"); n != 2 {
+			if n := y.log.Count("skipped"); n != 2 {
 				t.Errorf("%d log lines for two refused records", n)
 			}
 		})
@@ -221,7 +221,7 @@ func TestStoreThatFailsLosesAndDoublesNothing(t *testing.T) {
 		y.pass(30 * time.Second)
 		a.push(40)
 		y.want("10 20 30 40")
-		if n := y.log.count("cannot be read"); n != 1 {
+		if n := y.log.Count("cannot be read"); n != 1 {
 			t.Errorf("%d log lines", n)
 		}
 	})

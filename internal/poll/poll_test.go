@@ -136,14 +136,14 @@ func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 		if n := len(asked); n < 120 || n > 260 {
 			t.Errorf("%d requests in an hour, want one in 15 to 30 s", n)
 		}
-		if n := y.log.count("cannot be read"); n != 1 {
+		if n := y.log.Count("cannot be read"); n != 1 {
 			t.Errorf("%d log lines, want one", n)
 		}
 		a.push(20)
 		a.change(func() { a.down = nil })
 		y.pass(30 * time.Second)
 		y.want("10 20")
-		if y.log.count("read again") != 1 || a.requests()[len(asked)].wait != 0 {
+		if y.log.Count("read again") != 1 || a.requests()[len(asked)].wait != 0 {
 			t.Error("recovery is not logged, or the first request after it waits")
 		}
 	})
@@ -170,7 +170,7 @@ func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 			a.push(1000 * (i + 1))
 		}
 		y.want("10 1000 2000 3000 4000 5000")
-		if y.log.count("panic: lost") < 5 {
+		if y.log.Count("panic: lost") < 5 {
 			t.Error("a reader that panics is not started again")
 		}
 	})

@@ -63,7 +63,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // realGateway is a gateway's stream over a real database and real sockets.
 type realGateway struct {
 	*service.Service
-	log  *logBuffer
+	log  *waittest.Log
 	stop func()
 }
 
@@ -73,7 +73,7 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &realGateway{log: &logBuffer{}}
+	g := &realGateway{log: &waittest.Log{}}
 	log := slog.New(slog.NewTextHandler(g.log, nil))
 	client := upstream.NewClient(time.Second)
 	if g.Service, err = service.New(context.Background(), service.Options{Store: db, Projects: client, Log: log}); err != nil {
@@ -112,7 +112,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	for len(stamps) < n {
 		page, err := g.Events.Wait(ctx, domain.EventQuery{After: after, Project: project, Limit: 1000}, time.Minute)
 		if err != nil || len(page.Events) == 0 {
-			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.text.String())
+			t.Fatalf("%s: %v of %d events, %v\n%s", project, stamps, n, err, g.log.String())
 		}
 		for _, e := range page.Events {
 			stamps, after = append(stamps, e.At.UnixMilli()), e.ID
@@ -189,9 +189,9 @@ func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
 		t.Errorf("odd: %v", got)
 	}
 	for name := range troubles {
-		waittest.Until(t, name+" is logged", func() bool { return g.log.count("cannot be read\" project="+name+" ") == 1 })
+		waittest.Until(t, name+" is logged", func() bool { return g.log.Count("cannot be read\" project="+name+" ") == 1 })
 	}
-	if n := g.log.count("record of a feed skipped"); n != 2 {
+	if n := g.log.Count("record of a feed skipped"); n != 2 {
 		t.Errorf("%d log lines for two refused records", n)
 	}
 	g.stop()

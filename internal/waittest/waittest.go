@@ -1,4 +1,4 @@
-// Package waittest has tests wait for what is about to happen.
+// Package waittest is for tests of what happens beside them: it waits for a condition, collects a log, and connects in memory.
 package waittest
 
 import (

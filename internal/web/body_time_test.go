@@ -11,22 +11,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/internal/waittest"
 )
 
-// pipeListener is a listener of connections in memory, as fake time needs them.
-type pipeListener chan net.Conn
-
-func (l pipeListener) Accept() (net.Conn, error) {
-	conn, ok := <-l
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-func (l pipeListener) Close() error   { return nil }
-func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
-
-func (l pipeListener) send(t *testing.T, request string) (net.Conn, *http.Response) {
+// send sends a request on a new connection, and returns its answer.
+func send(t *testing.T, l waittest.Listener, request string) (net.Conn, *http.Response) {
 	t.Helper()
 	client, server := net.Pipe()
 	l <- server
@@ -53,7 +43,7 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 			return nil
 		}
 		server := &http.Server{Handler: LimitBodyTime(Errors{}.Handler(Plain, answer))}
-		listener := make(pipeListener)
+		listener := make(waittest.Listener)
 		go func() { _ = server.Serve(listener) }()
 		headers := "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
 		for body, want := range map[string]struct {
@@ -61,7 +51,7 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 			took   time.Duration
 		}{"{}": {http.StatusOK, 4 * BodyTime}, "{": {http.StatusBadRequest, BodyTime}} {
 			began := time.Now()
-			_, response := listener.send(t, headers+body)
+			_, response := send(t, listener, headers+body)
 			if took := time.Since(began); response.StatusCode != want.status || took != want.took {
 				t.Errorf("body %q: %d after %v, want %d after %v", body, response.StatusCode, took, want.status, want.took)
 			}
@@ -90,11 +80,11 @@ func TestWhatARefusedRequestStillSendsIsCutOff(t *testing.T) {
 			"one that is too large":    {Errors{}.Handler(Plain, decode), MaxBody + 1, http.StatusRequestEntityTooLarge, 0},
 		} {
 			server := &http.Server{Handler: LimitBodyTime(c.handler)}
-			listener := make(pipeListener)
+			listener := make(waittest.Listener)
 			go func() { _ = server.Serve(listener) }()
 			began := time.Now()
 			headers := fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", c.sent+1)
-			client, response := listener.send(t, headers+strings.Repeat(" ", c.sent))
+			client, response := send(t, listener, headers+strings.Repeat(" ", c.sent))
 			if took := time.Since(began); response.StatusCode != c.want || took != c.took {
 				t.Errorf("%s: %d after %v, want %d after %v", name, response.StatusCode, took, c.want, c.took)
 			}

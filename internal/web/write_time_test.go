@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"switchyard/internal/waittest"
 )
 
 func TestAClientThatDoesNotReadItsAnswerIsLetGo(t *testing.T) {
@@ -27,7 +29,7 @@ func TestAClientThatDoesNotReadItsAnswerIsLetGo(t *testing.T) {
 			_, _ = w.Write(make([]byte, 1<<20))
 			took <- time.Since(began)
 		}))}
-		listener := make(pipeListener)
+		listener := make(waittest.Listener)
 		go func() { _ = server.Serve(listener) }()
 		client, served := net.Pipe()
 		listener <- served

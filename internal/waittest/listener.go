@@ -1,0 +1,21 @@
+package waittest
+
+import "net"
+
+// Listener is a listener of connections in memory, as fake time needs them: what is sent to it is accepted.
+type Listener chan net.Conn
+
+// Accept returns the next connection, net.ErrClosed once the channel is closed.
+func (l Listener) Accept() (net.Conn, error) {
+	conn, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+// Close does nothing: close the channel instead.
+func (l Listener) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (l Listener) Addr() net.Addr { return &net.UnixAddr{} }
