@@ -1,23 +1,38 @@
 package projectserver
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
 	"switchyard/internal/board"
+	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
 
-// board answers with the stages and their stories: 304 to those who have them already, 503 while the work directory
-// cannot be read.
+// board answers with the stages and their stories, the first ?items= of them: 304 to those who have them already, 503 while the
+// work directory cannot be read.
 func (s *server) board(w http.ResponseWriter, r *http.Request) error {
+	most := math.MaxInt
+	if text := r.URL.Query().Get("items"); text != "" {
+		var err error
+		if most, err = strconv.Atoi(text); err != nil || most < 0 {
+			return domain.Errorf(domain.Invalid, "items: must be a number from 0")
+		}
+	}
 	view := s.Board.View()
 	if view.Err != nil {
 		return board.Unavailable(view.Err)
 	}
-	body, tag := s.encodedBoard(view)
+	cache := &s.pipeline
+	if countStories(view.Stages) > most {
+		cache = &s.shortPipeline
+	} else {
+		most = math.MaxInt
+	}
+	body, tag := cache.encoded(s.Name, view, most), `"`+view.Version+`"`
 	header := w.Header()
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "no-cache")
@@ -35,18 +50,18 @@ func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 type pipelineCache struct {
 	mu   sync.Mutex
 	view *board.View
+	most int
 	body []byte
 }
 
-// encodedBoard returns the pipeline, which the caller must not change, and its ETag. A view of the board is encoded
-// once, when it is asked for first.
-func (s *server) encodedBoard(view *board.View) (body []byte, tag string) {
-	c := &s.pipeline
+// encoded returns the pipeline, which the caller must not change. A view of the board is encoded once, when it is asked for
+// first.
+func (c *pipelineCache) encoded(project string, view *board.View, most int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.view != view {
-		c.view = view
-		c.body = web.EncodeJSON(encodePipeline(s.Name, view.Stages))
+	if c.view != view || c.most != most {
+		c.view, c.most = view, most
+		c.body = web.EncodeJSON(encodePipeline(project, view.Stages, most))
 	}
-	return c.body, `"` + view.Version + `"`
+	return c.body
 }

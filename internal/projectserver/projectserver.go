@@ -45,8 +45,8 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
-	instance []string // as a header
-	pipeline pipelineCache
+	instance                []string // as a header
+	pipeline, shortPipeline pipelineCache
 }
 
 // Handler returns the project server's HTTP: first come the guards, then the token, then the route. It does without

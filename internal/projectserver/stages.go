@@ -8,11 +8,14 @@ import (
 	"switchyard/internal/wire"
 )
 
-func encodePipeline(project string, stages []board.Stage) wire.Pipeline {
+// encodePipeline returns the pipeline with the first items of its stages, at most so many in all.
+func encodePipeline(project string, stages []board.Stage, most int) wire.Pipeline {
 	p := wire.Pipeline{Project: project, Stages: make([]wire.Stage, len(stages))}
 	for i, stage := range stages {
-		items := make([]wire.Item, len(stage.Stories))
-		for j := range stage.Stories {
+		items := make([]wire.Item, min(len(stage.Stories), most))
+		most -= len(items)
+		p.Left += len(stage.Stories) - len(items)
+		for j := range items {
 			s := &stage.Stories[j]
 			items[j] = wire.Item{
 				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure), SinceMS: unixMS(s.Since),
@@ -21,6 +24,14 @@ func encodePipeline(project string, stages []board.Stage) wire.Pipeline {
 		p.Stages[i] = wire.Stage{Name: stage.Name, Items: items}
 	}
 	return p
+}
+
+// countStories returns how many stories stages have.
+func countStories(stages []board.Stage) (n int) {
+	for _, stage := range stages {
+		n += len(stage.Stories)
+	}
+	return n
 }
 
 // unixMS is t in Unix milliseconds, 0 for what was before 1970.

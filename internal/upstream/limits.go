@@ -17,8 +17,8 @@ const (
 )
 
 // limit cuts stages, of that JSON, to what one project may cost the others. Those that were cut are not passed on as they came,
-// but with what is known of them; the note says so.
-func limit(list []wire.Stage, raw json.RawMessage) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
+// but with what is known of them; the note says so. missing is how many items the server left out already.
+func limit(list []wire.Stage, raw json.RawMessage, missing int) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
 	stages, items := len(list), 0
 	for _, stage := range list {
 		items += len(stage.Items)
@@ -27,8 +27,8 @@ func limit(list []wire.Stage, raw json.RawMessage) (cutList []wire.Stage, cutRaw
 	case stages > maxStages:
 		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
 		list = list[:maxStages]
-	case items > maxItems:
-		note = fmt.Sprintf("only the first %d of %d stories are shown", maxItems, items)
+	case items > maxItems || missing > 0:
+		note = fmt.Sprintf("only the first %d of %d stories are shown", min(items, maxItems), items+missing)
 	}
 	changed, left := note != "" || len(raw) > maxRaw, maxItems
 	for i := range list {

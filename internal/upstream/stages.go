@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/maphash"
+	"strconv"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
@@ -38,6 +39,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	}
 	var outer struct {
 		Stages json.RawMessage `json:"stages"`
+		Left   json.RawMessage `json:"left"`
 	}
 	if err := json.Unmarshal(a.body, &outer); err != nil {
 		return nil, notAPipeline(err)
@@ -49,7 +51,8 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if !complete(stages) {
 		return nil, notAPipeline(errNoPipeline)
 	}
-	stages, raw, note := limit(stages, outer.Stages)
+	left, _ := strconv.Atoi(string(outer.Left)) // another server may mean something else by it
+	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
 	return &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: wire.Stages(stages), Raw: raw, Note: note}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 type Pipeline struct {
 	Project string  `json:"project"`
 	Stages  []Stage `json:"stages"`
+	Left    int     `json:"left,omitempty"` // how many items it has besides, where no more were asked for
 }
 
 // Stage is a stage of a pipeline with its stories.
