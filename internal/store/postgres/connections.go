@@ -75,6 +75,10 @@ func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, err
 		config.ConnConfig.DefaultQueryExecMode = o.mode
 	}
 	configure(config.ConnConfig, o)
+	config.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		registerTypes(c.TypeMap())
+		return nil
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

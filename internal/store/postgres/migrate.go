@@ -102,7 +102,7 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 	for _, limit := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
 		delete(config.RuntimeParams, limit)
 	}
-	c, err := pgx.ConnectConfig(ctx, config)
+	c, err := connect(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
@@ -88,7 +87,7 @@ func (n *notices) run(ctx context.Context) error {
 // listen passes notices on until the connection is lost.
 func (n *notices) listen(ctx context.Context) error {
 	// A connection of its own: one of the pool would be missing there.
-	connection, err := pgx.ConnectConfig(ctx, n.pool.Config().ConnConfig)
+	connection, err := connect(ctx, n.pool.Config().ConnConfig)
 	if err != nil {
 		return err
 	}
