@@ -4,9 +4,9 @@ import "time"
 
 const (
 	// unchangedAge is how old a pipeline may be of which the server says that it is still the same; with many projects it is
-	// unchangedAgeEach for each of them: each is asked over a new connection, 16 in a second. A server that hangs is found as
-	// soon by its feed, which waits for 25 s.
-	unchangedAge, unchangedAgeEach = 30 * time.Second, 60 * time.Millisecond
+	// unchangedAgeEach for each of them, but no longer than maxUnchangedAge: each is asked over a new connection, about 5 in a
+	// second. A server that hangs is found as soon by its feed, which waits for 25 s.
+	unchangedAge, unchangedAgeEach, maxUnchangedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
 	// staleGrace is how much older than it should be a pipeline may be on a page without being called stale: with thousands of
 	// projects some are always asked a little late, and each change of that would send pages again.
 	staleGrace = 5 * time.Second
@@ -31,7 +31,7 @@ func newestAge(maxAge time.Duration) pipelineAge {
 func (s *Pipelines) recentAge(maxAge time.Duration) pipelineAge {
 	age := newestAge(maxAge)
 	age.grace = staleGrace
-	age.unchanged = max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach)
+	age.unchanged = min(max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach), maxUnchangedAge)
 	return age
 }
 
