@@ -18,6 +18,9 @@ func (t *agentTable) load(ctx context.Context) error {
 		return t.loadAll(ctx)
 	}
 	news, err := t.changes.AgentsSince(ctx, t.position)
+	if err == nil && news.Position < t.position { // a standby took over that knows fewer transactions
+		news, err = t.changes.AgentsSince(ctx, 0)
+	}
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,8 @@ type Events struct {
 	reached    reached
 	// following says that others append as well, and that what they do is followed.
 	following atomic.Bool
+	// restarts is how often the store turned out to have lost events that memory showed.
+	restarts atomic.Int64
 	// observe is called with each event that this gateway stored, once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
 

@@ -41,6 +41,11 @@ func (s *Events) skip(last int64) {
 
 // readOn shows what the store has after the tail. Callers hold publishing.
 func (s *Events) readOn(ctx context.Context) error {
+	if s.following.Load() && s.Available() != nil {
+		if err := s.recheck(ctx); err != nil {
+			return err
+		}
+	}
 	for more := true; more; {
 		page, err := s.store.Events(ctx, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
 		if s.following.Load() && ctx.Err() == nil {
@@ -51,6 +56,30 @@ func (s *Events) readOn(ctx context.Context) error {
 		}
 		s.show(page.Events)
 		more = page.More
+	}
+	return nil
+}
+
+// recheck makes the tail start over if the store no longer has what memory shows: a standby that took over may not have had it.
+// Callers hold publishing.
+func (s *Events) recheck(ctx context.Context) error {
+	tail := s.tail.Load()
+	newest := tail.events[max(0, len(tail.events)-followPage):]
+	if len(newest) == 0 {
+		return nil
+	}
+	page, err := s.store.Events(ctx, domain.EventQuery{After: newest[0].ID - 1, Limit: len(newest)})
+	if err != nil {
+		return err
+	}
+	same := func(a, b domain.Event) bool { return a.ID == b.ID && a.Project == b.Project && a.At.Equal(b.At) }
+	if page.More { // a large page ends early
+		newest = newest[:len(page.Events)]
+	}
+	if !slices.EqualFunc(page.Events, newest, same) {
+		s.skip(tail.last)
+		s.searched.forget()
+		s.restarts.Add(1)
 	}
 	return nil
 }

@@ -54,3 +54,6 @@ func TickStays(ctx context.Context, s *Service) error {
 	}
 	return s.Stays.flush(ctx)
 }
+
+// LoseStore makes the stream believe that the store cannot be reached, until it is read again.
+func LoseStore(s *Service) { s.Events.reached.note(context.DeadlineExceeded) }

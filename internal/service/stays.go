@@ -71,6 +71,7 @@ type Stays struct {
 	saving     bool             // this one does
 	epoch      int64            // under which
 	stale      bool             // what is stored is to be read again before anything is saved
+	restarts   int64            // those of events
 	generation int              // how often that was done
 	ahead      map[string]int64 // by project: the id up to which what was read of it accounts for events already
 	arrivals   arrivals

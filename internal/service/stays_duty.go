@@ -9,14 +9,16 @@ import (
 )
 
 // checkDuty finds out whether this gateway saves stays. One that begins to reads what is stored again, as after a start: its
-// predecessor may have saved other things than this one remembers.
+// predecessor may have saved other things than this one remembers. So it does where the store has lost events.
 func (s *Stays) checkDuty() {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ours && (!s.saving || duty.Epoch != s.epoch) {
+	restarts := s.events.restarts.Load()
+	if ours && (!s.saving || duty.Epoch != s.epoch) || restarts != s.restarts {
 		s.stale = true
 	}
+	s.restarts = restarts
 	s.saving, s.epoch = ours, duty.Epoch
 }
 

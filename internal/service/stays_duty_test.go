@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
@@ -217,5 +219,54 @@ func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
 	for _, s := range []*saver{one, other, third, newSaver(t, url, "fourth", b)} {
 		s.tick()
 		s.want("1_backlog", "2_current")
+	}
+}
+
+// TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it took over from a server that is lost. What had been read under an id is
+// no other event now, and what is read again from the projects comes after all that anybody has read.
+func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
+	url, b := pgtest.Database(t), &boardServer{}
+	one, other := newSaver(t, url, "one", b), newSaver(t, url, "other", b)
+	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+		t.Fatal(err)
+	}
+	one.take("")
+	at := time.Now().Truncate(time.Millisecond).Add(-time.Hour)
+	moved := went(t, "alpha", "1", "2_current", "3_qa", at.Add(time.Minute))
+	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", at))
+	recordFeed(t, one.Service, moved)
+	for _, s := range []*saver{one, other} {
+		s.tick()
+		s.want("2_current", "3_qa")
+	}
+	connection, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close(t.Context())
+	for _, statement := range []string{
+		"DELETE FROM events WHERE id > 1", "DELETE FROM event_digests", "DELETE FROM feed_cursors",
+		"UPDATE stream SET last_id = 1", "DELETE FROM stays", "DELETE FROM state WHERE key = 'stays_up_to'",
+	} {
+		if _, err := connection.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	service.LoseStore(one.Service)
+	service.LoseStore(other.Service)
+	another := went(t, "beta", "7", "1_backlog", "2_current", at.Add(2*time.Minute))
+	recordFeed(t, other.Service, another)
+	recordFeed(t, other.Service, moved)
+	for _, s := range []*saver{one, other} {
+		waittest.Until(t, "what there is now", func() bool {
+			page, err := s.Events.Page(t.Context(), domain.EventQuery{Limit: 10})
+			return err == nil && len(page.Events) >= 3
+		})
+		page, err := s.Events.Page(t.Context(), domain.EventQuery{After: 1, Limit: 10})
+		if err != nil || page.Events[0].ID <= 2 || page.Events[0].Project != "beta" || page.Events[len(page.Events)-1].Project != "alpha" {
+			t.Errorf("gateway %s has %+v, %v", s.id, page.Events, err)
+		}
+		s.tick()
+		s.want("2_current", "3_qa")
 	}
 }

@@ -39,6 +39,7 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 		return appended, err
 	}
 	var batch pgx.Batch
+	seen := db.seen.last.Load()
 	last := "SELECT last_id FROM stream"
 	if len(fresh) > 0 {
 		last = lockStream // so ids increase in the order of commits
@@ -46,7 +47,7 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	batch.Queue(last).QueryRow(func(row pgx.Row) error { return row.Scan(&appended.Last) })
 	rows.texts.queue(&batch)
 	held := map[int64]bool{}
-	batch.Queue(appendStatement, append(cursorArguments(reads, projects), rows.arguments()...)...).Query(func(rows pgx.Rows) error {
+	batch.Queue(appendStatement, slices.Concat(cursorArguments(reads, projects), rows.arguments(), []any{seen})...).Query(func(rows pgx.Rows) error {
 		var project int64
 		_, err := pgx.ForEachRow(rows, []any{&project}, func() error { held[project] = true; return nil })
 		return err
@@ -56,6 +57,9 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	}
 	if err := db.appends.SendBatch(ctx, &batch).Close(); err != nil {
 		return domain.Appended{}, err
+	}
+	if len(fresh) > 0 {
+		appended.Last = max(appended.Last, seen)
 	}
 	for i, read := range reads {
 		if !held[projects[read.Cursor.Project]] {
@@ -68,6 +72,7 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 			appended.Added = append(appended.Added, e.Event)
 		}
 	}
+	db.seen.note(appended.Last + int64(len(appended.Added)))
 	return appended, nil
 }
 
@@ -134,10 +139,10 @@ WITH asked AS (
 	INSERT INTO event_digests (project_id, digest) SELECT project_id, digest FROM input
 ), new_events AS (
 	INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
-	SELECT last_id + number, input.project_id, kind_id, COALESCE(t.id, 0), timestamp_ms, received_at_ms, record
+	SELECT GREATEST(last_id, $20) + number, input.project_id, kind_id, COALESCE(t.id, 0), timestamp_ms, received_at_ms, record
 	FROM stream, input LEFT JOIN event_texts AS t ON has_text AND t.project_id = input.project_id AND t.story_id = input.story_id AND t.digest = text_digest
 ), counted AS (
-	UPDATE stream SET last_id = last_id + (SELECT count(*) FROM input) WHERE EXISTS (SELECT FROM input)
+	UPDATE stream SET last_id = GREATEST(last_id, $20) + (SELECT count(*) FROM input) WHERE EXISTS (SELECT FROM input)
 ), named AS (
 	INSERT INTO stories (project_id, story_id, text_id)
 	SELECT project_id, story_id, t.id FROM unnest($17::bigint[], $18::text[], $19::bigint[]) AS story (project_id, story_id, digest)

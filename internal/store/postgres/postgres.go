@@ -27,6 +27,7 @@ type DB struct {
 	projects cache[string]
 	kinds    cache[store.EventKind]
 	indexed  bool // whether parts of words are looked up in an index
+	seen     seenEvents
 }
 
 // Open connects to the database at url and brings its schema up to date. Gateways that do so at the same time do it one after

@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"context"
+	"sync/atomic"
+
+	"switchyard/internal/domain"
+)
+
+// seenEvents is the greatest id of an event that this gateway knows of. A standby that takes over from a server that is lost may
+// not have had the last events: their ids must not be given out again, or whoever has read them would miss others.
+type seenEvents struct{ last atomic.Int64 }
+
+func (s *seenEvents) note(id int64) {
+	for {
+		last := s.last.Load()
+		if id <= last || s.last.CompareAndSwap(last, id) {
+			return
+		}
+	}
+}
+
+// Events returns the first q.Limit events that q selects. See store.Tables.
+func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	page, err := db.Tables.Events(ctx, q)
+	if n := len(page.Events); n > 0 {
+		db.seen.note(max(page.Events[0].ID, page.Events[n-1].ID))
+	}
+	return page, err
+}
