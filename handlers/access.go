@@ -233,7 +233,7 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 	return a.beginSession(w, r, identity)
 }
 
-// beginSession gives the browser a session of whoever has just come in.
+// beginSession gives the browser a session of whoever has just logged in.
 func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
 	info := web.InfoOf(r.Context())
 	info.Identify(info.Auth, identity.Actor, nil)

@@ -57,8 +57,8 @@ type TeamChat interface {
 // Handler returns the gateway's HTTP.
 func (g Gateway) Handler() http.Handler { return g.router(nil) }
 
-// asOf says with each answer as of when what it shows is known, unless that is now: while the database cannot be reached, what
-// memory knows is shown.
+// asOf sets the time as of which an answer is known, unless that is now: while the database cannot be reached, what memory
+// knows is shown.
 func (g Gateway) asOf(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if known := g.Service.AsOf(); !known.IsZero() {

@@ -52,7 +52,7 @@ func cookieName(derive func(string) []byte) string {
 // secureName is a cookie's name where it came by https: no other host, and nothing that came by http, can set it.
 func secureName(name string) string { return "__Host-" + name }
 
-// begin gives the browser a session of whoever has just come in.
+// begin gives the browser a session of whoever has just logged in.
 func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity) error {
 	session, err := s.access.BeginSession(r.Context(), who.Actor, who.TokenID)
 	if err != nil {

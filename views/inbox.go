@@ -11,7 +11,7 @@ const (
 	maxTags = 12
 )
 
-// inbox is what needs somebody, as it is shown.
+// inbox is what needs attention, as it is shown.
 type inbox struct {
 	lines        []domain.Alert // those with lines of their own
 	more         int            // others that would have one

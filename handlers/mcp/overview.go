@@ -24,7 +24,7 @@ type projectJSON struct {
 	Reachable bool        `json:"reachable"`
 	Error     *string     `json:"error"`
 	Stages    []stageJSON `json:"stages"`
-	Alerts    int         `json:"attention"` // how much needs somebody
+	Alerts    int         `json:"attention"` // how much needs attention
 }
 
 type stageJSON struct {

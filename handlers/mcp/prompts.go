@@ -14,7 +14,7 @@ var prompts = []struct{ name, title, description, text string }{
 		"standup", "Stand-up", "Sum up what happened and what is next, for a stand-up",
 		"Write a short stand-up report from Switchyard. Read the newest events with wait_for_events (without wait), and the stories that are " +
 			"worked on with list_stories. For each project say in one or two lines what was finished, what is in progress and what is blocked, " +
-			"with the ids of the stories. Leave out projects where nothing happened. End with what needs somebody today. Change nothing.",
+			"with the ids of the stories. Leave out projects where nothing happened. End with what needs attention today. Change nothing.",
 	},
 	{
 		"triage", "Triage", "Go through what needs attention, and propose what to do",

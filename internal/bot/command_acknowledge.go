@@ -28,7 +28,7 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 			return c.failed(ctx, err)
 		}
 	}
-	return Message{{id, Plain(" needs nobody: there is nothing to acknowledge.")}}
+	return Message{{id, Plain(" has no alert: there is nothing to acknowledge.")}}
 }
 
 // storyAlert returns the key of an alert about a story.

@@ -198,7 +198,7 @@ func TestAcknowledgeCommand(t *testing.T) {
 		{"ack 12_pay", "12_pay (blocked) is acknowledged until it changes.", "blocked/alpha/12_pay", 0},
 		{"ack alpha 12 4h", "12_pay (blocked) is acknowledged for 4h.", "blocked/alpha/12_pay", 4 * time.Hour},
 		{"ack 9_search 90m", "9_search (stuck) is acknowledged for 90m.", "stuck/alpha/9_search", 90 * time.Minute},
-		{"ack 3_old", "3_old needs nobody: there is nothing to acknowledge.", "", 0},
+		{"ack 3_old", "3_old has no alert: there is nothing to acknowledge.", "", 0},
 		{"ack 12_pay <soon>", "<soon> is not a duration; write one like 4h or 1h30m.", "", 0},
 		{"ack 12_pay -4h", "-4h is not a duration; write one like 4h or 1h30m.", "", 0},
 		{"ack 12_pay 0s", "0s is not a duration; write one like 4h or 1h30m.", "", 0},

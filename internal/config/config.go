@@ -25,7 +25,7 @@ type Config struct {
 	LogLevel    string // debug, info, warn or error
 
 	PollInterval    time.Duration
-	KeepEvents      time.Duration // 0: for ever
+	KeepEvents      time.Duration // 0: forever
 	UpstreamTimeout time.Duration
 	AgentTimeout    time.Duration
 	JoinTokenTTL    time.Duration

@@ -21,7 +21,7 @@ const (
 	AlertStore       AlertKind = "store_failed" // the last write to the store failed
 )
 
-// Alert is something that needs somebody. Story is set where it is about one.
+// Alert is something that needs attention. Story is set where it is about one.
 type Alert struct {
 	Kind    AlertKind
 	Project string // "" where it is about none
@@ -38,7 +38,7 @@ type Alert struct {
 // MaxAlerts is how many alerts are shown at once.
 const MaxAlerts = 200
 
-// Alerts are what needs somebody: first what is not acknowledged, in it what stands still before what is merely slow, the
+// Alerts are what needs attention: first what is not acknowledged, in it what stands still before what is merely slow, the
 // oldest first.
 type Alerts struct {
 	Items []Alert // at most MaxAlerts
@@ -106,13 +106,13 @@ func openStuck(list []Alert) (found []StuckStories) {
 	return found
 }
 
-// StuckLimit returns how long a story may stay in a stage of work before it needs somebody.
+// StuckLimit returns how long a story may stay in a stage of work before it needs attention.
 type StuckLimit func(project, stage string) time.Duration
 
 // limitsHold is for how long stuck limits count that nothing has changed.
 const limitsHold = time.Hour
 
-// FindAlerts returns what needs somebody in these pipelines, in no particular order. A story counts once, and no longer
+// FindAlerts returns what needs attention in these pipelines, in no particular order. A story counts once, and no longer
 // when it is done.
 func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
 	found, _ := FindAlertsUntil(pipelines, limit, now)

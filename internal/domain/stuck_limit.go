@@ -17,7 +17,7 @@ type stuckLimit struct {
 	until time.Time
 }
 
-// StuckLimit returns after how long in a stage a story needs somebody: longer than 85 of 100 stories took in the last 90
+// StuckLimit returns after how long in a stage a story needs attention: longer than 85 of 100 stories took in the last 90
 // days, by nearest rank.
 func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
 	if known, ok := h.limits[stage]; ok && now.Before(known.until) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// SessionTime is how long a session lasts. Then one logs in again.
+	// SessionTime is how long a session lasts. After that a new login is needed.
 	SessionTime = 12 * time.Hour
 	// sessionIDBytes is the random part of a session's id.
 	sessionIDBytes = 20
@@ -81,7 +81,7 @@ func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *
 	return a, a.load(ctx)
 }
 
-// BeginSession begins a session of an actor who has just come in. tokenID is that of the named token that it was made with,
+// BeginSession begins a session of an actor who has just logged in. tokenID is that of the named token that it was made with,
 // "" for none: the session ends with it. It returns Unauthorized when that has ended.
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID string) (domain.Session, error) {
 	a.change.Lock()

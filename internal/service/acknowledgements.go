@@ -104,7 +104,7 @@ func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.A
 	return nil
 }
 
-// Reopen takes an acknowledgement back. It returns NotFound when there is neither an alert nor an acknowledgement of that
+// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement of that
 // key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	if err := s.acknowledged.stored.refresh(ctx); err != nil {

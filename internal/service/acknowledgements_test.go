@@ -23,7 +23,7 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 		name     string
 		duration time.Duration
 		then     func(t *testing.T, s *service.Service, b *boardServer)
-		open     bool // needs somebody again, once the story is blocked for the same reason as at first
+		open     bool // needs attention again, once the story is blocked for the same reason as at first
 	}{
 		{"nothing changes", 0, func(*testing.T, *service.Service, *boardServer) { time.Sleep(30 * 24 * time.Hour) }, false},
 		{"before its time is over", 4 * time.Hour, func(*testing.T, *service.Service, *boardServer) { time.Sleep(230 * time.Minute) }, false},

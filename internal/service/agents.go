@@ -23,7 +23,7 @@ type agentStore interface {
 	RemoveAgent(ctx context.Context, id string) error
 }
 
-// Agents are the build agents and the join tokens by which they come in.
+// Agents are the build agents and the join tokens with which they join.
 type Agents struct {
 	store        agentStore
 	audit        *Audit
@@ -49,7 +49,7 @@ const (
 // agentNotFound is the answer for an id without identity.
 func agentNotFound() error { return domain.Errorf(domain.NotFound, "agent not found") }
 
-// wrongSecret refuses a caller who is not, or not any more, the agent that it claims to be.
+// wrongSecret refuses a caller who is not, or is no longer, the agent that it claims to be.
 func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }

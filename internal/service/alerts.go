@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Alerts finds what needs somebody.
+// Alerts finds what needs attention.
 type Alerts struct {
 	store    Store
 	audit    *Audit
@@ -39,7 +39,7 @@ type listed struct {
 	alerts          domain.Alerts
 }
 
-// List returns what needs somebody, given the pipelines of all projects. Nobody may change it: when nothing has changed it is what
+// List returns what needs attention, given the pipelines of all projects. Nobody may change it: when nothing has changed it is what
 // it was the last time.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
@@ -93,7 +93,7 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 	return &alert
 }
 
-// ofProject returns what needs somebody in one project.
+// ofProject returns what needs attention in one project.
 func (s *Alerts) ofProject(p domain.ProjectPipeline) (found []domain.Alert) {
 	s.stays.withLimits(func(limit domain.StuckLimit) {
 		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
@@ -101,12 +101,12 @@ func (s *Alerts) ofProject(p domain.ProjectPipeline) (found []domain.Alert) {
 	return found
 }
 
-// find returns what needs somebody, in no particular order.
+// find returns what needs attention, in no particular order.
 func (s *Alerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	return slices.Concat(s.stories.find(pipelines), s.others())
 }
 
-// others returns what needs somebody besides the stories and servers of projects.
+// others returns what needs attention besides the stories and servers of projects.
 func (s *Alerts) others() (found []domain.Alert) {
 	for _, agent := range s.agents.All() {
 		a := domain.Alert{Agent: agent.Label, AgentID: agent.ID, Project: agent.Project}

@@ -18,7 +18,7 @@ type BotStore interface {
 	// ImportBotConfig stores a configuration unless there is one. It reports whether it did.
 	ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error)
 
-	// BotRun returns what was last told of the running bot. It returns NotFound before that.
+	// BotRun returns the state of the running bot that was stored last. It returns NotFound before that.
 	BotRun(ctx context.Context) (domain.BotRun, error)
 	SetBotRun(ctx context.Context, r domain.BotRun) error
 
@@ -40,9 +40,9 @@ type SharedBot struct {
 }
 
 const (
-	// botInterval is how often the gateway that runs the bot tells how that is, if it has changed.
+	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
 	botInterval = 250 * time.Millisecond
-	// botAnswerInterval is how often an answer is looked for, told or not.
+	// botAnswerInterval is how often an answer is looked for, with or without a notice.
 	botAnswerInterval = 250 * time.Millisecond
 )
 
@@ -57,7 +57,7 @@ type sharedRunner struct {
 	testing sync.WaitGroup
 
 	mu      sync.Mutex
-	run     domain.BotRun // as told last
+	run     domain.BotRun // as it was stored last
 	started int64         // the version of the configuration that local has
 }
 
@@ -82,7 +82,7 @@ func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 // unknownVersion is that of a configuration which could not be read.
 const unknownVersion = -1
 
-// Status is how the bot is, wherever it runs.
+// Status is the state of the bot, wherever it runs.
 func (s *sharedRunner) Status() domain.BotStatus {
 	if _, here := s.Duty.Epoch(domain.DutyBot); here {
 		return s.local.Status()

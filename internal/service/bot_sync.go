@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// loop gives the local bot every new configuration, and has the gateways agree on how the bot is, until ctx ends.
+// loop gives the local bot every new configuration, and has all gateways know its state, until ctx ends.
 func (s *sharedRunner) loop(ctx context.Context) error {
 	defer s.testing.Wait()
 	check, report := time.NewTicker(reloadInterval), time.NewTicker(botInterval)

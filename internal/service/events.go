@@ -70,8 +70,9 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 }
 
 // Record stores a read of a feed: its records, but for those that the project has already, and the position that it
-// leads to, all or nothing. It returns when that is done, with ErrDutyLost when another gateway follows the feed by now. Reads that come while another is being stored are stored
-// together, so that a burst over many feeds does not cost a synced write each.
+// leads to, all or nothing. It returns when that is done, with ErrDutyLost when another gateway follows the feed by now. Reads
+// that come while another is being stored are stored together, so that a burst over many feeds does not cost a synced write
+// each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -145,6 +145,6 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 // ready for as long as that failure counts.
 func (s *Events) tryWrite(ctx context.Context) {
 	if _, err := s.store.WriteFailure(); domain.CodeOf(err) == domain.Unavailable {
-		_ = s.store.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339)) // how that went is the store's to know
+		_ = s.store.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339)) // the store notes how that went
 	}
 }

@@ -17,9 +17,9 @@ type Heartbeat struct {
 }
 
 // Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
-// another project than it knows or its project's address changed, else when that happens, but after b.Wait, or
-// a third of the agent timeout, or when ctx ends, or when another heartbeat of the agent waits, at the latest. It returns Unauthorized when the agent is removed.
-// The caller has checked the agent's secret.
+// another project than it knows or its project's address changed, else when that happens, but at the latest after b.Wait or a
+// third of the agent timeout, when ctx ends, or when another heartbeat of the agent waits. It returns Unauthorized when the
+// agent is removed. The caller has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
 	defer hold.Stop()

@@ -44,7 +44,7 @@ func IsAgentSecret(secret domain.Secret) bool {
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
-// from here on only its hash, in the JoinToken, names it.
+// from then on only its hash, in the JoinToken, identifies it.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	return s.CreateJoinTokenFor(ctx, "")
 }

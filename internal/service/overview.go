@@ -20,7 +20,7 @@ const (
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
-// Overview joins what is known of all projects, for readers who look at it often.
+// Overview joins what is known of all projects, for readers who read it often.
 type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines
@@ -40,7 +40,7 @@ type Overview struct {
 	changed   int64         // of alerts, likewise
 }
 
-// Snapshot is how all projects are. It is shared: nobody may change it. When a pipeline was seen last is up to date only where
+// Snapshot is the state of all projects. It is shared: nobody may change it. When a pipeline was seen last is up to date only where
 // something else has changed.
 type Snapshot struct {
 	Registry  *domain.Registry

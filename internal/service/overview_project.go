@@ -11,7 +11,7 @@ import (
 // othersPatience is how long the page of one project waits for what is known of the others.
 const othersPatience = 20 * time.Millisecond
 
-// ProjectSnapshot is how one project is.
+// ProjectSnapshot is the state of one project.
 type ProjectSnapshot struct {
 	Project  domain.Project
 	Active   bool
@@ -21,7 +21,7 @@ type ProjectSnapshot struct {
 	Agents   []domain.Agent // alive ones that are assigned to it
 }
 
-// Project returns how one project is. It waits for the pipeline of no other project. It returns NotFound.
+// Project returns the state of one project. It waits for the pipeline of no other project. It returns NotFound.
 func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
 	s, i, err := o.withProject(ctx, name)
 	if err != nil {

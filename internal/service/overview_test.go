@@ -140,7 +140,7 @@ func TestASnapshotFindsWhatGetsStuckWhileNothingElseHappens(t *testing.T) {
 			time.Sleep(step.wait)
 			synctest.Wait()
 			if open := nextSnapshot(t, s).Alerts.Open; open != step.stuck {
-				t.Errorf("after another %v %d stories need somebody, not %d", step.wait, open, step.stuck)
+				t.Errorf("after another %v %d stories need attention, not %d", step.wait, open, step.stuck)
 			}
 		}
 	})

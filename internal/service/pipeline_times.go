@@ -17,7 +17,7 @@ type datedPipeline struct {
 	raw     json.RawMessage
 }
 
-// date returns an answer, with its text raw, with the times that are known now; last, if these are the same. Raw may have
+// date returns an answer, with its text raw, with the times that are known now; it returns last if these are the same. Raw may have
 // been dated before.
 func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.RawMessage, last datedPipeline) datedPipeline {
 	_, _ = s.catchUp(context.Background()) // what is not accounted for yet shows the next time

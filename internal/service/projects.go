@@ -100,7 +100,7 @@ func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secr
 // removes the stored one, which was meant for the old server only.
 // It returns Invalid and NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	if err := s.stored.refresh(ctx); err != nil { // what stays as it is must be as it is
+	if err := s.stored.refresh(ctx); err != nil { // what stays must be what is stored
 		return p, err
 	}
 	err = s.change(ctx, func() (err error) {

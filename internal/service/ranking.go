@@ -39,7 +39,7 @@ func (r *ranking[T]) rank(first, second string) (rank int, matches bool) {
 		return 0, true
 	case strings.HasPrefix(first, r.whole) || strings.HasPrefix(second, r.whole):
 		return 1, true
-	case follows(first, r.whole, ' ') || follows(second, r.whole, ' ') || follows(first, r.whole, '_'):
+	case hasWordAfter(first, r.whole, ' ') || hasWordAfter(second, r.whole, ' ') || hasWordAfter(first, r.whole, '_'):
 		return 2, true
 	case strings.Contains(first, r.whole) || strings.Contains(second, r.whole):
 		return 3, true
@@ -52,8 +52,8 @@ func hasWord(id, word string) bool {
 	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
 }
 
-// follows reports whether text holds a word after this character.
-func follows(text, word string, after byte) bool {
+// hasWordAfter reports whether text has the word right after this character.
+func hasWordAfter(text, word string, after byte) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], word)
 		if i < 0 {

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// reached is when a store that others share could be reached last. The zero value says that it can.
+// reached is when a store that others share could be reached last. The zero value means that it can.
 type reached struct {
 	last  atomic.Int64 // in milliseconds
 	since atomic.Int64 // last, while it cannot be reached; else 0
@@ -31,7 +31,7 @@ func (s *Events) noteAway(ctx context.Context, err error) {
 	}
 }
 
-// AsOf returns as of when memory knows what is in the store, zero while that is now.
+// AsOf returns as of which time memory knows what is in the store, zero while that is now.
 func (s *Events) AsOf() time.Time {
 	if ms := s.reached.since.Load(); ms != 0 {
 		return time.UnixMilli(ms)
@@ -47,7 +47,7 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// AsOf returns as of when everything that the service shows is known, zero while that is now.
+// AsOf returns as of which time everything that the service shows is known, zero while that is now.
 func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
 
 // Latest returns the newest limit events of a project, or of all with "", the newest first. While the store cannot be reached they

@@ -11,7 +11,7 @@ import (
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // what is undone later must be as it is
+	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // what is undone later must be what was there
 		return domain.Removal{}, err
 	}
 	err = s.change(ctx, func() (err error) {
@@ -45,7 +45,7 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	return removed, nil
 }
 
-// Restore takes a removal back: the project is registered as it was, is the active one again if it was and none is
+// Restore undoes a removal: the project is registered as it was, is the active one again if it was and none is
 // now, and those of its agents come back that are assigned to none now. It returns how many these are.
 // It returns Conflict when the name is taken by now.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {

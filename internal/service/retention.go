@@ -36,14 +36,14 @@ const (
 )
 
 // Retention removes events when they are old, and moves what an earlier version stored to where it belongs now. It works in
-// steps that are so small that nobody waits for them.
+// steps so small that nobody waits for them.
 type Retention struct {
 	store  retentionStore
 	stays  stayStore
 	events *Events
 	bot    BotRunner
 	log    *slog.Logger
-	keep   time.Duration // 0: for ever
+	keep   time.Duration // 0: forever
 	duties Duties
 }
 

@@ -144,7 +144,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	return observed
 }
 
-// withLimits calls use with what tells after how long in a stage of work a story of a project needs somebody.
+// withLimits calls use with what tells after how long in a stage of work a story of a project needs attention.
 func (s *Stays) withLimits(use func(domain.StuckLimit)) {
 	now := time.Now()
 	s.mu.Lock()

@@ -15,7 +15,7 @@ const (
 	movesInterval = 10 * time.Minute
 	// movesDelay is how old a move must be for that: a younger one may still be corrected.
 	movesDelay = time.Minute
-	// maxSavedMoves is how many are stored in one piece, shared by all projects. Of each at least minSavedMoves are.
+	// maxSavedMoves is how many are stored in one piece, shared by all projects. At least minSavedMoves of each are.
 	maxSavedMoves, minSavedMoves = 500_000, 50
 )
 

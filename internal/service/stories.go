@@ -14,7 +14,7 @@ type storyStore interface {
 
 // StoryServers calls project servers about stories, within limits of its own on time and size.
 type StoryServers interface {
-	// Story returns what the server says of a story. It returns NotFound for one that it has not, and for a server that knows
+	// Story returns what the server says of a story. It returns NotFound for a story that it does not have, and for a server that knows
 	// no stories; other errors have a message that says in words why there is no answer.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
 	// PatchStory and CreateStory pass a body on and return status and body of the answer; errors mean that there is none.

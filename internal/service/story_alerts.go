@@ -19,7 +19,7 @@ type storyAlerts struct {
 	found     []domain.Alert
 }
 
-// find returns what needs somebody in pipelines. Nobody may change it; it is the same array as the last time when nothing has
+// find returns what needs attention in pipelines. Nobody may change it; it is the same array as the last time when nothing has
 // changed.
 func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	s.mu.Lock()

@@ -20,7 +20,7 @@ type EventKind struct {
 	From, To string
 }
 
-// Projects make up types and stages as they like, every search reads all kinds, and they are kept for ever. So a project adds
+// Projects make up types and stages as they like, every search reads all kinds, and they are kept forever. So a project adds
 // MaxKindsOfEach at most, and all of them MaxKinds; Broader has what is beyond.
 const MaxKindsOfEach, MaxKinds = 250, 10_000
 

@@ -88,7 +88,7 @@ type storedBotRun struct {
 	Gateway   string              `json:"gateway"`
 }
 
-// BotRun returns what was last told of the running bot. It returns NotFound before that.
+// BotRun returns the state of the running bot that was stored last. It returns NotFound before that.
 func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	var text string
 	if err := db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
