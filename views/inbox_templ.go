@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// inboxPart is what needs somebody, a line each.
+// inboxPart is what needs attention, a line each.
 func inboxPart(p OverviewProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
