@@ -180,11 +180,7 @@ func (a *arrivals) latest(feeds []*feedServer, since time.Time) (most time.Durat
 
 func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 	t.Parallel()
-	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := pgtest.Own(t)
 	database, err := server.Database(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -52,9 +52,30 @@ func Run(run func() int) int {
 	return run()
 }
 
-// Database returns the URL of a new, empty database on the server that the tests of a package share.
+// Own starts a server for one test, which may stop it. With -short it skips the test.
+func Own(t testing.TB) *Server {
+	t.Helper()
+	skipShort(t)
+	server, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs PostgreSQL")
+	}
+}
+
+// Database returns the URL of a new, empty database on the server that the tests of a package share. With -short it skips the
+// test.
 func Database(t testing.TB) string {
 	t.Helper()
+	skipShort(t)
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil {
@@ -72,9 +93,10 @@ func Database(t testing.TB) string {
 }
 
 // Prepared returns the URL of a new database, a copy of one that prepare has filled. It runs once for all tests of a package and
-// leaves no connection open.
+// leaves no connection open. With -short the test is skipped.
 func Prepared(t testing.TB, prepare func(url string) error) string {
 	t.Helper()
+	skipShort(t)
 	shared.Lock()
 	prepared := shared.prepared
 	shared.Unlock()
