@@ -99,6 +99,10 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// answersFirst is how long loops wait before they begin: that takes all processors for some milliseconds, in which those are
+// answered who have waited for the start.
+const answersFirst = 20 * time.Millisecond
+
 // begin starts what the gateway does besides answering.
 func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writer) error {
 	if g.prepare != nil {
@@ -107,7 +111,10 @@ func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writ
 		}
 	}
 	for _, l := range g.loops {
-		loops.Go(l.name, l.run)
+		loops.Go(l.name, func(ctx context.Context) error {
+			supervise.Sleep(ctx, answersFirst)
+			return l.run(ctx)
+		})
 	}
 	close(g.begun)
 	return nil
