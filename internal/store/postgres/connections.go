@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/store"
 )
 
@@ -71,7 +72,7 @@ func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, err
 	}
 	config.MaxConns = o.most
 	config.ConnConfig.Tracer = tracer
-	if !strings.Contains(url, "default_query_exec_mode") { // the address may say another one, for a PgBouncer
+	if !choosesMode(url) {
 		config.ConnConfig.DefaultQueryExecMode = o.mode
 	}
 	configure(config.ConnConfig, o)
@@ -80,6 +81,35 @@ func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, err
 		return nil
 	}
 	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// choosesMode reports whether an address says how statements are sent, as that of a PgBouncer may have to.
+func choosesMode(url string) bool { return strings.Contains(url, "default_query_exec_mode") }
+
+// errTransactionPooling is the error of a PgBouncer under which prepared statements fail now and then, those of leases among them.
+var errTransactionPooling error = domain.Errorf(domain.Internal,
+	"PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address")
+
+// checkPooling returns an error where two connections turn out to be the same one of the server, unless the address is made for that.
+func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
+	if choosesMode(url) {
+		return nil
+	}
+	var processes [2]int
+	for i := range processes {
+		c, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Release()
+		if err := c.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&processes[i]); err != nil {
+			return err
+		}
+	}
+	if processes[0] == processes[1] {
+		return errTransactionPooling
+	}
+	return nil
 }
 
 // configure sets what connections of ours have in common.

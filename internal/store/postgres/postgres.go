@@ -46,6 +46,9 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 			return nil, err
 		}
 	}
+	if err := checkPooling(ctx, db.pool, url); err != nil {
+		return nil, openFailure(err)
+	}
 	if err := migrate(ctx, db.pool); err != nil {
 		return nil, openFailure(err)
 	}
