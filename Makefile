@@ -40,17 +40,10 @@ node_modules: package-lock.json
 # took over half of the time. Without tables for debuggers the programs are linked in two thirds of it.
 test: ## all tests, in the browser too, with the race detector; installs what is missing
 	internal/tools/test-deps.sh
-<<<<<<< HEAD
-	CGO_ENABLED=1 go test -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -p 4 -parallel 8 -timeout 15m ./...
-
-test-fast: ## the tests that need no browser, without the race detector
-	go test -short -tags nopgxregisterdefaulttypes -p 4 -parallel 8 ./...
-=======
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -ldflags='-s -w' -p 4 -parallel 8 -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -tags nopgxregisterdefaulttypes -gcflags='modernc.org/...=-race=false -d=checkptr=0' -ldflags='-s -w' -p 4 -parallel 8 -timeout 15m ./...
 
 test-fast: ## the tests that need no browser and no PostgreSQL, without the race detector
-	go test -short -ldflags='-s -w' -p 4 -parallel 8 ./...
->>>>>>> f725cbe (tests: make test-fast needs no PostgreSQL either; programs of tests are linked without tables for debuggers)
+	go test -short -tags nopgxregisterdefaulttypes -ldflags='-s -w' -p 4 -parallel 8 ./...
 
 fuzz: ## some seconds of each fuzz target
 	internal/tools/fuzz.sh 3s
