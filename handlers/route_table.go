@@ -88,7 +88,7 @@ func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // add adds a route: adapt makes an HTTP handler of h, and refuse answers those who may not use it. Without a service nobody is
-// checked: all that anyone learns is that there is none.
+// checked: all that anyone learns is that there is no service.
 func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler, h web.HandlerFunc, options []option) {
 	var r route
 	r.method, r.path, _ = strings.Cut(address, " ")
@@ -121,7 +121,7 @@ func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	})
 }
 
-// addFallbacks adds what answers where there is no route. Callers who may not see anything here do not see what there is, either.
+// addFallbacks adds what answers where there is no route. Callers who may not see anything here do not learn which addresses exist, either.
 // It comes before the routes: afterwards the router would go through all of them for routers of their own.
 func (t *routeTable) addFallbacks() {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }

@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxWrong is how many wrong tokens an address may give within wrongWindow, which begins with the first of them, before
-	// it is told to come back later. Right ones are not counted and always let in.
+	// it is told to come back later. Valid ones are not counted and always accepted.
 	maxWrong    = 20
 	wrongWindow = time.Minute
 	// maxWindows bounds the addresses that are remembered, at about 100 bytes each.

@@ -66,7 +66,7 @@ func botConfigOf(b web.Body) (domain.BotConfig, error) {
 	}, nil
 }
 
-// BotStatus says how the bot is.
+// BotStatus answers with the bot's state.
 func (a *API) BotStatus(w http.ResponseWriter, r *http.Request) error {
 	status := a.service.Bot.Status()
 	web.WriteJSON(w, http.StatusOK, struct {

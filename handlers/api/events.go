@@ -71,7 +71,7 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 // nothing is not to hold a copy.
 const writeSize = 256 << 10
 
-// writeEvents writes the elements of a JSON array with what stands around them.
+// writeEvents writes the elements of a JSON array with what surrounds them.
 func writeEvents(w http.ResponseWriter, before string, events []domain.Event, after string) {
 	b := append(make([]byte, 0, 64+256*len(events)), before...)
 	whole := true

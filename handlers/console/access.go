@@ -18,7 +18,7 @@ func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
 // newTokenForm is the form that nobody has filled in: what is forgotten ends by itself.
 var newTokenForm = views.TokenForm{Role: domain.RoleViewer, Expires: "2160h"}
 
-// showAccess shows the page: with a form that was refused, or with a token that was just given out, which is shown only here.
+// showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only here.
 func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken, refused error) error {
 	info := web.InfoOf(r.Context())
 	p := views.AccessProps{
@@ -35,7 +35,7 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 	})
 }
 
-// CreateNamedToken takes the form that gives out a token. The answer shows it, once; it is not behind an address of its own.
+// CreateNamedToken takes the form that issues a token. The answer shows it, once; it has no address of its own.
 func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {

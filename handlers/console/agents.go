@@ -40,8 +40,8 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	return c.render(w, r, v)
 }
 
-// AddAgent gives out a join token. The answer shows it, once; it is not behind an address of its own. What the agent is to be
-// may be said afterwards: then the token is given out instead of the one before.
+// AddAgent issues a join token. The answer shows it, once; it has no address of its own. The agent's label, project and command
+// may be given afterwards: then this token is issued instead of the one before.
 func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.showJoin(w, r, token, views.NewToken{Token: secret, Hash: token.Hash, Address: address.String(), Local: isLoopback(address.Hostname()), Form: form})
 }
 
-// JoinToken shows what became of a token that was given out: the page's part alone, or the page without the token.
+// JoinToken shows what became of a token that was issued: the page's part alone, or the page without the token.
 func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
 	token, err := c.service.Agents.JoinToken(r.Context(), web.PathParam(r, "hash"))
 	if err != nil {

@@ -142,7 +142,7 @@ func (w *waiter) wait() (eventsJSON, error) {
 	}
 }
 
-// state returns how the story is that is waited for, nil where that is not known, and whether one is.
+// state returns the state of the story that is waited for, nil where that is not known, and whether one is waited for.
 func (w *waiter) state() (state *stateJSON, watched bool) {
 	if w.filter.Project == nil || w.filter.StoryID == "" {
 		return nil, false

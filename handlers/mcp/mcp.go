@@ -1,5 +1,5 @@
 // Package mcp is the gateway's MCP server for coding agents: tools, resources and prompts over the same service calls as the
-// API and the console. Requests are independent of each other; the HTTP guards and the check of who asks stand before it.
+// API and the console. Requests are independent of each other; the HTTP guards and the check of access come before it.
 package mcp
 
 import (
@@ -61,7 +61,7 @@ func (server *Server) handler(version string) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
 		Stateless:    true,
 		JSONResponse: true, // nothing is sent before the answer
-		// Our own guard of host names stands before it, which also knows those that a proxy forwards.
+		// Our own guard of host names comes before it, which also knows those that a proxy forwards.
 		DisableLocalhostProtection: true,
 	})
 }

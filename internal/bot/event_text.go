@@ -13,7 +13,7 @@ const (
 	maxReason = 160
 )
 
-// separator stands between the columns of a line, which are told apart without bold and monospaced text, too.
+// separator is between the columns of a line, so that they can be told apart without bold and monospaced text.
 var separator = Plain(" · ")
 
 // columns joins columns to a line.

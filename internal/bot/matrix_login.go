@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// mac tells whether a token was obtained with the password that is configured now, without storing the password.
+// mac shows whether a token was obtained with the password that is configured now, without storing the password.
 func (m *matrix) mac(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte(m.password.Reveal()))

@@ -68,7 +68,7 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 		if joined, err := m.join(ctx, successor, cmp.Or(via, room)); !joined {
 			return false, err
 		}
-		// Whoever may close a room must not send the bot where it was never invited.
+		// Whoever may close a room must not be able to send the bot where it was never invited.
 		var create createContent
 		if err := m.roomState(ctx, successor, "m.room.create", &create); err != nil && !isMissing(err) {
 			return false, explainMatrix(err)

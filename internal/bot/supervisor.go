@@ -25,7 +25,7 @@ type Options struct {
 	Observe func(refused bool)
 }
 
-// Duty tells which gateway does what.
+// Duty says which gateway does what.
 type Duty interface {
 	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
 	Epoch(duty string) (epoch int64, ok bool)

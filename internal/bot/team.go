@@ -37,7 +37,7 @@ type team struct {
 	mu       sync.Mutex
 	user     string // the bot's own user id
 	channels []Room
-	turns    map[string]chan time.Time // of each channel: when it accepts the next message; empty while one is being sent
+	slots    map[string]chan time.Time // of each channel: when it accepts the next message; empty while one is being sent
 	muted    map[string]time.Time      // channel that refused the last message → since when it does
 }
 
@@ -49,7 +49,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 		api: slack.New(token.Reveal(), slack.OptionHTTPClient(client),
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
 		secret: secret, state: o.State, log: o.Log,
-		mentions: make(chan mention, maxMentions), seen: seen{shared: o.Seen, state: o.State}, turns: map[string]chan time.Time{},
+		mentions: make(chan mention, maxMentions), seen: seen{shared: o.Seen, state: o.State}, slots: map[string]chan time.Time{},
 		muted: map[string]time.Time{},
 	}
 }

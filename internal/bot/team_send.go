@@ -25,12 +25,12 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 	if thread != "" {
 		options = append(options, slack.MsgOptionTS(thread))
 	}
-	turn := t.turn(channel)
+	slot := t.slot(channel)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case free := <-turn:
-		defer func() { turn <- time.Now().Add(channelPause) }()
+	case free := <-slot:
+		defer func() { slot <- time.Now().Add(channelPause) }()
 		if !supervise.Sleep(ctx, time.Until(free)) {
 			return ctx.Err()
 		}
@@ -56,17 +56,17 @@ func (t *team) setMuted(channel string, muted bool) {
 	}
 }
 
-// turn returns a channel's turn: whoever receives from it may post, not before the time received.
-func (t *team) turn(channel string) chan time.Time {
+// slot returns a channel's slot: whoever receives from it may post, not before the time received.
+func (t *team) slot(channel string) chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	turn := t.turns[channel]
-	if turn == nil {
-		turn = make(chan time.Time, 1)
-		turn <- time.Time{}
-		t.turns[channel] = turn
+	slot := t.slots[channel]
+	if slot == nil {
+		slot = make(chan time.Time, 1)
+		slot <- time.Time{}
+		t.slots[channel] = slot
 	}
-	return turn
+	return slot
 }
 
 // waitOut makes a call again for as long as Slack asks to wait, and gives its failure a message for people.

@@ -31,7 +31,7 @@ func CheckRole(r Role) error {
 	return nil
 }
 
-// Via is the way in by which somebody comes.
+// Via is how somebody was authenticated.
 type Via string
 
 const (
@@ -57,7 +57,7 @@ type Actor struct {
 	RequestID string
 }
 
-// Administrator is whoever came by a way in that asks for no name.
+// Administrator is a caller who was authenticated without a name.
 func Administrator(via Via) Actor { return Actor{Who: "admin", Via: via, Role: RoleAdmin} }
 
 // CheckScope returns a Forbidden error unless the actor may change what belongs to a project, "" for what belongs to none.

@@ -28,7 +28,7 @@ func CheckTransport(t BotTransport) error {
 	return nil
 }
 
-// BotState says how the bot is.
+// BotState is the state of the bot.
 type BotState string
 
 const (
@@ -47,7 +47,7 @@ type BotStatus struct {
 	Rooms     []string
 }
 
-// BotRun is what the gateway that runs the bot tells the others of it.
+// BotRun is what the gateway that runs the bot shares with the others.
 type BotRun struct {
 	Status  BotStatus
 	Version int64  // of the configuration that the bot was started with

@@ -75,7 +75,7 @@ func (s summedStages) of(name string) *summedStage {
 	return stage
 }
 
-// place is where it stands among the stages, on average.
+// place is its position among the stages, on average.
 func (s *summedStage) place() float64 { return float64(s.places) / float64(s.stays) }
 
 // medianOfAll is the median over lists that are sorted.

@@ -156,7 +156,7 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	return encodeRecord(EventType(CutText(name)), stamp, fields) // what is stored for each type is bounded
 }
 
-// NewFeedGap returns the record that stands for missed records before the one of that time.
+// NewFeedGap returns the record of missed records, with the time of the one that followed them.
 func NewFeedGap(missed int64, at time.Time) Record {
 	r, _ := encodeRecord(FeedGap, at.UnixMilli(), map[string]any{
 		"type": FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(),

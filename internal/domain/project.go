@@ -94,7 +94,7 @@ func checkProjectURL(text string) error {
 	return nil
 }
 
-// CheckProjectToken returns an Invalid error unless token can stand in an Authorization header.
+// CheckProjectToken returns an Invalid error unless token can be sent in an Authorization header.
 func CheckProjectToken(token Secret) error {
 	if len(token) > MaxProjectToken {
 		return Errorf(Invalid, "token: must be at most %d characters", MaxProjectToken)
@@ -146,7 +146,7 @@ type Registry struct {
 	Projects []Project
 }
 
-// Index returns where the project of that name stands in Projects, or false and where it would.
+// Index returns the index of the project of that name in Projects, or false and the index that it would have.
 func (r *Registry) Index(name string) (int, bool) {
 	return slices.BinarySearchFunc(r.Projects, name, func(p Project, name string) int { return strings.Compare(p.Name, name) })
 }

@@ -48,7 +48,7 @@ type reloader struct {
 	// always is whether read finds out by itself, cheaply, that nothing has changed.
 	always bool
 
-	turn         chan struct{} // holds a value while somebody reads; guards what follows
+	lock         chan struct{} // holds a value while somebody reads; guards what follows
 	began, ended time.Time     // of the last reading
 	forced       bool          // it did not ask for the version
 	failed       error         // its error
@@ -56,7 +56,7 @@ type reloader struct {
 }
 
 func newReloader(changes Changes, topic domain.Topic, read func(context.Context) error) *reloader {
-	return &reloader{changes: changes, topic: topic, read: read, turn: make(chan struct{}, 1)}
+	return &reloader{changes: changes, topic: topic, read: read, lock: make(chan struct{}, 1)}
 }
 
 // refresh reads the topic again, unless somebody else has begun to since the call. Alone it does nothing. No lock that read
@@ -74,8 +74,8 @@ func (r *reloader) take(ctx context.Context, forced bool) error {
 	}
 	asked := time.Now()
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.lock <- struct{}{}:
+		defer func() { <-r.lock }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // SignInProvider is the identity provider. Begin returns the address at which a browser signs in. Redeem works once
-// for each state that Begin gave out; its errors are *domain.SignInError.
+// for each state that Begin issued; its errors are *domain.SignInError.
 type SignInProvider interface {
 	Begin(ctx context.Context, redirectURI string) (address string, err error)
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
@@ -73,7 +73,7 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 		return domain.SignInResult{Outcome: domain.SignInNoCode}
 	case c.State == nil:
 		return domain.SignInResult{Outcome: domain.SignInNoState}
-	case s.provider == nil: // no state was ever given out
+	case s.provider == nil: // no state was ever issued
 		return domain.SignInResult{Outcome: domain.SignInUnknownState}
 	}
 	credentials, err := s.provider.Redeem(ctx, *c.Code, *c.State)

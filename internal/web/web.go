@@ -1,4 +1,4 @@
-// Package web is what every HTTP server of ours shares: the guards that stand before all routes, request info and access
+// Package web is what every HTTP server of ours shares: the guards in front of all routes, request info and access
 // log, limits, decoding, and the forms of answers and refusals. It knows no routes and no rules of the gateway.
 package web
 
