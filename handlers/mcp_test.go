@@ -16,6 +16,7 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
+	"switchyard/internal/waittest"
 )
 
 // Versions of the protocol.
@@ -131,6 +132,10 @@ func TestMCPReads(t *testing.T) {
 	s.refused("get_story", `{"project":"alpha","story_id":"7_pay"}`, "There are no projects yet")
 	s.add("alpha", storyServer(t))
 	s.add("away", "http://127.0.0.1:1")
+	waittest.Until(t, "the pipelines are asked for", func() bool {
+		text, _ := s.call("overview", `{}`)
+		return !strings.Contains(text, "no answer yet")
+	})
 	s.record("alpha", eventOf(t, `{"type":"story_blocked","story_id":"7_pay","story_name":"Pay","reason":"why","timestamp_ms":1000}`))
 	for i := range 60 {
 		s.record("alpha", eventOf(t, fmt.Sprintf(`{"type":"merge_failure","story_id":"%d_other","story_name":"Other","reason":"why","timestamp_ms":%d}`, i, 2000+i)))

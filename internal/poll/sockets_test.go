@@ -75,7 +75,7 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	}
 	g := &realGateway{log: &waittest.Log{}}
 	log := slog.New(slog.NewTextHandler(g.log, nil))
-	client := upstream.NewClient(time.Second)
+	client := upstream.NewClient(30 * time.Second)
 	if g.Service, err = service.New(context.Background(), service.Options{Store: db, Projects: client, Log: log}); err != nil {
 		t.Fatal(err)
 	}
