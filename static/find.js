@@ -4,8 +4,17 @@
   const form = () => document.querySelector('[data-find]')
   const results = () => document.getElementById('find-results')
 
+  // Who walks through the results while others come stays on the same one, or goes back to the field.
+  let walked
+  document.addEventListener('htmx:beforeSwap', (event) => {
+    if (event.detail.target === results()) walked = results().contains(document.activeElement) && document.activeElement.href
+  })
   document.addEventListener('htmx:afterSwap', (event) => {
     if (event.detail.target !== results()) return
+    if (walked) {
+      form().elements.q.focus() // without focus within, the results are hidden
+      ;[...results().querySelectorAll('a')].find((link) => link.href === walked)?.focus()
+    }
     const count = results().querySelectorAll('a').length
     document.getElementById('announcer').textContent = results().childElementCount ? count + ' found' : ''
   })
