@@ -19,8 +19,8 @@ const (
 	eventRate       = 1_000
 	// frozen is longer than a lease.
 	frozen = 8 * time.Second
-	// takenOver is within how long another gateway goes on with what a killed one did: 5 s, and what this machine takes longer.
-	takenOver = 8 * time.Second
+	// takenOver is within how long another gateway goes on with what a killed one did.
+	takenOver = 5 * time.Second
 	// handedOver is the same for one that was stopped.
 	handedOver = 2 * time.Second
 	// returned is within how long everything goes on when PostgreSQL is there again.
