@@ -37,11 +37,9 @@ func (m *Member) Run(ctx context.Context) error {
 		began, released := time.Now(), m.store.Released()
 		pause, err := m.renew(ctx)
 		failing = m.logRenewal(ctx, failing, err)
-		timer := time.NewTimer(time.Until(began.Add(pause)))
 		select {
-		case <-timer.C:
+		case <-time.After(time.Until(began.Add(pause))):
 		case <-released:
-			timer.Stop()
 		case <-ctx.Done():
 			return nil
 		}

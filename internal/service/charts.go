@@ -97,7 +97,7 @@ func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Chart
 	if done && err == nil {
 		err = s.stays.recallMoves(ctx, pipelines)
 	}
-	if err != nil && s.stays.events.Available() != nil {
+	if err != nil && s.events.Available() != nil {
 		return s.drawn(pipelines)[0], nil
 	}
 	if !done || err != nil {

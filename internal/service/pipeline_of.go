@@ -19,15 +19,21 @@ func (s *Pipelines) askFirst(project string, age pipelineAge) (registry *domain.
 	return s.registry, s.states[i], s.askIfOld(s.states[i], age)
 }
 
+// one returns a project's state once it was waited for as in all; nil where there is no such project.
+func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*domain.Registry, *pipelineState) {
+	registry, state, awaited := s.askFirst(project, age)
+	if awaited {
+		s.waitFor(ctx, age, state)
+	}
+	return registry, state
+}
+
 // recentOf returns what Recent does, of one project. It returns NotFound.
 func (s *Pipelines) recentOf(ctx context.Context, project string, maxAge time.Duration) (*domain.Registry, domain.ProjectPipeline, error) {
 	age := s.recentAge(maxAge)
-	registry, state, awaited := s.askFirst(project, age)
+	registry, state := s.one(ctx, project, age)
 	if state == nil {
 		return nil, domain.ProjectPipeline{}, projectNotFound(project)
-	}
-	if awaited {
-		s.waitFor(ctx, age, state)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,13 +43,9 @@ func (s *Pipelines) recentOf(ctx context.Context, project string, maxAge time.Du
 // find returns a story of the project's last good answer and its stage, nil where it has none. The project is asked first, and
 // waited for as in All.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
-	age := newestAge(0)
-	_, state, awaited := s.askFirst(project, age)
+	_, state := s.one(ctx, project, newestAge(0))
 	if state == nil {
 		return nil, ""
-	}
-	if awaited {
-		s.waitFor(ctx, age, state)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -130,8 +130,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 		s.arrivals.note(project, arrived)
 	}
 	if h.Version() != before {
-		s.changed[project] = true
-		s.revision++
+		s.markChanged(project)
 		for _, stage := range answer.Stages {
 			for _, item := range stage.Items {
 				s.names[storyID{project, item.StoryID}] = item.StoryName
@@ -181,6 +180,12 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 		}
 	}
 	return stays, nil
+}
+
+// markChanged notes that a project's history has changed, and is to be saved. Callers hold mu.
+func (s *Stays) markChanged(project string) {
+	s.changed[project] = true
+	s.revision++
 }
 
 // revisionNow returns a number that grows with the changes of all histories.

@@ -90,7 +90,7 @@ func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 		h := s.of(told.Project)
 		before := h.Version()
 		if h.Arrived(told.Arrival); h.Version() != before {
-			s.changed[told.Project] = true
+			s.markChanged(told.Project)
 			s.names[storyID{told.Project, told.StoryID}] = told.StoryName
 		}
 		if s.saving && !told.Saved {

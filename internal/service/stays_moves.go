@@ -21,9 +21,9 @@ const (
 
 // savedMoves are the moves that are stored in one piece. Stays.mu guards them.
 type savedMoves struct {
-	before  time.Time // they are those before then; zero when there are none
-	savedAt time.Time
-	version uint64 // the sum of those of all histories
+	before   time.Time // they are those before then; zero when there are none
+	savedAt  time.Time
+	revision uint64 // that stays had
 }
 
 // miss reports whether stays that are to be saved ended before the moves that are stored did.
@@ -41,12 +41,9 @@ func (m savedMoves) miss(saved []domain.Stay) bool {
 func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	now := time.Now()
 	s.mu.Lock()
-	var version uint64
-	for _, h := range s.byProject {
-		version += h.Version()
-	}
+	revision := s.revision
 	current := s.loaded && s.upTo >= s.events.LastID() && len(s.changed) == 0 && len(s.byProject) > 0
-	if !current || now.Sub(s.moves.savedAt) < interval || version == s.moves.version && !s.moves.before.IsZero() {
+	if !current || now.Sub(s.moves.savedAt) < interval || revision == s.moves.revision && !s.moves.before.IsZero() {
 		s.mu.Unlock()
 		return nil
 	}
@@ -59,7 +56,7 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moves.before, s.moves.version = before, version
+	s.moves.before, s.moves.revision = before, revision
 	return nil
 }
 

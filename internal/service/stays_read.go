@@ -96,15 +96,15 @@ func (s *Stays) add(events []domain.Event) int {
 		for _, h := range s.byProject {
 			h.Forget(now)
 		}
+		s.revision++
 	}
 	for _, e := range events {
 		s.upTo = e.ID
-		s.revision++
 		if e.ID <= s.ahead[e.Project] {
 			continue
 		}
 		s.of(e.Project).Add(e, now)
-		s.changed[e.Project] = true
+		s.markChanged(e.Project)
 		s.unsaved++
 	}
 	return s.unsaved

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"math"
 	"time"
 
 	"switchyard/internal/domain"
@@ -13,9 +12,9 @@ import (
 // no more than most.
 func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE id IN (
-			SELECT id FROM sessions WHERE who = $1 AND via = $2 ORDER BY created_at_ms DESC, id LIMIT $4 OFFSET $3)`,
-			s.Who, s.Via, most-1, math.MaxInt32)
+		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE who = $1 AND via = $2 AND id NOT IN (
+			SELECT id FROM sessions WHERE who = $1 AND via = $2 ORDER BY created_at_ms DESC, id LIMIT $3)`,
+			s.Who, s.Via, most-1)
 		if err != nil {
 			return err
 		}
