@@ -211,6 +211,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 		t.Errorf("it was sent to %s, %v", got.ProjectURL, err)
 	}
 	stopped := domain.AgentStopped
+	waittest.Until(t, "the agent that joined elsewhere is known", func() bool { _, known := a.Agents.Find(later.ID); return known })
 	for _, id := range []string{agent.ID, later.ID} {
 		if _, err := a.Agents.Heartbeat(ctx, id, service.Heartbeat{State: &stopped}); err != nil {
 			t.Fatal(err)
