@@ -1,9 +1,9 @@
-// Package cluster makes several gateways on one database share their work: each duty (following a project's feed, running
-// the bot, removing old events) belongs to one live gateway at a time.
+// Package cluster lets several gateways on one database share their work: each duty (following a project's feed, running the
+// bot, removing old events) belongs to one live gateway at a time.
 //
-// A gateway is alive while it renews its lease. Duties are spread by rendezvous hashing over the live gateways, so that one
-// that comes or goes moves few of them. Every grant of a duty has a higher epoch than the one before, which writes check:
-// a gateway that was frozen or cut off writes nothing after another one has taken over.
+// A gateway is alive while it renews its lease. Duties are spread by rendezvous hashing over the live gateways, so that few
+// of them move when one comes or goes. Every grant of a duty has a higher epoch than the one before, and writes check it: a
+// gateway that was frozen or cut off writes nothing after another one has taken over.
 package cluster
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrLapsed is the error of a lease that ended before it was renewed: others may have taken its duties.
+// ErrLapsed says that a lease ended before it was renewed: others may have taken its duties.
 var ErrLapsed = errors.New("the lease has lapsed")
 
 // Gateway is one of the live gateways.
@@ -23,7 +23,8 @@ type Gateway struct {
 	ID        string
 	Name      string // of its host
 	StartedAt time.Time
-	// Duties is how many it has, Feeds how many projects it follows, and Bot whether it runs the bot; only Store.Gateways says so.
+	// Duties is how many it has, Feeds how many projects it follows, and Bot whether it runs the bot; only Store.Gateways sets
+	// them.
 	Duties, Feeds int
 	Bot           bool
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The lease of a gateway counts by the clock of the database. Others take over what a dead gateway did at the moment when its
-// lease ends, 2.5 to 3 s after it died: each renewal tells when the next lease of another one ends.
+// Leases are timed by the clock of the database. Others take over the duties of a dead gateway the moment its lease ends, 2.5 to
+// 3 s after it died: each renewal returns when the next lease of another gateway ends.
 //
-// A gateway that lives keeps its duties as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer
-// than a checkpoint on a slow disk or a switch that learns its routes again takes, and a thousand times a pause of the garbage
-// collector. What takes longer costs a hand-over, in which nothing is lost or doubled: writes check the epoch. A longer lease
-// would avoid few of those, and make each death a longer silence.
+// A live gateway keeps its duties as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer than
+// a checkpoint on a slow disk, or than a switch that learns its routes again, and a thousand times a pause of the garbage
+// collector. Longer delays cost a hand-over, in which nothing is lost or doubled, since writes check the epoch. A longer lease
+// would avoid few of those, and make the silence after each death longer.
 const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
@@ -116,8 +116,8 @@ func (m *Member) planFor(id string, live, wanted []string) *plan {
 	return m.plan
 }
 
-// rebalance gives back the duties that belong to others by now, and claims those that belong here. It returns false when the
-// lease, renewed at began, is to be renewed before that is done.
+// rebalance gives back the duties that now belong to others and claims those that belong here. It returns false when the lease,
+// renewed at began, must be renewed before that is done.
 func (m *Member) rebalance(ctx context.Context, id string, p *plan, began time.Time) (done bool, err error) {
 	held := m.held()
 	if p.released && len(held) == len(p.ours) {
@@ -155,8 +155,8 @@ func (m *Member) rebalance(ctx context.Context, id string, p *plan, began time.T
 	return true, nil // what is missing still others have to release
 }
 
-// release gives back what the store calls this gateway's and belongs to others, until it is due to renew the lease. That may be
-// more than this gateway holds, where an earlier call failed.
+// release gives back duties that the store grants this gateway and that belong to others, until the lease is due for renewal.
+// After a failed call these may be more than this gateway holds.
 func (m *Member) release(ctx context.Context, id string, p *plan, due time.Time) (done bool, err error) {
 	stored, err := m.store.Held(ctx, id)
 	if err != nil {
@@ -176,7 +176,7 @@ func (m *Member) release(ctx context.Context, id string, p *plan, due time.Time)
 	return true, nil
 }
 
-// leaveTime is how long giving the duties back may take.
+// leaveTime limits how long giving the duties back may take.
 const leaveTime = time.Second
 
 func (m *Member) leave() {

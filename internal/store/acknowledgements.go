@@ -42,7 +42,7 @@ func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement
 	})
 }
 
-// EndAcknowledgements removes these acknowledgements. Those that are gone are passed over; one that was made again since
+// EndAcknowledgements removes these acknowledgements. Those that are gone are skipped; one that was made again since
 // stays.
 func (db *Tables) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {

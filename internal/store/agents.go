@@ -49,9 +49,9 @@ func (db *Tables) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error
 	return agents, db.Translate(rows.Err())
 }
 
-// SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are passed over. The end of ctx
-// undoes it, but only the transaction watches for that: each statement would take a goroutine, in all a third of the time
-// of BenchmarkWriteBehind.
+// SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are skipped. The end of ctx
+// rolls it back, but only the transaction watches ctx: a goroutine for each statement would take a third of the time of
+// BenchmarkWriteBehind.
 func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)

@@ -24,8 +24,8 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// execAudited executes a statement that writes, with the audit entry of its change: both or neither. What changes no row is no
-// change.
+// execAudited executes a statement that writes and stores the audit entry of its change: both or neither. A statement that
+// changes no row leaves no entry.
 func (db *Tables) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
@@ -101,7 +101,7 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
-// RemoveAuditBefore removes the oldest entries of those from before then, at most limit, and returns how many.
+// RemoveAuditBefore removes the oldest entries made before then, at most limit, and returns how many it removed.
 func (db *Tables) RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error) {
 	result, err := db.exec(ctx, nil, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)", then.UnixMilli(), limit)
 	if err != nil {
@@ -112,5 +112,5 @@ func (db *Tables) RemoveAuditBefore(ctx context.Context, then time.Time, limit i
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Pattern is what LIKE takes, with the backslash as its ESCAPE, for a text that is anywhere in another.
+// Pattern returns the LIKE pattern, with the backslash as its ESCAPE, for values that contain text.
 func Pattern(text string) string { return "%" + likeEscaper.Replace(text) + "%" }

@@ -18,9 +18,9 @@ type Engine struct {
 	// Snapshot is the isolation under which a transaction sees one state of the database.
 	Snapshot sql.IsolationLevel
 	Dialect  Dialect
-	// Code gives an error of the driver its domain code, and returns nil for one that it does not know.
+	// Code gives an error of the driver its domain code. It returns nil for an error that it does not know.
 	Code func(error) *domain.Error
-	// Notify tells other gateways, as soon as the transaction is committed, what it was about. It is nil where there are none.
+	// Notify tells other gateways, once the transaction is committed, which topics it changed. It is nil where there are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
 	// Fence returns domain.ErrDutyLost when another gateway has taken over the duty that ctx has. It is nil where there are none.
 	Fence func(ctx context.Context, tx *sql.Tx) error
@@ -30,12 +30,12 @@ type Engine struct {
 	Earlier func() Earlier
 }
 
-// Dialect is what the engines say differently.
+// Dialect holds the statements that differ between engines.
 type Dialect interface {
-	// From is the table events, for reading those of a run.
+	// From is the FROM clause for reading the events of a run.
 	From(Run) string
 	// FirstOfRuns selects the first $3 ids of the events of each of these runs between the ids $1 and $2, exclusively, or
-	// the first $3 of all of them; order is "id" or "id DESC". There may be doubles.
+	// the first $3 of all of them; order is "id" or "id DESC". An id may come twice.
 	FirstOfRuns(runs []Run, order string) string
 	// TextsWith selects id, story_id, story_name and more of the texts that may hold a folded text, those of a project
 	// unless that is 0. An empty statement selects nothing.
@@ -44,7 +44,7 @@ type Dialect interface {
 	StoriesWith(words []string) (statement string, args []any)
 }
 
-// Earlier is what an earlier version of the program left in other tables, beside those of Tables.
+// Earlier reads what an earlier version of the program stored in other tables than those of Tables.
 type Earlier interface {
 	// Events calls take with the first limit events that q selects, until it returns false. Their ids are the smaller ones.
 	Events(ctx context.Context, tx *sql.Tx, q domain.EventQuery, limit int, take func(domain.Event) bool) error

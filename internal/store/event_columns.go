@@ -20,29 +20,29 @@ type EventKind struct {
 	From, To string
 }
 
-// Projects make up types and stages as they like, every search reads all kinds, and they are kept forever. So a project adds
-// MaxKindsOfEach at most, and all of them MaxKinds; Broader has what is beyond.
+// Projects make up types and stages as they like, every search reads all kinds, and kinds are kept forever. So a project may
+// add MaxKindsOfEach at most, and all projects together MaxKinds; events beyond that get the kinds of Broader.
 const MaxKindsOfEach, MaxKinds = 250, 10_000
 
-// Common reports whether the kind is stored however many there are.
+// Common reports whether the kind is stored even when the limits are reached.
 func (k EventKind) Common() bool {
 	return k.From == "" && k.To == "" && (k.Type == "" || k.Type == domain.FeedGap || k.Type == domain.ForeignFeedGap || Ours(k.Type))
 }
 
-// Folded is what is searched of a kind, without case and accents.
+// Folded is the searchable text of a kind, without case and accents.
 func (k EventKind) Folded() string { return fold.Text(string(k.Type) + "\n" + k.From + "\n" + k.To) }
 
-// EventText is what else of an event can be searched.
+// EventText holds the other searchable texts of an event.
 type EventText struct {
 	StoryID, StoryName string
 	More               string // a reason; of a record of another form its further texts, one a line
 }
 
-// maxMore is how much of the further texts of a record of another form is kept for searching, in bytes: each takes a
-// thousand times its length in nanoseconds to index.
+// maxMore is how many bytes of the further texts of a record of another form are kept for searching: indexing takes a
+// microsecond a byte.
 const maxMore = 4 << 10
 
-// EventColumns are a record in parts that are stored once for many events.
+// EventColumns is a record taken apart, so that what many events share is stored once.
 type EventColumns struct {
 	Kind   EventKind
 	Text   EventText
@@ -65,7 +65,7 @@ func ColumnsOf(r domain.Record) EventColumns {
 	return c.whole(r)
 }
 
-// MaxKey is how much of a story's id, or of a stage, every engine can look up, in bytes.
+// MaxKey is the length in bytes up to which every engine can look up a story's id or a stage.
 const MaxKey = 2000
 
 // fit reports whether every engine can store the parts as they are: PostgreSQL has no character NUL.
@@ -95,8 +95,8 @@ func Cut(text string, n int) string {
 	return text
 }
 
-// Broader is c with a kind that more events have, for when there are too many: without the stages of its transition, then
-// without its type. They are among its texts instead.
+// Broader returns c with a less specific kind, for when there are too many kinds: without the stages of its transition, then
+// without its type. These become searchable texts instead.
 func (c EventColumns) Broader(r domain.Record) EventColumns {
 	if c.Kind = (EventKind{Type: c.Kind.Type}); !c.Kind.Common() {
 		c.Kind = EventKind{}
@@ -104,12 +104,12 @@ func (c EventColumns) Broader(r domain.Record) EventColumns {
 	return c.whole(r)
 }
 
-// Ours reports whether events of a type tell of a story, in the form of our own feed.
+// Ours reports whether events of this type are about a story, in the form of our own feed.
 func Ours(t domain.EventType) bool {
 	return t == domain.StageTransition || t == domain.MergeFailure || t == domain.StoryBlocked
 }
 
-// Compose is the record of an event that is ours, with the keys in the order of domain.Record.
+// Compose builds the record of an event of our own feed, with the keys in the order of domain.Record.
 func Compose(kind EventKind, text EventText, stamp int64) []byte {
 	b := make([]byte, 0, 128+len(text.StoryID)+len(text.StoryName)+len(text.More))
 	if kind.Type == domain.StageTransition {
@@ -150,8 +150,8 @@ func Digest(data []byte) int64 {
 // Digest tells texts of one story apart.
 func (t EventText) Digest() int64 { return Digest([]byte(t.StoryName + "\x00" + t.More)) }
 
-// Values are the texts that are searched.
+// Values returns the searchable texts.
 func (t EventText) Values() []string { return []string{t.StoryID, t.StoryName, t.More} }
 
-// Folded is what is searched of the text, without case and accents.
+// Folded is the searchable text, without case and accents.
 func (t EventText) Folded() string { return fold.Text(strings.Join(t.Values(), "\n")) }

@@ -14,7 +14,7 @@ import (
 // text. Its fields are 0 for any.
 type Run struct {
 	Project, Kind, Text int64
-	// Kinds, unless it is nil, are the only ones wanted. The events of the run are read to know theirs.
+	// Kinds, unless it is nil, are the only kinds wanted; the run's events are read to learn their kinds.
 	Kinds []int64
 }
 
@@ -80,8 +80,8 @@ func (p *pageReader) mergeRuns(ctx context.Context, tx *sql.Tx, runs []Run, q do
 	return merged[:min(limit, len(merged))], nil
 }
 
-// firstTexts returns those of these texts among whose events are the first limit of all, perhaps with others. Each has to be
-// looked at, but only at its first event: there cannot be more than limit texts whose first event is among them.
+// firstTexts narrows texts down to those that can have one of the first limit events of all. It reads the first event of each
+// text: at most limit texts can have theirs among the first limit.
 func (p *pageReader) firstTexts(ctx context.Context, tx *sql.Tx, texts, kinds []int64) ([]int64, error) {
 	limit := p.missing()
 	if len(texts) <= limit {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// scan adds what the query selects by reading one event after the other, at most so many times some. That is for texts that are
-// common. It returns false when it would have had to read more.
+// scan finds events of a common text by reading one event after the other, in a limited number of batches. It returns false
+// when the limit was reached first.
 func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times int) (done bool, err error) {
 	matching, err := f.matchingSets(ctx, tx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times 
 	return true, nil
 }
 
-// matchingSets are what holds a folded text.
+// matchingSets are the projects, kinds and texts that contain a folded text.
 type matchingSets struct {
 	text            string
 	kinds, projects map[int64]bool
@@ -62,7 +62,7 @@ func (f eventFilter) matchingSets(ctx context.Context, tx *sql.Tx) (*matchingSet
 	return m, err
 }
 
-// among returns those of these events that hold the text, by increasing id.
+// among returns those of these events that contain the text, by increasing id.
 func (m *matchingSets) among(ctx context.Context, tx *sql.Tx, ids []int64) (found []int64, err error) {
 	type event struct{ id, text int64 }
 	var events []event // whose text decides

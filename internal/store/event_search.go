@@ -16,11 +16,11 @@ import (
 const (
 	// SearchLimit is how long a search may take.
 	SearchLimit = 5 * time.Second
-	// MaxMatches is how many texts are looked up in the index of words. A text that more of them hold is common enough to be
-	// found by reading events. Whether it is that common is found out only where the first events do not fill the page, unless
-	// no more than fewMatches hold it.
+	// Up to fewMatches matches are read from the index of words at once. Where there are more, firstScans batches of events
+	// are read first; if those do not fill the page, up to MaxMatches matches are read. A text with more matches than that is
+	// common enough to be found by reading events.
 	MaxMatches, fewMatches = 5000, 300
-	// scanned is how many events are read at once then, and firstScans how often before texts are looked up.
+	// scanned is the size of a batch.
 	scanned, firstScans = 2000, 3
 )
 
@@ -48,7 +48,7 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	}
 	complete := false
 	var runs []Run
-	if !f.short() { // what is so short is common, most of the time
+	if !f.short() { // so short a text is mostly common
 		if runs, complete, err = f.matches(ctx, tx, p, fewMatches); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	return p.readRuns(ctx, tx, runs)
 }
 
-// eventFilter is a query's filters in terms of the database.
+// eventFilter holds a query's filters as ids of the database.
 type eventFilter struct {
 	project int64   // 0 for any
 	kinds   []int64 // those of the type; nil for any

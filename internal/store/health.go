@@ -9,10 +9,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// failureMemory is for how long a failed write counts when no other follows it.
+// failureMemory is how long a failed write counts when no other write follows it.
 const failureMemory = time.Minute
 
-// health is how writing goes.
+// health records whether writes succeed.
 type health struct {
 	mu    sync.Mutex
 	err   error     // of the last write, nil for a good one
@@ -20,7 +20,7 @@ type health struct {
 	since time.Time // when the first of those that failed in a row did
 }
 
-// note records how a write ended, err being translated. A refusal, such as a conflict, or a caller who left says nothing.
+// note records how a write ended; err is already translated. A refusal, such as a conflict, or a caller who left, does not count.
 func (h *health) note(err error) {
 	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrDutyLost)) {
 		return

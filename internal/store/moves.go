@@ -12,7 +12,7 @@ func (db *Tables) SaveMoves(ctx context.Context, before time.Time, moves []byte)
 	return err
 }
 
-// Moves returns what SaveMoves stored. It returns NotFound where there is nothing, or where later changes of stays are not in it.
+// Moves returns what SaveMoves stored. It returns NotFound when nothing is stored, or when stays have changed since.
 func (db *Tables) Moves(ctx context.Context) (before time.Time, moves []byte, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, "SELECT before_ms, moves FROM moves").Scan((*Milli)(&before), &moves)
 	return before, moves, db.Translate(err)

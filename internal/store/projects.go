@@ -35,7 +35,7 @@ func (db *Tables) AddProjects(ctx context.Context, active string, projects ...do
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns these agents to it, all or nothing. Agents that are
-// gone are passed over. It returns Conflict when the name exists.
+// gone are skipped. It returns Conflict when the name exists.
 func (db *Tables) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {

@@ -18,7 +18,7 @@ func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Co
 	return fn(ctx, tx)
 }
 
-// EachRow calls take with what scan makes of each row that a statement selects, until take returns false.
+// EachRow calls take with each row that a statement selects, as scan reads it, until take returns false.
 func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {

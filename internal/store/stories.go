@@ -30,7 +30,7 @@ func (db *Tables) StoryEvents(ctx context.Context, project, id string, limit int
 var storyEvents = selectEvents("events", `events.id IN (SELECT id FROM events WHERE text_id IN (SELECT id FROM event_texts
 	WHERE project_id = (SELECT id FROM event_projects WHERE name = $1) AND story_id = $2) ORDER BY id DESC LIMIT $3)`, "id DESC")
 
-// StoryName returns the newest name that the stream has of a story. It returns NotFound for one that it never told of.
+// StoryName returns the newest name of a story in the stream. It returns NotFound for a story that is in no event.
 func (db *Tables) StoryName(ctx context.Context, project, id string) (name string, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, `SELECT story_name FROM stories JOIN event_texts ON event_texts.id = text_id
 		WHERE stories.project_id = (SELECT id FROM event_projects WHERE name = $1) AND stories.story_id = $2`, project, id).Scan(&name)
@@ -40,8 +40,8 @@ func (db *Tables) StoryName(ctx context.Context, project, id string) (name strin
 // MaxShortSearch is how many of the newest texts are looked at for words that are too short for an index.
 const MaxShortSearch = 2000
 
-// FindStories returns stories of the stream whose id or name holds all these folded words, the newest first, at most limit;
-// where no word has three characters, only some of the newest. It returns Unavailable when that takes too long.
+// FindStories returns stories of the stream whose id or name contains all these folded words, the newest first, at most limit.
+// Where no word has three characters, it searches only the newest texts. It returns Unavailable when that takes too long.
 func (db *Tables) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := db.engine.Dialect.StoriesWith(words)

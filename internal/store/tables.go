@@ -1,6 +1,6 @@
-// Package store is the gateway's state in a database. What both engines, SQLite and PostgreSQL, do with the same SQL is here
-// once; packages sqlite and postgres are the engines, their schemas and what differs. It translates driver errors into domain
-// errors and knows no rules: what may be stored is decided in package service.
+// Package store is the gateway's state in a database. The SQL that both engines, SQLite and PostgreSQL, share is here; packages
+// sqlite and postgres hold the engines, their schemas and what differs. It translates driver errors into domain errors and
+// knows no rules: what may be stored is decided in package service.
 //
 // Its SQL is text that both engines take: $1 parameters, ON CONFLICT, RETURNING.
 package store
@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Tables is what is stored in the same way by both engines.
+// Tables are the tables that both engines use in the same way.
 type Tables struct {
 	engine Engine
 	health health
@@ -22,11 +22,11 @@ type Tables struct {
 // NewTables returns the tables in a database. They are used once the schema is up to date.
 func NewTables(engine Engine) *Tables { return &Tables{engine: engine} }
 
-// topics are what a change is about.
+// topics say what a change is about.
 type topics = []domain.Topic
 
-// Tx runs fn in one transaction: all of it is stored when Tx returns nil, none of it otherwise. With it goes the audit entry
-// that ctx has. Other gateways are told that it was about these topics.
+// Tx runs fn in one transaction: all of it is stored when Tx returns nil, none of it otherwise. The audit entry that ctx has
+// is stored with it. Other gateways are told which topics it changed.
 func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
 	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
@@ -60,7 +60,7 @@ func (db *Tables) Wrote(err error) error {
 	return err
 }
 
-// note notes how a write ended, err being translated.
+// note records how a write ended; err is already translated.
 func (db *Tables) note(err error) {
 	db.health.note(err)
 	if err == nil && db.engine.Wrote != nil {
@@ -84,7 +84,7 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 	if result, err = db.engine.Write.ExecContext(ctx, statement, args...); err != nil {
 		return nil, db.Wrote(err)
 	}
-	if n, err := result.RowsAffected(); err == nil && n > 0 { // what changed nothing wrote nothing
+	if n, err := result.RowsAffected(); err == nil && n > 0 { // without a changed row nothing was written
 		db.note(nil)
 	}
 	return result, nil
@@ -109,8 +109,8 @@ func changed(result sql.Result) error {
 	return err
 }
 
-// Translate gives an error its domain code: what is missing is NotFound, what the engine knows has its code, the rest is
-// Internal with the cause kept for the log. A domain error and nil stay as they are.
+// Translate gives an error its domain code: NotFound for a missing row, the engine's code for an error that the engine knows,
+// Internal for all others, with the cause kept for the log. Domain errors and nil stay as they are.
 func (db *Tables) Translate(err error) error {
 	var known *domain.Error
 	switch {

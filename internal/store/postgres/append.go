@@ -11,8 +11,8 @@ import (
 )
 
 // AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
-// transaction. A record whose content its project has or had already is dropped. A read of a feed that another gateway follows
-// by now is refused: nothing of it is stored.
+// transaction. A record whose content its project has or had already is dropped. A read of a feed that another gateway now
+// follows is refused: nothing of it is stored.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -83,8 +83,8 @@ type freshEvent struct {
 	digest  int64
 }
 
-// unknown returns the records that their projects do not have yet, in their order. What it finds stays true until they are
-// stored: only the gateway that follows a feed stores its records.
+// unknown returns the records that their projects do not have yet, in their order. That stays true until they are stored: only
+// the gateway that follows a feed stores its records.
 func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs map[string]int64) (fresh []freshEvent, err error) {
 	type content struct{ project, digest int64 }
 	seen := map[content]bool{}
@@ -120,8 +120,8 @@ func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs m
 	return slices.DeleteFunc(fresh, func(e freshEvent) bool { return drop[content{e.project, e.digest}] }), nil
 }
 
-// appendStatement stores records and positions of those projects whose feed is a gateway's duty under the epoch that comes with
-// them; an epoch of 0 needs no duty. It returns these projects.
+// appendStatement stores the records and positions of those projects whose feed is still this gateway's duty under the given
+// epoch; an epoch of 0 needs no duty. It returns these projects.
 const appendStatement = `
 WITH asked AS (
 	SELECT DISTINCT project_id, 'feed:' || project AS duty, epoch FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS asked (project_id, project, epoch)

@@ -12,7 +12,7 @@ import (
 // arrivalLife and unsavedLife are how long arrivals are kept once they are saved, for all gateways to read, and before.
 const arrivalLife, unsavedLife = time.Minute, 24 * time.Hour
 
-// TellArrivals tells all gateways, this one among them, that stories arrived.
+// TellArrivals tells all gateways, including this one, that stories arrived.
 func (db *DB) TellArrivals(ctx context.Context, arrivals []domain.Arrival) error {
 	var projects, stories, names, stages []string
 	var at []int64
@@ -28,8 +28,8 @@ func (db *DB) TellArrivals(ctx context.Context, arrivals []domain.Arrival) error
 	return db.Wrote(db.appends.SendBatch(ctx, &batch).Close())
 }
 
-// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept. Transactions that had not ended
-// at a position come after it; what one has seen already may come again.
+// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept, and the next position. A
+// transaction that is still under way comes after the position, so what was read already may come again.
 func (db *DB) ArrivalsSince(ctx context.Context, position int64) (news domain.ArrivalNews, err error) {
 	rows, err := db.tables.QueryContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, id, project, story_id, story_name, stage, at_ms, saved
 		FROM (SELECT) AS always LEFT JOIN arrivals ON told_by >= $1 ORDER BY id`, position)

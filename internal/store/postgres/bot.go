@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// aboutBot is the topic of what is stored of the bot.
+// aboutBot is the topic of changes of the bot.
 var aboutBot = []domain.Topic{domain.TopicBot}
 
 // testLife is how long a test message can be asked for.
@@ -77,7 +77,7 @@ func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict
 	return stored, err
 }
 
-// storedBotRun is what is told of the running bot.
+// storedBotRun is the stored state of the running bot.
 type storedBotRun struct {
 	Transport domain.BotTransport `json:"transport"`
 	State     domain.BotState     `json:"state"`
@@ -103,7 +103,7 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	return r, nil
 }
 
-// SetBotRun tells of the running bot.
+// SetBotRun stores the state of the running bot.
 func (db *DB) SetBotRun(ctx context.Context, r domain.BotRun) error {
 	s := r.Status
 	text, err := json.Marshal(storedBotRun{s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway})
@@ -128,7 +128,7 @@ func (db *DB) AskBotTest(ctx context.Context, id string) error {
 	})
 }
 
-// TakeBotTest returns a test message that was asked for, once. It returns NotFound when there is none.
+// TakeBotTest returns a request for a test message, once. It returns NotFound when there is none.
 func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
 	err = db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
 		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1) ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -136,7 +136,7 @@ func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
 	return id, db.Translate(err)
 }
 
-// AnswerBotTest stores what became of a test message, "" for well.
+// AnswerBotTest stores the result of a test message: why it failed, or "".
 func (db *DB) AnswerBotTest(ctx context.Context, id, answer string) error {
 	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE bot_tests SET answer = $2 WHERE id = $1", id, answer)
@@ -144,7 +144,7 @@ func (db *DB) AnswerBotTest(ctx context.Context, id, answer string) error {
 	})
 }
 
-// BotTestAnswer returns what became of a test message, once that is known.
+// BotTestAnswer returns the result of a test message, once that is known.
 func (db *DB) BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error) {
 	var stored sql.NullString
 	err = db.tables.QueryRowContext(ctx, "SELECT answer FROM bot_tests WHERE id = $1", id).Scan(&stored)

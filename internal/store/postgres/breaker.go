@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// slowFailure is how long a failure takes after which a breaker opens. Those that are quick hold nobody up.
+	// slowFailure is how long a failed call must have taken for the breaker to open. Quick failures hold nobody up.
 	slowFailure = time.Second
-	// breakerPause is after how long an open breaker lets one caller try.
+	// breakerPause is how often an open breaker lets one caller try.
 	breakerPause = 500 * time.Millisecond
 )
 
-// breaker makes callers fail at once while the database does not answer: only one at a time finds out whether it does again.
+// breaker makes callers fail at once while the database does not answer; one at a time finds out whether it does again.
 // Otherwise each page and each heartbeat would wait for seconds.
 type breaker struct {
 	busy func() bool // callers wait for each other rather than for the database
@@ -43,7 +43,7 @@ func (b *breaker) do(ctx context.Context, try func() error) error {
 	switch {
 	case err == nil:
 		b.failed = nil
-	case ctx.Err() != nil: // the caller has gone: that says nothing
+	case ctx.Err() != nil: // the caller left: that says nothing about the database
 	case b.failed != nil || time.Since(began) > slowFailure && !b.busy():
 		b.failed, b.next = err, time.Now().Add(breakerPause)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxCached is after how many names all are forgotten, to be looked up again.
+// maxCached is how many names are cached. Beyond it the cache is emptied.
 const maxCached = 20_000
 
 // cache remembers the ids of names, which are never removed from the database.
@@ -14,8 +14,8 @@ type cache[Name comparable] struct {
 	ids map[Name]int64
 }
 
-// get returns the ids of names. find returns those that are not remembered, and gives one to each that has none; it may leave
-// names out. One that another gateway adds at the same time it finds the second time.
+// get returns the ids of names. find looks up those that are not cached and adds those that are new; it may leave names out.
+// A name that another gateway adds at the same time is found by a second call of find.
 func (c *cache[Name]) get(names []Name, find func(missing []Name) (map[Name]int64, error)) (map[Name]int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// versions select a value for a topic that is another one after each change. The xmin of a row is the transaction that wrote
-// it.
+// versions select, for each topic, a value that differs after each change. The xmin of a row is the transaction that wrote it.
 var versions = map[domain.Topic]string{
 	domain.TopicProjects: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint),
 		(SELECT concat_ws(' ', xmin, value) FROM state WHERE key = 'active_project')) FROM projects`,
@@ -17,14 +16,14 @@ var versions = map[domain.Topic]string{
 	domain.TopicAcknowledgements: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint)) FROM acknowledgements`,
 }
 
-// Version returns a value that is another one after each change of a topic: the registry, access or acknowledgements.
+// Version returns a value that differs after each change of a topic: the registry, access or acknowledgements.
 func (db *DB) Version(ctx context.Context, topic domain.Topic) (version string, err error) {
 	err = db.tables.QueryRowContext(ctx, versions[topic]).Scan(&version)
 	return version, db.Translate(err)
 }
 
-// AgentsSince returns the agents that were changed since a position, 0 for all of them. Transactions that had not ended at
-// a position come after it; what one has seen already may come again.
+// AgentsSince returns the agents that changed since a position, 0 for all of them, and the next position. A transaction that is
+// still under way comes after the position, so what was read already may come again.
 func (db *DB) AgentsSince(ctx context.Context, position int64) (news domain.AgentNews, err error) {
 	rows, err := db.tables.QueryContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (SELECT count(*) FROM agents),
 		id, label, version, secret_hash, state, detail, assigned_project, joined_at_ms, state_since_ms, last_seen_ms,

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// clockAhead begins the keys of state under which it is since when a project's clock has been ahead, in milliseconds.
+// clockAhead begins the keys in the table state that hold since when a project's clock has been ahead, in Unix milliseconds.
 const clockAhead = "clock_ahead "
 
 // ClocksAhead returns since when the clocks of projects have been ahead, by project.
@@ -34,7 +34,7 @@ func (db *DB) ClocksAhead(ctx context.Context) (map[string]time.Time, error) {
 	return since, db.Translate(rows.Err())
 }
 
-// SetClockAhead stores since when a project's clock has been ahead, zero that it is not.
+// SetClockAhead stores since when a project's clock has been ahead; zero means that it is not.
 func (db *DB) SetClockAhead(ctx context.Context, project string, since time.Time) error {
 	if since.IsZero() {
 		_, err := db.pool.Exec(ctx, "DELETE FROM state WHERE key = $1", clockAhead+project)

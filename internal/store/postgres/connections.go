@@ -25,8 +25,8 @@ type poolOptions struct {
 
 // The pools of a gateway: twelve connections, with the one that listens. PostgreSQL's default allows 100 for everybody.
 //
-// The statements of some are few, and worth preparing: appending takes less than half of the time. Those of others differ from
-// one call to the next.
+// Where statements are few, preparing them is worth while: appending takes less than half the time. In the other pools they
+// differ from one call to the next.
 var (
 	tablePool  = poolOptions{5, silence, lockLimit, pgx.QueryExecModeCacheDescribe}
 	appendPool = poolOptions{2, appendSilence, lockLimit, pgx.QueryExecModeCacheStatement}

@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/store"
 )
 
-// dialect is what PostgreSQL says in its own way.
+// dialect is store.Dialect for PostgreSQL.
 type dialect struct{}
 
-// From is the table events: its planner finds the run's index.
+// From is the table alone: PostgreSQL's planner finds the run's index.
 func (dialect) From(store.Run) string { return "events" }
 
 // FirstOfRuns selects the first $3 ids of each of the runs. Runs of one shape are one statement, which goes to the index once

@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Duties keeps the leases and duties of gateways. All times are those of the database's clock. Duties are locked in the order of
-// their names, here and wherever else more than one is, so that gateways do not wait for each other in a circle.
+// Duties keeps the leases and duties of gateways. All times are by the database's clock. Wherever more than one duty is locked,
+// they are locked in the order of their names, so that gateways never deadlock.
 type Duties struct {
 	pool    *pgxpool.Pool
 	notices *notices

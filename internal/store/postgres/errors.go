@@ -34,8 +34,8 @@ func reason(code string) string {
 	return ""
 }
 
-// code gives an error its domain code: what exists already is Conflict, what refers to nothing NotFound, any other is
-// Unavailable, since it may be good again without this gateway doing anything.
+// code gives an error its domain code: Conflict for what exists already, NotFound for a reference to nothing, Unavailable for
+// all others, since the database may recover without this gateway doing anything.
 func code(err error) *domain.Error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {

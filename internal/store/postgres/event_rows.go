@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// eventRows are events in parts.
+// eventRows are events taken apart, column by column.
 type eventRows struct {
 	texts             texts
 	project, kind     []int64
@@ -20,7 +20,7 @@ type eventRows struct {
 	lastNameOfStories map[storyKey]int
 }
 
-// storyKey is what a story is known by.
+// storyKey identifies a story.
 type storyKey struct {
 	project int64
 	id      string

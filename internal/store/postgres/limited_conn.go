@@ -10,7 +10,7 @@ import (
 
 var errSilent = errors.New("the database does not answer")
 
-// limitedConn is a connection on which reading and writing take so long at most. Longer ones break it.
+// limitedConn is a connection that is broken off when a read or a write takes longer than its limit.
 type limitedConn struct {
 	net.Conn
 	limit time.Duration

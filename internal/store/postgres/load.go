@@ -24,17 +24,17 @@ type Table struct {
 	Rows    func() (Rows, error)
 }
 
-// Rows are those of a table.
+// Rows are the rows of a table.
 type Rows interface {
 	pgx.CopyFromSource
-	// Close returns how many there should have been.
+	// Close returns how many rows there should have been.
 	Close() (count int64, err error)
 }
 
-// errNotEmpty is the error of a database that is to be filled and holds something.
+// errNotEmpty is the error for a target database that is not empty.
 var errNotEmpty error = domain.Errorf(domain.Internal, "the database to move to is not empty")
 
-// OpenEmpty opens a database that holds nothing yet.
+// OpenEmpty opens a database that must be empty.
 func OpenEmpty(ctx context.Context, url string) (*DB, error) {
 	pool, err := newPool(ctx, url, tablePool)
 	if err != nil {
@@ -98,7 +98,8 @@ func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Load fills these tables, all or none, and stores the key of sessions. Nobody else reads or writes the database meanwhile. New rows get ids after the greatest.
+// Load fills these tables, all or none, and stores the session key. Nobody else reads or writes the database meanwhile. Rows that
+// are added later get greater ids.
 func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error {
 	return alone(ctx, db.pool, func(tx pgx.Tx) error {
 		names, err := tableNames(ctx, tx)
@@ -155,7 +156,7 @@ func load(ctx context.Context, tx pgx.Tx, table Table) error {
 	return err
 }
 
-// Address is a database's address without password and options, to be shown.
+// Address returns a database's address without password and options, fit to be shown.
 func Address(address string) string {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {

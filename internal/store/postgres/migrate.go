@@ -95,7 +95,7 @@ func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
 	return applied, err
 }
 
-// alone runs fn in a transaction while no other gateway changes the schema. It takes as long as it takes.
+// alone runs fn in a transaction while no other gateway changes the schema, without a time limit.
 func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	config := pool.Config().ConnConfig
 	config.DialFunc = (&net.Dialer{}).DialContext

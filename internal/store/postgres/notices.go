@@ -33,7 +33,7 @@ const (
 	checkEvery = 2 * time.Second
 )
 
-// notices are what gateways tell each other: that something has changed, not what. Who is told looks.
+// notices tell gateways that something of a topic has changed, not what: they read that themselves.
 type notices struct {
 	pool *pgxpool.Pool
 

@@ -34,8 +34,8 @@ func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64,
 	})
 }
 
-// kindIDs returns the ids of kinds, each with a project that has it, and gives one to each that has none, but for those that
-// would be too many, of a project's or of all.
+// kindIDs returns the ids of kinds, each given with a project that has it. It adds those that are new, except where a project,
+// or all of them, would have too many.
 func (db *DB) kindIDs(ctx context.Context, kinds map[store.EventKind]int64) (map[store.EventKind]int64, error) {
 	return db.kinds.get(slices.Collect(maps.Keys(kinds)), func(missing []store.EventKind) (map[store.EventKind]int64, error) {
 		var types, from, to, folded []string

@@ -80,11 +80,11 @@ func (db *DB) Close() error {
 	return err
 }
 
-// SearchesUseIndex reports whether searches use an index. Where the extension pg_trgm is missing they read all texts: they take
-// longer, and longer yet as the texts get more.
+// SearchesUseIndex reports whether searches use an index. Without the extension pg_trgm they read all texts, which takes longer
+// the more there are.
 func (db *DB) SearchesUseIndex() bool { return db.indexed }
 
-// Ping reports whether the database answers. One that answers but takes no writes counts as a write that failed.
+// Ping reports whether the database answers. If it answers but takes no writes, that counts as a failed write.
 func (db *DB) Ping(ctx context.Context) error {
 	var readOnly bool
 	err := db.tables.QueryRowContext(ctx, "SELECT current_setting('transaction_read_only')::boolean").Scan(&readOnly)
@@ -97,8 +97,8 @@ func (db *DB) Ping(ctx context.Context) error {
 // Run passes on what other gateways say, until ctx ends.
 func (db *DB) Run(ctx context.Context) error { return db.notices.run(ctx) }
 
-// Changed returns a channel that is closed when a gateway has changed something that the topic is about, or when that may have
-// been missed. Ask for it before looking. Nothing is said unless Run runs, and through a PgBouncer that pools transactions.
+// Changed returns a channel that is closed when a gateway has changed something of the topic, or when a notice may have been
+// missed. Ask for it before reading. It stays silent unless Run runs, and behind a PgBouncer that pools transactions.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.notices.changed(topic) }
 
 // write runs fn in one transaction, with the fence of the duty that ctx has.

@@ -12,7 +12,7 @@ import (
 // removalLife is how long a removal can be undone.
 const removalLife = time.Hour
 
-// storedRemoval is a removal as it is stored.
+// storedRemoval is the stored form of a removal.
 type storedRemoval struct {
 	Name   string   `json:"name"`
 	URL    string   `json:"url"`
@@ -35,7 +35,7 @@ func (db *DB) KeepRemoval(ctx context.Context, id string, r domain.Removal) erro
 	})
 }
 
-// forgetRemovals removes those that are too old, or too many.
+// forgetRemovals drops removals that are too old or too many.
 func forgetRemovals(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM removals WHERE at < clock_timestamp() - make_interval(secs => $1)
 		OR id NOT IN (SELECT id FROM removals ORDER BY at DESC LIMIT $2)`, removalLife.Seconds(), domain.MaxRemovals)

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// seenEvents is the greatest id of an event that this gateway knows of. A standby that takes over from a server that is lost may
-// not have had the last events: their ids must not be given out again, or whoever has read them would miss others.
+// seenEvents is the greatest event id that this gateway knows of. A standby that takes over from a lost server may lack the last
+// events. Their ids must not be given out again, or those who have read them would miss other events.
 type seenEvents struct{ last atomic.Int64 }
 
 func (s *seenEvents) note(id int64) {

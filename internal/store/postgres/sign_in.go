@@ -34,8 +34,8 @@ func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFl
 	})
 }
 
-// TakeSignInFlow removes and returns the flow of that state: of any number of callers at once exactly one gets it. It returns
-// NotFound for a state that has none.
+// TakeSignInFlow removes and returns the flow of that state: of any number of concurrent callers exactly one gets it. It returns
+// NotFound for a state without a flow.
 func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri", digest(state)).
@@ -44,17 +44,17 @@ func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignIn
 	return f, err
 }
 
-// SpendLogin notes the state of a login that has had its callback. It reports false for one that was noted before.
+// SpendLogin records that the login of that state has had its callback. It reports false if that was recorded before.
 func (db *DB) SpendLogin(ctx context.Context, state string) (first bool, err error) {
 	return db.once(ctx, "login", state, loginLife)
 }
 
-// SeeBotRequest notes a request of a chat server. It reports false for one that was noted before.
+// SeeBotRequest records a request of a chat server. It reports false if that was recorded before.
 func (db *DB) SeeBotRequest(ctx context.Context, id string) (first bool, err error) {
 	return db.once(ctx, "bot request", id, requestLife)
 }
 
-// once notes what must not be acted on twice, for at least some time, and reports whether it is new.
+// once records, for at least life, a key that must not be acted on twice, and reports whether it is new.
 func (db *DB) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM seen_once WHERE kind = $1 AND at < clock_timestamp() - make_interval(secs => $2)", kind, life.Seconds())
@@ -77,7 +77,7 @@ func digest(text string) []byte {
 	return sum[:]
 }
 
-// SessionKey returns the key of sessions on all gateways, which is made once.
+// SessionKey returns the key of the sessions of all gateways, which is made once.
 func (db *DB) SessionKey(ctx context.Context) ([]byte, error) {
 	key := make([]byte, sessionKeySize)
 	rand.Read(key) // it never fails

@@ -37,7 +37,7 @@ func (c connector) Connect(ctx context.Context) (found driver.Conn, err error) {
 	return conn{found.(*stdlib.Conn)}, nil
 }
 
-// conn sends of texts what PostgreSQL can store.
+// conn sends texts in the form that PostgreSQL can store.
 type conn struct{ *stdlib.Conn }
 
 func (c conn) CheckNamedValue(v *driver.NamedValue) error {

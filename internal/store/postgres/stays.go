@@ -45,7 +45,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	})
 }
 
-// stayRows are changes of stays in parts.
+// stayRows are changes of stays taken apart, column by column.
 type stayRows struct {
 	texts       texts
 	named       []textKey

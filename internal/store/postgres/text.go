@@ -9,14 +9,14 @@ import (
 	"switchyard/internal/store"
 )
 
-// Text is what PostgreSQL can store of a text: UTF-8 without the character NUL. Records of events keep theirs: JSON writes it
-// with other characters.
+// Text returns what PostgreSQL can store of a text: UTF-8 without the character NUL. Records of events keep it, since JSON
+// escapes it.
 func Text(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\ufffd")
 }
 
-// Key is what PostgreSQL can store and look up of a story's id or the parts of a kind: where that is not the text itself, it
-// ends with a number that tells it from others.
+// Key returns what PostgreSQL can store and look up for a story's id or the parts of a kind: the text itself or, where that is
+// impossible, one that ends with a number to stay distinct.
 func Key(s string) string {
 	short := store.Cut(Text(s), store.MaxKey)
 	if short == s {
@@ -26,7 +26,7 @@ func Key(s string) string {
 	return fmt.Sprintf("%s\ufffd%x", short, sum[:8])
 }
 
-// storedKind is what can be stored of a kind.
+// storedKind returns the kind in the form that can be stored.
 func storedKind(k store.EventKind) store.EventKind {
 	return store.EventKind{Type: domain.EventType(Key(string(k.Type))), From: Key(k.From), To: Key(k.To)}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Backup writes a copy of the database in directory dir to the new file at target, readable by its owner only. The copy
-// is of one moment, also while a gateway writes to the database, and it is on the disk when Backup returns nil. Before that
-// there is no file at target, whatever happens: what a killed backup left beside it goes with the next one.
+// shows one moment, also while a gateway writes to the database, and is on the disk when Backup returns nil. Until then there is
+// no file at target, whatever happens; what a killed backup left beside it is removed by the next one.
 func Backup(ctx context.Context, dir, target string) (err error) {
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil {

@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	// maxLog is the size of the write-ahead log, in bytes, from which on Checkpoints moves what is in it into the database: as
-	// much as SQLite lets it grow by default.
+	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database: as much as
+	// SQLite lets it grow by default.
 	maxLog = 4 << 20
-	// unattendedLog is the size in pages from which on a write does that itself, as where Checkpoints does not run.
+	// unattendedLog is the size in pages from which a write does that itself, for when Checkpoints does not run.
 	unattendedLog = 16_000
-	// checkpointPause is the time between two checkpoints at least, for when something is being read for long: until that is
-	// over, the log keeps its size.
+	// checkpointPause is the least time between two checkpoints. While a long read goes on, the log cannot shrink.
 	checkpointPause = 100 * time.Millisecond
 )
 
@@ -27,8 +26,8 @@ func (db *DB) wrote() {
 	}
 }
 
-// Checkpoints keeps the write-ahead log small until ctx ends, beside what is being written: the write that does so by itself,
-// as is SQLite's way, takes 30 ms longer, and those that come after it wait.
+// Checkpoints keeps the write-ahead log small until ctx ends, beside the writes: with SQLite's own automatic checkpoints a
+// write takes 30 ms longer now and then, and those behind it wait.
 func (db *DB) Checkpoints(ctx context.Context) error {
 	for {
 		select {

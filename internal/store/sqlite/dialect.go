@@ -7,11 +7,11 @@ import (
 	"switchyard/internal/store"
 )
 
-// dialect is what SQLite says in its own way; see also event_words.go.
+// dialect is store.Dialect for SQLite; see also event_words.go.
 type dialect struct{}
 
-// From is the table events with the run's index. Without statistics SQLite takes that of the kind alone for a project's events
-// of a kind, which at ten million events is a hundred times slower.
+// From names the run's index. Without statistics SQLite takes the index of the kind alone for a project's events of a kind,
+// which at ten million events is a hundred times slower.
 func (dialect) From(r store.Run) string {
 	switch {
 	case r.Text != 0:

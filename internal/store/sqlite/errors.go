@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// code gives an error of SQLite its domain code: what exists already is Conflict. Of what failed it says the reason where
-// people can do something about it.
+// code gives an error of SQLite its domain code: Conflict for what exists already. The message names the reason where people
+// can do something about it.
 func code(err error) *domain.Error {
 	var driver *sqlite.Error
 	if !errors.As(err, &driver) {

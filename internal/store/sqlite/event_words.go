@@ -10,9 +10,9 @@ import (
 	"switchyard/internal/store"
 )
 
-// What is particular to SQLite in finding parts of words is here: the index of trigrams.
+// This file holds SQLite's way to find parts of words: an index of trigrams.
 
-// indexedText is what of a text is indexed.
+// indexedText is the part of a text that is indexed.
 type indexedText struct {
 	id    int64
 	words string
@@ -31,8 +31,8 @@ func (w writing) index() error {
 // texts. With a usermerge of 16 each page is written four times in all until it is in a segment of a million texts.
 const mergedPages, textsAPage = 2, 8
 
-// merge merges a little of what transactions left in the index, after changes of so many texts. Left to itself FTS5 merges much
-// of it at once every now and then, for which a write may wait for seconds ("a change while old events are removed" in make bench).
+// merge merges a little of what transactions left in the index, after changes of n texts. Left to itself FTS5 now and then
+// merges much at once, and a write may wait for seconds ("a change while old events are removed" in make bench).
 func (w writing) merge(changed int) error {
 	if changed == 0 {
 		return nil
@@ -49,13 +49,13 @@ func projectMark(id int64) string {
 	return string([]rune{0xe000 + rune(id/projectRunes/projectRunes%projectRunes), 0xe000 + rune(id/projectRunes%projectRunes), 0xe000 + rune(id%projectRunes)})
 }
 
-// indexed is what of a text is indexed. At its end each of its characters begins a trigram, too.
+// indexed returns what is indexed of a text. It is padded so that its last characters begin trigrams, too.
 func indexed(project int64, t store.EventText) string {
 	return projectMark(project) + "\n" + t.Folded() + "\n\n"
 }
 
-// TextsWith selects the texts that have all trigrams of the text, or of a short one those that have a trigram that begins
-// with it.
+// TextsWith selects the texts that have all trigrams of the text; for a short text, those that have a trigram that begins with
+// it.
 func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error) {
 	words := trigrams(project, text)
 	if utf8.RuneCountInString(text) < 3 {
@@ -71,8 +71,8 @@ func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text st
 // maxTrigrams is how many trigrams may begin with a short text.
 const maxTrigrams = 200
 
-// beginnings is a full-text query for what holds a trigram that begins with the text, in a project unless it is 0; "" when there is
-// none.
+// beginnings returns a full-text query for texts with a trigram that begins with the text, in a project unless it is 0; "" when
+// there is no such trigram.
 func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (string, error) {
 	rows, err := tx.QueryContext(ctx, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", text, text+"\U0010ffff", maxTrigrams)
 	if err != nil {
@@ -96,8 +96,8 @@ func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (st
 	return words, rows.Err()
 }
 
-// trigrams is a full-text query for what holds enough trigrams of a folded text to have each of its characters in one, in a project
-// unless it is 0. What it finds is to be looked at anyway, and each trigram costs as much as texts have it.
+// trigrams returns a full-text query for as many trigrams of a folded text as cover its characters, in a project unless it is 0.
+// Its results are checked anyway, and each further trigram costs time in proportion to the texts that have it.
 func trigrams(project int64, text string) string {
 	var terms []string
 	if project != 0 {

@@ -9,13 +9,13 @@ import (
 	"switchyard/internal/store"
 )
 
-// Bounds of what is remembered of names that are stored once.
+// Bounds of the cache of names that are stored once.
 const (
-	// maxRemembered is after how many names all are forgotten, to be looked up again.
+	// maxRemembered is how many names are cached. Beyond it the cache is emptied.
 	maxRemembered = 20_000
 )
 
-// storyKey is what a story is known by.
+// storyKey identifies a story.
 type storyKey struct {
 	project int64
 	id      string
@@ -48,7 +48,7 @@ type eventWriter struct {
 	kinds    map[store.EventKind]int64
 	full     map[int64]bool     // projects that may add no further kind
 	stories  map[storyKey]int64 // the text that is known to have its newest name
-	// What a transaction has still to index. Other statements between would make FTS5 write a segment for each text.
+	// What the transaction has still to index: with other statements in between FTS5 would write a segment for each text.
 	unindexed []indexedText
 }
 
@@ -101,8 +101,8 @@ func (w *eventWriter) forget() {
 	w.full = map[int64]bool{}
 }
 
-// writing is the use of an eventWriter by one transaction. Only the transaction watches for the end of its context: each
-// statement would take a goroutine.
+// writing is the use of an eventWriter by one transaction. Only the transaction watches its context: that costs a goroutine,
+// which each statement would need, too.
 type writing struct {
 	*eventWriter
 	tx   *sql.Tx

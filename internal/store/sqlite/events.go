@@ -8,7 +8,7 @@ import (
 
 // AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
 // transaction. A record whose content its project has or had already is dropped. No read is refused: there is
-// one gateway alone.
+// only one gateway.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	err = db.writeEvents(ctx, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.

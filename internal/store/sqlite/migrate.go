@@ -62,8 +62,8 @@ func (db *DB) migrate(ctx context.Context) error {
 	})
 }
 
-// ensureWAL opens the database for writing, which makes its journal a write-ahead log, where that is not so yet: in one that comes
-// from a backup. Others are opened for writing when something is to be stored, which makes the start shorter.
+// ensureWAL opens a database for writing, which makes its journal a write-ahead log, if that is not so yet: one restored from a
+// backup. Others are opened for writing when something is to be stored, which makes the start shorter.
 func (db *DB) ensureWAL(ctx context.Context) error {
 	var journal string
 	if err := db.read.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil || journal == "wal" {

@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// A database whose data was moved elsewhere has this schema number, which every version of the program refuses. movedKey is the
-// key of the place.
+// movedSchema is the schema number of a database whose data was moved elsewhere; every version of the program refuses it.
+// movedKey is the key under which the new place is stored.
 const (
 	movedSchema = 1_000_000
 	movedKey    = "moved_to"

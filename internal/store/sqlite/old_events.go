@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// What earlier versions stored is in old_events, old_stories and old_stays until Upgrade has moved it. The old events have smaller ids
-// than all others.
+// What earlier versions stored stays in old_events, old_stories and old_stays until Upgrade has moved it. Old events have smaller
+// ids than all others.
 
 // findOld notes whether there is something to move.
 func (db *DB) findOld(ctx context.Context) error {

@@ -31,7 +31,7 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	return db.Translate(err)
 }
 
-// removeTexts removes those of these texts that nothing refers to, and returns how many. The index of words is to be merged then.
+// removeTexts removes those of these texts that nothing refers to, and returns how many. Callers merge the index of words then.
 func (w writing) removeTexts(ids []int64) (removed int, err error) {
 	type text struct {
 		id, project int64

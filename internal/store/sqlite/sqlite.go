@@ -26,7 +26,7 @@ type DB struct {
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
-	log      *sql.DB // for Checkpoints, which readers cannot do and no write shall wait for
+	log      *sql.DB // for Checkpoints: connections for reading cannot do it, and no write should wait for it
 	events   eventWriter
 	written  chan struct{} // holds something after a write
 	// upgrading is whether old_events or old_stories may hold something.
@@ -93,7 +93,7 @@ func (db *DB) earlier() store.Earlier {
 	return earlier{}
 }
 
-// What is different only in tests.
+// Values that tests change.
 var (
 	driverName  = "sqlite"
 	searchLimit = store.SearchLimit
@@ -114,7 +114,7 @@ func open(path string) (*sql.DB, error) {
 	return db, err
 }
 
-// openReadOnly opens the database at path for so many readers, who change nothing in it.
+// openReadOnly opens the database at path for a number of readers, who change nothing in it.
 func openReadOnly(path string, readers int) (*sql.DB, error) {
 	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package storetest has what tests of the store have in common: records, reads of feeds, and what is expected of them.
+// Package storetest holds what tests of the store share: records, reads of feeds, and what is expected of them.
 package storetest
 
 import (
@@ -22,7 +22,7 @@ type Events interface {
 	RemoveEvents(ctx context.Context, ids []int64) error
 }
 
-// Strange are records with what not every engine can store as it is.
+// Strange are records that not every engine can store as they are.
 var Strange = []string{
 	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
 	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,

@@ -5,16 +5,16 @@ import (
 	"switchyard/internal/store"
 )
 
-// table is what is moved of a table.
+// table says what is moved of a table, and how.
 type table struct {
 	name    string
 	columns []string
-	// add are columns that only PostgreSQL has; change makes a row of it of one of SQLite, unless it is nil.
+	// add are columns that only PostgreSQL has; change, unless it is nil, turns a row of SQLite into one of PostgreSQL.
 	add    []string
 	change func(m *move, row []any) ([]any, error)
 }
 
-// tables are in the order in which they are moved: events come after their parts.
+// tables are moved in this order: events come after their parts.
 var tables = []table{
 	{name: "state", columns: []string{"key", "value"}},
 	{name: "projects", columns: []string{"name", "url", "token"}},
@@ -62,7 +62,7 @@ func (m *move) text(row []any) ([]any, error) {
 	return append(row, m.clean(t.Folded())), nil
 }
 
-// event stores one whole whose parts PostgreSQL cannot store as they are.
+// event stores the whole record of an event whose parts PostgreSQL cannot store as they are.
 func (m *move) event(row []any) ([]any, error) {
 	_, kind := m.kinds[row[2].(int64)]
 	_, text := m.texts[row[3].(int64)]
@@ -81,7 +81,7 @@ func (m *move) story(row []any) ([]any, error) {
 	return row, nil
 }
 
-// stay makes a truth of what SQLite has as a number.
+// stay turns a number of SQLite into a boolean.
 func (m *move) stay(row []any) ([]any, error) {
 	if shown, ok := row[6].(int64); ok {
 		row[6] = shown != 0

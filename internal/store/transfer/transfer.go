@@ -16,9 +16,9 @@ import (
 // upgradeStep is how many rows of an earlier version are moved within SQLite at once.
 const upgradeStep = 1000
 
-// Run moves the database in directory dir, which nobody else uses, into the empty PostgreSQL database at url, with the key of
-// its sessions, and marks the one in dir. It tells report in a few words what it has done. An error leaves dir as it is, and the database at url empty,
-// unless the error is that of marking dir.
+// Run moves the database in directory dir, which nobody else uses, and its session key into the empty PostgreSQL database at
+// url, and marks the one in dir as moved. It calls report with a few words on its progress. After an error both are as they
+// were, unless marking dir was what failed.
 func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) error {
 	target, err := postgres.OpenEmpty(ctx, url)
 	if err != nil {
@@ -86,10 +86,10 @@ func (m *move) tables() (loads []postgres.Table) {
 	return loads
 }
 
-// reportEvery is how often the progress of a large table is told.
+// reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-// rows are those of a table, one after the other.
+// rows are the rows of a table, one after the other.
 func (m *move) rows(t table) (*rows, error) {
 	r := &rows{move: m, table: t, told: time.Now()}
 	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
