@@ -19,8 +19,8 @@ import (
 const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
-	// margin is how much earlier a gateway stops trusting its own lease, by its monotonic clock: what it began under its duties
-	// outside the database, such as a chat message, has that long to end before another gateway begins.
+	// margin is how much earlier a gateway stops trusting its own lease, by its monotonic clock: what it has begun outside the
+	// database, such as a chat message, has that long to end before another gateway begins.
 	margin = 500 * time.Millisecond
 	// soonest is how soon the lease is renewed again at the earliest where another one is about to end.
 	soonest = 10 * time.Millisecond
@@ -152,7 +152,7 @@ func (m *Member) rebalance(ctx context.Context, id string, p *plan, began time.T
 			return false, err
 		}
 	}
-	return true, nil // what is missing still others have to release
+	return true, nil // others have yet to release what is missing
 }
 
 // release gives back duties that the store grants this gateway and that belong to others, until the lease is due for renewal.

@@ -15,14 +15,14 @@ const (
 	SessionTime = 12 * time.Hour
 	// sessionIDBytes is the random part of a session's id.
 	sessionIDBytes = 20
-	// maxSessions is how many sessions an account has of each way in. One more ends the oldest.
+	// maxSessions is how many sessions an account may have of each way in. One more ends the oldest.
 	maxSessions = 100
-	// expiredTokenLife is how long an expired token is listed as that.
+	// expiredTokenLife is how long an expired token stays listed.
 	expiredTokenLife = 30 * 24 * time.Hour
 )
 
 type accessStore interface {
-	// AddSession stores a session, and ends the oldest of its account so that it has no more than most.
+	// AddSession stores a session and ends the oldest ones of its account, so that at most most are left.
 	AddSession(ctx context.Context, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
 	RemoveSession(ctx context.Context, id string) error
@@ -38,13 +38,13 @@ type accessStore interface {
 }
 
 // Access knows who has access: the sessions that have not ended, and the named tokens. Both are kept in memory, so that a
-// request reads no store, and stored so that a restart neither ends nor revives any.
+// request needs no read of the store, and stored, so that a restart neither ends nor revives any.
 type Access struct {
 	store  accessStore
 	audit  *Audit
 	stored *reloader
 
-	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
+	// change is held while the store and memory are changed, so that the two agree. Never taken under mu.
 	change sync.Mutex
 
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ type Identity struct {
 	domain.Actor
 	SessionID string // "" for a token
 	TokenID   string // "" where no named token is behind it
-	// Ended ends when that does, and what still goes on in its name must end then; nil is never.
+	// Ended is closed when the session or token ends: whatever goes on in its name must end then. Nil means never.
 	Ended context.Context
 }
 
@@ -74,7 +74,7 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
-// loadAccess returns the access that is stored. What has outlived its time goes with the rest of that, in Run.
+// loadAccess returns the stored access. Run removes what has expired.
 func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
 	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
 	a.stored = newReloader(changes, domain.TopicAccess, a.load)
@@ -121,7 +121,7 @@ func (a *Access) dropOldest(added domain.Session) {
 	}
 }
 
-// Session returns whose session that of this id is, which counts as seen now; false when it has ended or never was.
+// Session returns whose session has this id, and counts it as seen now; false when it has ended or never was.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
 	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // it may just have begun elsewhere
 		return who, ok

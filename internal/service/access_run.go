@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// useInterval is how long it takes until it is written that a session was seen or a token used: what a crash can lose.
+// useInterval is how often it is stored when sessions were last seen and tokens last used: what a crash can lose.
 const useInterval = 30 * time.Second
 
 // Run writes behind when sessions were seen and tokens used, and ends what has outlived its time, until ctx ends. It returns

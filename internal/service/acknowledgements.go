@@ -15,10 +15,10 @@ type acknowledgementStore interface {
 	EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error
 }
 
-// acknowledgements are those that have not ended, as they are stored.
+// acknowledgements mirrors the stored acknowledgements that have not ended.
 type acknowledgements struct {
 	stored *reloader
-	// change is held over a change of the store and of memory, so that the two agree. Never taken under mu.
+	// change is held while the store and memory are changed, so that the two agree. Never taken under mu.
 	change sync.Mutex
 
 	mu    sync.Mutex
@@ -50,7 +50,7 @@ func (a *acknowledgements) load(ctx context.Context, store acknowledgementStore)
 	return changed, nil
 }
 
-// reloadAcknowledgements takes account of what other gateways have acknowledged and reopened.
+// reloadAcknowledgements applies what other gateways have acknowledged and reopened.
 func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 	changed, err := s.acknowledged.load(ctx, s.store)
 	if changed {
@@ -59,8 +59,8 @@ func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 	return err
 }
 
-// Acknowledge notes that somebody takes care of an alert: for a time, or with 0 for as long as its trouble lasts and says
-// the same. It returns NotFound when there is no alert of that key.
+// Acknowledge records that somebody takes care of an alert: for a time, or with 0 for as long as the alert lasts and says the
+// same. It returns NotFound when there is no alert of that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
@@ -79,12 +79,12 @@ func newAcknowledgement(ctx context.Context, alert domain.Alert, now time.Time, 
 		Since: alert.Since,
 	}
 	if duration > 0 {
-		a.Until = now.Add(duration).Truncate(time.Millisecond) // not of the cut time: "until 8:00" would end before it
+		a.Until = now.Add(duration).Truncate(time.Millisecond) // added before now is truncated: otherwise "until 8:00" would end earlier
 	}
 	return a
 }
 
-// note stores acknowledgements that were made at once, as one change.
+// note stores acknowledgements that were made together, as one change.
 func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	if until := all[0].Until; !until.IsZero() {
 		change.Detail = details("until: "+exactTime(until), change.Detail)
@@ -140,7 +140,7 @@ func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...doma
 
 func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
 
-// drop forgets acknowledgements that have ended, unless there are newer ones.
+// drop forgets acknowledgements that have ended, unless newer ones replaced them.
 func (s *Alerts) drop(ended ...domain.Acknowledgement) {
 	s.acknowledged.mu.Lock()
 	defer s.acknowledged.mu.Unlock()
@@ -152,8 +152,8 @@ func (s *Alerts) drop(ended ...domain.Acknowledgement) {
 	s.changed.Add(1)
 }
 
-// acknowledge marks the alerts that somebody takes care of. It returns the acknowledgements that have ended: their time is
-// over, or the trouble, or that says something else.
+// acknowledge marks the alerts that somebody takes care of. It returns the acknowledgements that have ended: their time is over,
+// or the alert is, or the alert says something else now.
 func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time) (ended []domain.Acknowledgement) {
 	s.acknowledged.mu.Lock()
 	defer s.acknowledged.mu.Unlock()
@@ -186,8 +186,8 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 	return ended
 }
 
-// decides reports whether this gateway says what has become of a trouble. It is the one that follows the project, or runs the
-// bot: others may know an older state of it, or reach a project that this one cannot.
+// decides reports whether this gateway decides if an alert is over. That is the one that follows the project, or runs the bot:
+// others may know an older state of it, or reach a project that this one cannot.
 func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	duty := domain.FeedDuty(a.Project)
 	if domain.KindOfKey(a.Key) == domain.AlertBot {
@@ -199,8 +199,8 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	return ours
 }
 
-// isOver reports whether a trouble that shows no longer is over. What a project that does not answer says is not known, nor
-// is that of a bot that is connecting.
+// isOver reports whether an alert that is not found any more is over. While a project does not answer, or a bot is connecting,
+// that is unknown.
 func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 	switch domain.KindOfKey(key) {
 	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable:

@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AcknowledgeStuck is Acknowledge for all stuck stories that nobody takes care of yet. It returns their number, and when that
-// was, by which ReopenStuck takes it back. It returns NotFound when there are none.
+// AcknowledgeStuck is Acknowledge for all stuck stories that nobody takes care of yet. It returns their number and the time of
+// the acknowledgement, with which ReopenStuck takes it back. It returns NotFound when there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	now, alerts := time.Now(), s.find(pipelines)

@@ -6,8 +6,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// CheckAddress asks what serves at an address, for somebody who is about to register it; nothing is stored. It returns
-// Invalid for what cannot be a project's address, and BadGateway with the reason where no project server answers.
+// CheckAddress finds out whether a project server answers at an address that somebody is about to register; nothing is stored.
+// It returns Invalid for what cannot be a project's address, and BadGateway with the reason where no project server answers.
 func (s *Pipelines) CheckAddress(ctx context.Context, url string, token *domain.Secret) (*domain.PipelineAnswer, error) {
 	p, err := newProject("?", url, token)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	// quietAfter is how long an agent has no heartbeat open until other gateways are told when it was seen last. One that is well
 	// calls again at once.
 	quietAfter = time.Second
-	// flushLimit is how long an answer to a heartbeat waits until what the agent said is stored.
+	// flushLimit is how long the answer to a heartbeat waits for the store.
 	flushLimit = time.Second
 )
 
@@ -26,8 +26,8 @@ func (t *agentTable) interval() time.Duration {
 	return sharedBeatInterval
 }
 
-// save writes what heartbeats have changed. Where other gateways share the store, those that have only been seen again wait
-// unless all is asked for: thousands of agents that are well are no news.
+// save stores what heartbeats have changed. Where other gateways share the store, agents that were merely seen again wait unless
+// all is set: thousands of healthy agents are no news.
 func (t *agentTable) save(ctx context.Context, all bool) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
@@ -40,8 +40,8 @@ func (t *agentTable) save(ctx context.Context, all bool) error {
 	return err
 }
 
-// flush writes what an agent has just said before that is answered, so that what it says next, to whichever gateway, is
-// stored after it.
+// flush stores what an agent has just said before it gets its answer, so that what it says next, to whichever gateway, is stored
+// later.
 func (t *agentTable) flush(ctx context.Context, e *agentEntry) {
 	if t.changes == nil {
 		return
@@ -52,7 +52,7 @@ func (t *agentTable) flush(ctx context.Context, e *agentEntry) {
 	if news {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
 		defer cancel()
-		_ = t.save(ctx, false) // it is written later then
+		_ = t.save(ctx, false) // it is stored later then
 	}
 }
 
@@ -81,7 +81,7 @@ func (t *agentTable) isDue(e *agentEntry, now time.Time) bool {
 	return t.changes == nil || e.news || !e.ours || now.Sub(e.savedAt) >= t.timeout/3 || e.open == 0 && now.Sub(e.seen) >= quietAfter
 }
 
-// beatsSaved takes account of whether beats were stored.
+// beatsSaved records whether beats were stored.
 func (t *agentTable) beatsSaved(beats []domain.AgentBeat, stored bool) {
 	now := time.Now()
 	t.mu.Lock()

@@ -14,7 +14,7 @@ type agentEntry struct {
 	held    chan struct{} // closed, and replaced, when another heartbeat is held
 	unsaved bool          // heartbeats changed it since it was saved
 	news    bool          // its state or detail is among that
-	// ours is whether this gateway stored its last heartbeat: the agent calls here. storedSeen is when the agent was last seen
+	// ours reports whether this gateway stored its last heartbeat: the agent calls here. storedSeen is when the agent was last seen
 	// by what is stored, in Unix milliseconds, and savedAt when this gateway stored that last.
 	ours       bool
 	storedSeen int64
@@ -25,10 +25,10 @@ type agentEntry struct {
 	failing    time.Time // when its command failed first; zero where it has not, or was well since
 }
 
-// recoveredAfter is how long a command must run after a failure to count as well again.
+// recoveredAfter is how long a command must run after a failure to count as healthy again.
 const recoveredAfter = time.Minute
 
-// failingSince is when the agent's command began to fail, zero while all is well.
+// failingSince returns when the agent's command began to fail, zero while it is healthy.
 func (e *agentEntry) failingSince() time.Time {
 	if e.record.State == domain.AgentRunning && time.Since(e.record.StateSince) >= recoveredAfter {
 		return time.Time{}
@@ -36,7 +36,7 @@ func (e *agentEntry) failingSince() time.Time {
 	return e.failing
 }
 
-// setState takes account of the state that the agent has had since.
+// setState sets the state that the agent has had since then.
 func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
 	if state != e.record.State {
 		e.failing = e.failingIn(state, since)
@@ -56,7 +56,7 @@ func (e *agentEntry) failingIn(state domain.AgentState, began time.Time) time.Ti
 	return since
 }
 
-// assignment is where an agent works, zero for nowhere.
+// assignment is the project that an agent works for, zero for none.
 type assignment struct{ project, url string }
 
 func assignmentOf(a domain.Agent) assignment {
@@ -73,7 +73,7 @@ func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent
 	return e.view(registry)
 }
 
-// view is the agent as callers see it. An assignment to a project that is just being removed shows as none.
+// view returns the agent as callers see it. An assignment to a project that is just being removed shows as none.
 func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
 	r := e.record
 	a := domain.Agent{

@@ -11,18 +11,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentTable is the agents that have an identity, and which of them are alive. It measures silence on the monotonic clock,
-// so that a step of the wall clock ends nobody.
+// agentTable holds the agents that have an identity, and knows which of them are alive. It measures silence with the monotonic
+// clock, so that a step of the wall clock ends nobody.
 type agentTable struct {
 	timeout time.Duration
 	store   agentStore
 	changes Changes // nil where no other gateway changes agents
 	stored  *reloader
-	// change is held over a change of stored fields and of memory, so that the two agree. Never taken under mu.
+	// change is held while stored fields and memory are changed, so that the two agree. Never taken under mu.
 	change sync.Mutex
 	// saving is held while heartbeats are stored. Taken after change, never under mu.
 	saving   sync.Mutex
-	position int64 // up to which news of the store are known
+	position int64 // up to which changes in the store are known
 
 	mu   sync.Mutex // guards byID and everything in its entries
 	byID map[string]*agentEntry
@@ -66,7 +66,7 @@ func (t *agentTable) secretHash(id string) string {
 	return ""
 }
 
-// begin records a heartbeat of an agent, which is open until end. Nil when the id is unknown.
+// begin records a heartbeat of an agent, which is open until end. It returns nil when the id is unknown.
 func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,7 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 	return e
 }
 
-// hold ends the heartbeat of the agent that is being held, and returns what the next one closes.
+// hold ends the agent's heartbeat that is being held, and returns a channel that the next one closes.
 func (t *agentTable) hold(e *agentEntry) (superseded <-chan struct{}) {
 	if e == nil {
 		return nil

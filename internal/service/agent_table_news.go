@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// load makes the table agree with the store. Where other gateways change that too, it reads what is new since the last call.
+// load makes the table agree with the store. Where other gateways change the store, too, it reads only what is new.
 func (t *agentTable) load(ctx context.Context) error {
 	t.change.Lock() // a change of our own is in both, or in neither
 	defer t.change.Unlock()
@@ -18,7 +18,7 @@ func (t *agentTable) load(ctx context.Context) error {
 		return t.loadAll(ctx)
 	}
 	news, err := t.changes.AgentsSince(ctx, t.position)
-	if err == nil && news.Position < t.position { // a standby took over that knows fewer transactions
+	if err == nil && news.Position < t.position { // a standby that lacks the last transactions took over
 		news, err = t.changes.AgentsSince(ctx, 0)
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *agentTable) loadAll(ctx context.Context) error {
 	return nil
 }
 
-// apply takes account of what is new in the store. It reports whether agents are gone.
+// apply applies what is new in the store. It reports whether agents are gone.
 func (t *agentTable) apply(news domain.AgentNews) (gone bool) {
 	now := time.Now()
 	t.mu.Lock()
@@ -64,7 +64,7 @@ func (t *agentTable) apply(news domain.AgentNews) (gone bool) {
 	return len(t.byID) != news.Count
 }
 
-// apply takes account of what is stored of an agent, which was seen at that time somewhere.
+// apply applies what is stored of an agent, which was last seen at that time.
 func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	e.record.Label = r.Label
 	if e.record.Project != r.Project {
@@ -92,7 +92,7 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	}
 }
 
-// removeOthers removes the agents that are none of these.
+// removeOthers removes all agents but these.
 func (t *agentTable) removeOthers(ids []string) {
 	slices.Sort(ids)
 	t.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// IssueToken gives an agent's command a token of role operator, whose changes stay within the project that the agent is
-// assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is assigned to
-// none, and Unauthorized when it is removed. The caller has checked the agent's secret.
+// IssueToken gives an agent's command a token of role operator that may change only the project that the agent is assigned to.
+// It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is assigned to none, and
+// Unauthorized when it is removed. The caller has checked the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
 	err = s.change(ctx, func() (err error) {
 		token, secret, err = s.issueToken(ctx, id)
@@ -31,7 +31,7 @@ func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, 
 		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
 	}
 	name := agent.Label
-	if domain.CheckTokenName(name) != nil { // a label may have what a name may not
+	if domain.CheckTokenName(name) != nil { // labels may contain what names may not
 		name = id
 	}
 	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})

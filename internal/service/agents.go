@@ -37,26 +37,26 @@ const (
 	agentIDBytes = 10 // 80 random bits: no two agents ever share an id
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
-	// forgetInterval is how often outlived identities and tokens are looked for. The first time is that long
+	// forgetInterval is how often expired identities and tokens are looked for. The first time is that long
 	// after the start, when agents that were silent only because the gateway was away are back (they retry each minute).
 	forgetInterval = 2 * time.Minute
-	// maxDetail is how much of a heartbeat's detail is kept, in bytes: its end, where the last lines of output are.
+	// maxDetail is how many bytes of a heartbeat's detail are kept: its end, where the last lines of output are.
 	maxDetail = 4096
 	// finalSave bounds the last write of heartbeats when the gateway stops.
 	finalSave = 5 * time.Second
 )
 
-// agentNotFound is the answer for an id without identity.
+// agentNotFound returns the error for an unknown id.
 func agentNotFound() error { return domain.Errorf(domain.NotFound, "agent not found") }
 
-// wrongSecret refuses a caller who is not, or is no longer, the agent that it claims to be.
+// wrongSecret returns the error for a caller who is not, or is no longer, the agent that it claims to be.
 func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
-// Join redeems a join token: the new agent and its secret, which is not kept and is shown only here. Without a
-// label the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token,
-// and Unauthorized, in the same words, for a token that is unknown, used, revoked or expired.
+// Join redeems a join token and returns the new agent and its secret, which is not kept and is shown only here. Without a label
+// the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token, and Unauthorized,
+// in the same words, for a token that is unknown, used, revoked or expired.
 func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
 	now := time.Now()
@@ -100,8 +100,8 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 
-// CheckSecret returns Unauthorized unless secret is that of the agent. Where the store is needed to know that, and does not
-// answer, it returns Unavailable: nobody loses an identity by that.
+// CheckSecret returns Unauthorized unless secret is that of the agent. Where only the store can tell, and it does not answer, it
+// returns Unavailable, so that no agent gives up its identity.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
 	if s.table.find(id) == nil && IsAgentSecret(secret) {
 		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined elsewhere
@@ -211,8 +211,8 @@ func (s *Agents) setLabel(ctx context.Context, id, label string) (domain.Agent, 
 	return s.table.view(entry, s.projects.Registry()), nil
 }
 
-// Remove ends an agent's identity: its open heartbeat, and every later one, is refused.
-// It returns NotFound when there is no such agent.
+// Remove ends an agent's identity: its open heartbeat and every later one are refused. It returns NotFound when there is no such
+// agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
 	return s.change(ctx, func() error { return s.remove(ctx, id) })
 }

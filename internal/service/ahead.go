@@ -15,16 +15,16 @@ type AheadProject struct {
 	Since   time.Time // when that was noticed
 }
 
-// ahead is which projects' last reads held such stamps.
+// ahead knows which projects' last reads held such stamps.
 type ahead struct {
 	changes Changes // nil where no other gateway reads feeds
 
 	mu     sync.Mutex
 	since  map[string]time.Time
-	untold map[string]bool // projects of which others do not know yet what is in since
+	untold map[string]bool // projects whose entry in since other gateways do not know yet
 }
 
-// note takes account of a read.
+// note applies a read.
 func (a *ahead) note(read domain.FeedRead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,7 +46,7 @@ func (a *ahead) note(read domain.FeedRead) {
 	}
 }
 
-// share tells other gateways what reads of this one showed, and takes over what theirs did.
+// share exchanges with other gateways what their reads and ours showed.
 func (a *ahead) share(ctx context.Context) error {
 	if a.changes == nil {
 		return nil

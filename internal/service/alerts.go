@@ -32,15 +32,14 @@ type Alerts struct {
 	last listed
 }
 
-// listed is what List returned, and what of.
+// listed is what List returned last, and from what.
 type listed struct {
 	stories, others []domain.Alert
 	changed         int64
 	alerts          domain.Alerts
 }
 
-// List returns what needs attention, given the pipelines of all projects. Nobody may change it: when nothing has changed it is what
-// it was the last time.
+// List returns what needs attention, given the pipelines of all projects. It is shared: nobody may change it.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
 	found := slices.Concat(next.stories, next.others)

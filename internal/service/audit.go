@@ -16,14 +16,14 @@ type auditStore interface {
 }
 
 const (
-	// auditLife is how long it is kept who changed what.
+	// auditLife is how long audit entries are kept.
 	auditLife = 400 * 24 * time.Hour
 	// auditInterval is how often older entries are removed, auditStep of them at a time so that no writer waits for long.
 	auditInterval, auditStep = time.Hour, 500
 )
 
-// Audit keeps who changed what. Each method of this package that changes something calls change or changed, once and only
-// when it was done.
+// Audit records who changed what. Each method of this package that changes something calls change or changed exactly once, and
+// only when the change was made.
 type Audit struct {
 	store auditStore
 	log   *slog.Logger
@@ -44,7 +44,7 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 	return nil
 }
 
-// changed notes a change that was just made outside the store. Who makes it must have been checked before.
+// changed records a change that was just made outside the store. Whether the actor may make it must have been checked before.
 func (a *Audit) changed(ctx context.Context, c domain.Change) {
 	e := domain.NewAuditEntry(domain.ActorOf(ctx), c)
 	if err := a.store.AddAudit(context.WithoutCancel(ctx), e); err != nil {
@@ -81,7 +81,7 @@ func (a *Audit) Run(ctx context.Context) error {
 	}
 }
 
-// details joins what is not empty.
+// details joins the parts that are not empty.
 func details(parts ...string) string {
 	var known []string
 	for _, part := range parts {
@@ -92,7 +92,7 @@ func details(parts ...string) string {
 	return strings.Join(known, "; ")
 }
 
-// was says what a value was and is, "" when it is the same.
+// was tells a value before and after a change, "" when it is the same.
 func was(name, before, now string) string {
 	if before == now {
 		return ""
@@ -100,7 +100,7 @@ func was(name, before, now string) string {
 	return name + ": " + orNone(before) + " → " + orNone(now)
 }
 
-// is says what a value is, "" when it is none.
+// is tells a value, "" when it is empty.
 func is(name, value string) string {
 	if value == "" {
 		return ""
@@ -108,7 +108,7 @@ func is(name, value string) string {
 	return name + ": " + value
 }
 
-// secretWas says that a secret has changed, and nothing of the secret.
+// secretWas tells that a secret has changed, and nothing about the secret.
 func secretWas(name string, before, now domain.Secret) string {
 	switch {
 	case before == now:
@@ -121,7 +121,7 @@ func secretWas(name string, before, now domain.Secret) string {
 	return name + ": changed"
 }
 
-// exactTime is how the audit writes a time.
+// exactTime formats a time for the audit.
 func exactTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func orNone(text string) string {

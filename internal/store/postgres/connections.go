@@ -40,8 +40,8 @@ const (
 	silence       = 2500 * time.Millisecond
 	appendSilence = 5 * time.Second // thousands of records are stored in one piece
 	searchSilence = store.SearchLimit + time.Second
-	// lockLimit is how long the server waits for a lock. Gateways that append take turns of some 10 ms: who waits longer waits
-	// for one that was frozen within its turn. Claims of duties wait less: the lease must be renewed meanwhile.
+	// lockLimit is how long the server waits for a lock. Gateways that append hold it for some 10 ms each: whoever waits longer
+	// waits for one that was frozen while it held it. Claims of duties wait less, since the lease must be renewed meanwhile.
 	lockLimit, leaseLockLimit = 2 * time.Second, time.Second
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second

@@ -14,7 +14,7 @@ import (
 const (
 	// flowLife is how long a sign-in waits for its callback.
 	flowLife = 7 * 24 * time.Hour
-	// loginLife is longer than a login may take, requestLife than chat servers repeat their requests and than their
+	// loginLife is longer than a login may take; requestLife is longer than chat servers repeat their requests, and than their
 	// signatures are valid.
 	loginLife, requestLife = time.Hour, 2 * time.Hour
 
