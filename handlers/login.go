@@ -40,7 +40,7 @@ func newLogins(g Gateway) logins {
 	derive := deriveFrom(g.SessionKey)
 	codec := securecookie.New(derive("sign a login"), derive("encrypt a login"))
 	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(int(login.AttemptTime / time.Second))
+	codec.MaxAge(0) // each login knows when it began; the gateway that made the cookie may have had another clock
 	return logins{g.Login, strings.TrimRight(g.PublicURL, "/"), codec, cookieName(derive) + "_login"}
 }
 

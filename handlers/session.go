@@ -32,7 +32,7 @@ func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessio
 	derive := deriveFrom(key)
 	codec := securecookie.New(derive("sign "+adminToken.Reveal()), derive("encrypt "+adminToken.Reveal()))
 	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(int(service.SessionTime / time.Second))
+	codec.MaxAge(0) // the session knows how old it is; the gateway that made the cookie may have had another clock
 	return sessions{a, codec, cookieName(derive)}
 }
 

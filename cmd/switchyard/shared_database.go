@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 	"switchyard/internal/poll"
@@ -107,6 +108,8 @@ const (
 	// openInterval is how often a database that is not there is tried, openLimit how long a try may take.
 	openInterval = time.Second
 	openLimit    = 30 * time.Second
+	// wrongClock is how far a machine's clock may be from that of the database before that is logged.
+	wrongClock = 2 * time.Second
 )
 
 // startError is why a gateway that serves already could not begin its work.
@@ -159,6 +162,10 @@ func (g *gateway) openShared(ctx context.Context) error {
 	if !store.SearchesUseIndex() {
 		g.log.WarnContext(ctx, "searches read all texts: the database has no extension pg_trgm, and this role may not create it")
 	}
+	if ahead := store.Clock().Ahead(); ahead.Abs() > wrongClock {
+		g.log.WarnContext(ctx, "the clock of this machine is wrong, or that of the database, by which this gateway goes", "database_ahead", ahead.Round(time.Millisecond))
+	}
+	clock.Follow(store.Clock())
 	shared := g.joinShared(store)
 	g.handler.SessionKey, err = store.SessionKey(ctx)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/views"
 )
@@ -26,7 +27,7 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
 	case views.ForFourHours:
 		duration, said = 4*time.Hour, "Acknowledged for 4 hours."
 	case views.ForToday:
-		now := time.Now()
+		now := clock.Now()
 		duration, said = time.Date(now.Year(), now.Month(), now.Day()+1, workBegins, 0, 0, 0, now.Location()).Sub(now), "Acknowledged until tomorrow."
 	default:
 		return domain.Errorf(domain.Invalid, "The form does not say for how long.")

@@ -7,10 +7,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
 	"switchyard/views"
@@ -84,7 +84,7 @@ func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) joinState(token domain.JoinToken) views.Part {
-	p := views.JoinProps{Token: token, Now: time.Now()} // to the second: it says whether the token has expired
+	p := views.JoinProps{Token: token, Now: clock.Now()} // to the second: it says whether the token has expired
 	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
 	return views.JoinState(p)
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/a-h/templ"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/views"
 )
 
 // now is the time as pages show it: to the minute, so that within one what has not changed is rendered alike. Scripts
 // show the seconds.
-func now() time.Time { return time.Now().Truncate(time.Minute) }
+func now() time.Time { return clock.Now().Truncate(time.Minute) }
 
 // part is a part as it was rendered. Its version is the hash of what it shows.
 type part struct {

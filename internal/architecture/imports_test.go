@@ -49,6 +49,7 @@ var layers = []string{
 	"internal/neterr",
 	"internal/wire",
 	"internal/domain",
+	"internal/clock",
 }
 
 // testSupport are packages that only tests and measurements use.

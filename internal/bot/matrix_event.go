@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+
+	"switchyard/internal/clock"
 )
 
 type matrixEvent struct {
@@ -60,7 +61,7 @@ func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error
 	case "m.room.power_levels":
 		muted := int64(0)
 		if !mayPost(e.Content, r.userID()) {
-			muted = time.Now().UnixMilli()
+			muted = clock.Now().UnixMilli()
 		}
 		return r.setMuted(ctx, room, muted)
 	case "m.room.tombstone":

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
+
+	"switchyard/internal/clock"
 )
 
 // matrixPost is a message event of the bot.
@@ -63,7 +64,7 @@ func (m *matrix) post(ctx context.Context, room string, p matrixPost) error {
 		return m.post(ctx, m.successor(room), p)
 	}
 	if refused.code == "M_FORBIDDEN" {
-		if err := m.setMuted(ctx, room, time.Now().UnixMilli()); err != nil {
+		if err := m.setMuted(ctx, room, clock.Now().UnixMilli()); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -15,7 +15,7 @@ func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.B
 	defer s.mu.Unlock()
 	s.running = b
 	s.status = domain.BotStatus{
-		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, Since: time.Now(),
+		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, Since: clock.Now(),
 	}
 }
 
@@ -27,7 +27,7 @@ func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 		return
 	}
 	if s.status.State != state {
-		s.status.Since = time.Now()
+		s.status.Since = clock.Now()
 		s.options.Log.Info("bot", "transport", s.status.Transport, "state", state)
 	}
 	s.status.State, s.status.Detail = state, detail

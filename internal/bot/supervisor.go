@@ -4,8 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -51,7 +51,7 @@ func New(o Options) *Supervisor {
 	}
 	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
 	s.build = s.newTransport
-	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Since: time.Now()}
+	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Since: clock.Now()}
 	return s
 }
 

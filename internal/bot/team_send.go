@@ -7,6 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/supervise"
 )
 
@@ -52,7 +53,7 @@ func (t *team) setMuted(channel string, muted bool) {
 	if _, before := t.muted[channel]; !muted {
 		delete(t.muted, channel)
 	} else if !before {
-		t.muted[channel] = time.Now()
+		t.muted[channel] = clock.Now()
 	}
 }
 

@@ -71,10 +71,10 @@ type AuditEntry struct {
 	RequestID string // "" for a change that no HTTP request asked for
 }
 
-// NewAuditEntry returns the entry of a change that an actor makes now.
-func NewAuditEntry(a Actor, c Change) AuditEntry {
+// NewAuditEntry returns the entry of a change that an actor makes at a time.
+func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
-		At: time.Now(), Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject), Detail: CutText(c.Detail),
+		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject), Detail: CutText(c.Detail),
 		RequestID: a.RequestID,
 	}
 	if e.Who == "" {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"switchyard/internal/clock"
 )
 
 // discoverAgain is how long what the provider says of itself is believed.
@@ -76,7 +78,7 @@ func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 		}
 	}
 	e := &endpoints{config: p.config, provider: provider, style: oauth2.AuthStyleInHeader, scopes: []string{oidc.ScopeOpenID}}
-	e.verifier = provider.Verifier(&oidc.Config{ClientID: p.config.ClientID})
+	e.verifier = provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: clock.Now})
 	if p.config.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		e.style = oauth2.AuthStyleInParams
 	}

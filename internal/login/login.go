@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -79,7 +80,7 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 	if err != nil {
 		return "", Attempt{}, err
 	}
-	a = Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), BeganMS: time.Now().UnixMilli()}
+	a = Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), BeganMS: clock.Now().UnixMilli()}
 	client := e.client(redirectURI)
 	return client.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
@@ -90,7 +91,7 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, callback url.Values) (Person, error) {
 	ctx, cancel := context.WithTimeout(ctx, callbackLimit)
 	defer cancel()
-	over := time.Since(time.UnixMilli(a.BeganMS)) > AttemptTime
+	over := clock.Now().Sub(time.UnixMilli(a.BeganMS)) > AttemptTime
 	if !over {
 		first, err := p.config.Spent.SpendLogin(ctx, a.State)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 	"switchyard/internal/upstream"
@@ -99,7 +100,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.position = newPosition(f.project, cursors, time.Now())
+		f.position = newPosition(f.project, cursors, clock.Now())
 	}
 	pace := pace{interval: f.Interval}
 	var pipeline string // its version, as far as it is known
@@ -163,7 +164,7 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 	if position.repeats(answer) {
 		return nil
 	}
-	for _, part := range split(position.read(answer, time.Now()), maxPart) {
+	for _, part := range split(position.read(answer, clock.Now()), maxPart) {
 		// What was asked of a project that has gone meanwhile is not part of the stream; its position stays where it was.
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -86,7 +87,7 @@ func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID string) (domain.Session, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	now := time.Now()
+	now := clock.Now()
 	s := domain.Session{
 		ID: randomText(sessionIDBytes), Who: actor.Who, Via: actor.Via, Role: actor.Role, TokenID: tokenID, CreatedAt: now, LastSeen: now,
 	}
@@ -130,7 +131,7 @@ func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
 }
 
 func (a *Access) session(id string) (Identity, bool) {
-	now := time.Now()
+	now := clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.sessions[id]
@@ -159,7 +160,7 @@ func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
 
 // Sessions returns the sessions that have not ended, the newest first.
 func (a *Access) Sessions() []domain.Session {
-	now := time.Now()
+	now := clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var sessions []domain.Session

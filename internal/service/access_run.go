@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -34,7 +35,7 @@ func (a *Access) Run(ctx context.Context) error {
 // dropEnded ends the sessions whose time is over, and what still goes on in the name of expired tokens, which are forgotten some
 // time later.
 func (a *Access) dropEnded(ctx context.Context) error {
-	now := time.Now()
+	now := clock.Now()
 	a.mu.Lock()
 	ended, forgotten, tokens := false, now.Add(-expiredTokenLife), len(a.tokens)
 	a.dropTokens(func(t domain.NamedToken) bool { return t.Expired(forgotten) })

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -65,7 +66,7 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
 		if alert.Key() == key {
-			a := newAcknowledgement(ctx, alert, time.Now(), duration)
+			a := newAcknowledgement(ctx, alert, clock.Now(), duration)
 			change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
 			return s.note(ctx, change, a)
 		}

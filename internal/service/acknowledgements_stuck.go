@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -12,7 +13,7 @@ import (
 // the acknowledgement, with which ReopenStuck takes it back. It returns NotFound when there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
-	now, alerts := time.Now(), s.find(pipelines)
+	now, alerts := clock.Now(), s.find(pipelines)
 	s.acknowledge(alerts, pipelines, now) // what has ended is for the next List
 	var all []domain.Acknowledgement
 	for _, alert := range alerts {

@@ -3,6 +3,7 @@ package service
 import (
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -30,7 +31,7 @@ const recoveredAfter = time.Minute
 
 // failingSince returns when the agent's command began to fail, zero while it is healthy.
 func (e *agentEntry) failingSince() time.Time {
-	if e.record.State == domain.AgentRunning && time.Since(e.record.StateSince) >= recoveredAfter {
+	if e.record.State == domain.AgentRunning && clock.Now().Sub(e.record.StateSince) >= recoveredAfter {
 		return time.Time{}
 	}
 	return e.failing
@@ -64,7 +65,7 @@ func assignmentOf(a domain.Agent) assignment {
 }
 
 func (e *agentEntry) touch(now time.Time) {
-	e.seen, e.record.LastSeen, e.unsaved = now, now, true
+	e.seen, e.record.LastSeen, e.unsaved = now, clock.Of(now), true
 }
 
 func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent {

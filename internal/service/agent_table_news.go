@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -43,7 +44,7 @@ func (t *agentTable) loadAll(ctx context.Context) error {
 	}
 	now := time.Now()
 	for _, r := range records {
-		t.add(r, now.Add(-max(0, now.Sub(r.LastSeen))))
+		t.add(r, now.Add(-max(0, clock.Of(now).Sub(r.LastSeen))))
 	}
 	return nil
 }

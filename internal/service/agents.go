@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -59,7 +60,8 @@ func wrongSecret() error {
 // in the same words, for a token that is unknown, used, revoked or expired.
 func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
-	now := time.Now()
+	seen := time.Now()
+	now := clock.Of(seen)
 	record := domain.AgentRecord{
 		ID: randomText(agentIDBytes), Version: version, SecretHash: hashSecret(secret), State: domain.AgentIdle,
 		JoinedAt: now, StateSince: now, LastSeen: now,
@@ -96,7 +98,7 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 		}
 		return domain.Agent{}, "", err
 	}
-	entry := s.table.add(record, now)
+	entry := s.table.add(record, seen)
 	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 

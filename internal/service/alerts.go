@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -43,7 +43,7 @@ type listed struct {
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
 	found := slices.Concat(next.stories, next.others)
-	if ended := s.acknowledge(found, pipelines, time.Now()); len(ended) > 0 {
+	if ended := s.acknowledge(found, pipelines, clock.Now()); len(ended) > 0 {
 		if s.events.Available() != nil {
 			return domain.NewAlerts(found), nil // they end when the store is back
 		}
@@ -95,7 +95,7 @@ func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 // ofProject returns what needs attention in one project.
 func (s *Alerts) ofProject(p domain.ProjectPipeline) (found []domain.Alert) {
 	s.stays.withLimits(func(limit domain.StuckLimit) {
-		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, time.Now())
+		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, clock.Now())
 	})
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -36,7 +37,7 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 	if err := actor.CheckScope(c.Project); err != nil {
 		return err
 	}
-	e := domain.NewAuditEntry(actor, c)
+	e := domain.NewAuditEntry(clock.Now(), actor, c)
 	if err := write(domain.WithAudit(ctx, e)); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 
 // changed records a change that was just made outside the store. Whether the actor may make it must have been checked before.
 func (a *Audit) changed(ctx context.Context, c domain.Change) {
-	e := domain.NewAuditEntry(domain.ActorOf(ctx), c)
+	e := domain.NewAuditEntry(clock.Now(), domain.ActorOf(ctx), c)
 	if err := a.store.AddAudit(context.WithoutCancel(ctx), e); err != nil {
 		a.log.ErrorContext(ctx, "a change is missing in the audit, because the store failed", "error", err)
 	}
@@ -69,7 +70,7 @@ func (a *Audit) Run(ctx context.Context) error {
 	for {
 		for removed := int64(auditStep); removed == auditStep && ctx.Err() == nil; {
 			var err error
-			if removed, err = a.store.RemoveAuditBefore(ctx, time.Now().Add(-auditLife), auditStep); err != nil && ctx.Err() == nil {
+			if removed, err = a.store.RemoveAuditBefore(ctx, clock.Now().Add(-auditLife), auditStep); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

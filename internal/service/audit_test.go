@@ -19,7 +19,7 @@ func TestTheAuditIsKeptFor400Days(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old := domain.NewAuditEntry(domain.Actor{Who: "zoe"}, domain.Change{Action: domain.ProjectAdded})
+		old := domain.NewAuditEntry(time.Now(), domain.Actor{Who: "zoe"}, domain.Change{Action: domain.ProjectAdded})
 		for range 600 {
 			if err := db.AddAudit(t.Context(), old); err != nil {
 				t.Fatal(err)

@@ -4,14 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
-	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
 // share makes the bot one that several gateways share.
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
-	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: time.Now()}
+	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: clock.Now()}
 	s.runner = s.shared
 	return s.importFile(ctx, log)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -56,7 +57,7 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	if !done || err != nil {
 		return make([]domain.Charts, len(pipelines)), err
 	}
-	now := time.Now()
+	now := clock.Now()
 	next := drawing{pipelines: pipelines, day: time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()}
 	if last, same := s.lastOf(next); same {
 		return last, nil
@@ -108,7 +109,7 @@ func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Chart
 	if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
 		return domain.Charts{}, nil
 	}
-	return s.stays.of(p.Project).Charts(p.Stages, time.Now()), nil
+	return s.stays.of(p.Project).Charts(p.Stages, clock.Now()), nil
 }
 
 // lastOf returns what was drawn last, if it was of the same: with ten thousand projects, looking at each takes a while

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -145,6 +146,6 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 // ready for as long as that failure counts.
 func (s *Events) tryWrite(ctx context.Context) {
 	if _, err := s.store.WriteFailure(); domain.CodeOf(err) == domain.Unavailable {
-		_ = s.store.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339)) // the store notes how that went
+		_ = s.store.SetState(ctx, "last_try", clock.Now().UTC().Format(time.RFC3339)) // the store notes how that went
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -112,5 +113,5 @@ func (s *Agents) forget(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.store.ForgetTokens(ctx, time.Now().Add(-tokenMemory))
+	return s.store.ForgetTokens(ctx, clock.Now().Add(-tokenMemory))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -56,7 +57,7 @@ func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain
 		return "", domain.JoinToken{}, err
 	}
 	token := tokenPrefix + randomText(secretBytes)
-	now := time.Now()
+	now := clock.Now()
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL), Project: project}
 	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project))}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t) })
@@ -68,7 +69,7 @@ func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain
 
 // UnusedJoinTokens returns the tokens that can still be redeemed, the first to expire first.
 func (s *Agents) UnusedJoinTokens(ctx context.Context) ([]domain.JoinToken, error) {
-	return s.store.UnusedTokens(ctx, time.Now())
+	return s.store.UnusedTokens(ctx, clock.Now())
 }
 
 // JoinToken returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -34,7 +35,7 @@ type NewToken struct {
 // CreateToken issues a named token. The token itself is not kept: it is shown only here. It returns Invalid for a bad name,
 // role or time.
 func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken, domain.Secret, error) {
-	secret, now := namedTokenPrefix+randomText(secretBytes), time.Now()
+	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t := domain.NamedToken{
 		ID: randomText(tokenIDBytes), Name: strings.TrimSpace(n.Name), Role: n.Role, Hash: hashSecret(secret),
 		Project: n.Project, AgentID: n.AgentID, CreatedAt: now,
@@ -87,7 +88,7 @@ func (a *Access) addToken(t domain.NamedToken) {
 func (a *Access) tokenByID(id string) *tokenEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if t := a.tokens[id]; t != nil && !t.Expired(time.Now()) {
+	if t := a.tokens[id]; t != nil && !t.Expired(clock.Now()) {
 		return t
 	}
 	return nil
@@ -105,7 +106,7 @@ func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, boo
 }
 
 func (a *Access) token(secret domain.Secret) (Identity, bool) {
-	hash, now := hashSecret(secret.Reveal()), time.Now()
+	hash, now := hashSecret(secret.Reveal()), clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.byHash[hash]

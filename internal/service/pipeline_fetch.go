@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -58,12 +59,12 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	defer s.mu.Unlock()
 	s.logReachability(state, err)
 	if err != nil && state.err == nil {
-		state.failed = time.Now()
+		state.failed = clock.Now()
 	}
 	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
 	state.observed, state.observedIn = observed, generation
 	if err == nil {
-		state.answer, state.dated, state.seen = answer, dated, time.Now()
+		state.answer, state.dated, state.seen = answer, dated, clock.Now()
 		if fetch.askedAt.Before(state.wanted) {
 			s.ask(state, state.wanted)
 		}

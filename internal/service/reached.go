@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -17,7 +18,7 @@ type reached struct {
 // note takes account of how an attempt went.
 func (r *reached) note(err error) {
 	if err == nil {
-		r.last.Store(time.Now().UnixMilli())
+		r.last.Store(clock.Now().UnixMilli())
 		r.since.Store(0)
 	} else {
 		r.since.CompareAndSwap(0, max(r.last.Load(), 1))

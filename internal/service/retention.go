@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -59,7 +60,7 @@ func (s *Retention) Run(ctx context.Context) error {
 	for supervise.Sleep(ctx, min(max(s.keep/100, minRetentionPause), maxRetentionPause)) {
 		duty, ours := dutyOf(s.duties, domain.DutyRetention)
 		if !ours {
-			if err := s.events.forgetRemoved(ctx, time.Now().Add(-s.keep)); err != nil {
+			if err := s.events.forgetRemoved(ctx, clock.Now().Add(-s.keep)); err != nil {
 				return unlessEnded(ctx, err)
 			}
 			continue
@@ -98,7 +99,7 @@ func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) 
 	steps := newSteps(4)
 	for _, project := range projects {
 		for {
-			now := time.Now()
+			now := clock.Now()
 			e := domain.Expired{Project: project, Before: now.Add(-s.keep), Now: now, Keep: keptOfEach, Needed: needed}
 			ids, err := s.store.ExpiredEvents(ctx, e, steps.size)
 			if err != nil {

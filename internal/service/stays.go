@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -125,7 +126,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	defer s.mu.Unlock()
 	h := s.of(project)
 	before := h.Version()
-	agreed := h.Observe(project, answer.Stages, answer.Note == "", asked, time.Now())
+	agreed := h.Observe(project, answer.Stages, answer.Note == "", clock.Of(asked), clock.Now())
 	if arrived := h.TakeArrivals(); s.changes != nil {
 		s.arrivals.note(project, arrived)
 	}
@@ -145,7 +146,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 
 // withLimits calls use with what tells after how long in a stage of work a story of a project needs attention.
 func (s *Stays) withLimits(use func(domain.StuckLimit)) {
-	now := time.Now()
+	now := clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	project, history := "", &domain.StageHistory{} // of the one that was asked for last
@@ -175,7 +176,7 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 	var stays []domain.Stay
 	for _, stay := range s.of(project).Newer(id, stored) {
 		if stay.Stage != "" && !stay.From.IsZero() {
-			stay.Blocked = stay.BlockedFor(time.Now())
+			stay.Blocked = stay.BlockedFor(clock.Now())
 			stays = append(stays, stay)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -47,7 +48,7 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 		s.mu.Unlock()
 		return nil
 	}
-	before := now.Add(-movesDelay)
+	before := clock.Of(now).Add(-movesDelay)
 	encoded := s.encodeMoves(before)
 	s.moves.savedAt = now
 	s.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -88,7 +89,7 @@ func (s *Stays) load(ctx context.Context) error {
 
 // add accounts for events. It returns how many are not saved.
 func (s *Stays) add(events []domain.Event) int {
-	now := time.Now()
+	now := clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if day := now.YearDay(); day != s.day {

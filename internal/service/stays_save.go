@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -94,7 +95,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 		if movesOnly {
 			stays, err = s.store.LastingStays(ctx, project)
 		} else {
-			stays, err = s.store.ProjectStays(ctx, project, time.Now().Add(-stayMemory), maxProjectStays)
+			stays, err = s.store.ProjectStays(ctx, project, clock.Now().Add(-stayMemory), maxProjectStays)
 		}
 		if err != nil || saving {
 			return stays, 0, err

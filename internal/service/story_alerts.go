@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -24,7 +25,7 @@ type storyAlerts struct {
 func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
+	now := clock.Now()
 	if revision := s.stays.revisionNow(); revision != s.revision || !isSame(pipelines, s.pipelines) || !now.Before(s.until) {
 		s.pipelines, s.revision = pipelines, revision
 		s.stays.withLimits(func(limit domain.StuckLimit) { s.found, s.until = domain.FindAlertsUntil(pipelines, limit, now) })

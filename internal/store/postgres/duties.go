@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 )
@@ -15,13 +16,16 @@ import (
 // they are locked in the order of their names, so that gateways never deadlock.
 type Duties struct {
 	pool    *pgxpool.Pool
+	clock   *clock.Clock // which each renewal reads
 	notices *notices
 	wrote   func(error) error // tells how writing goes
 	unblock func(context.Context, error)
 }
 
 // Duties returns the leases and duties of gateways.
-func (db *DB) Duties() *Duties { return &Duties{db.leases, db.notices, db.Wrote, db.unblock} }
+func (db *DB) Duties() *Duties {
+	return &Duties{db.leases, &db.clock, db.notices, db.Wrote, db.unblock}
+}
 
 // Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
 func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
@@ -41,7 +45,8 @@ func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duratio
 func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error) {
 	var batch pgx.Batch
 	batch.Queue(`UPDATE gateways SET until = clock_timestamp() + $2 WHERE id = $1 AND until > clock_timestamp()`, id, lease)
-	batch.Queue(`SELECT id, until - clock_timestamp() FROM gateways WHERE until > clock_timestamp() ORDER BY id`)
+	batch.Queue(`SELECT id, until - clock_timestamp(), clock_timestamp() FROM gateways WHERE until > clock_timestamp() ORDER BY id`)
+	asked := time.Now()
 	results := d.pool.SendBatch(ctx, &batch)
 	defer results.Close()
 	renewed, err := results.Exec()
@@ -58,13 +63,17 @@ func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (liv
 	}
 	var each string
 	var left time.Duration
-	_, err = pgx.ForEachRow(rows, []any{&each, &left}, func() error {
+	var now time.Time
+	_, err = pgx.ForEachRow(rows, []any{&each, &left, &now}, func() error {
 		live = append(live, each)
 		if each != id && (next == 0 || left < next) {
 			next = max(left, 1)
 		}
 		return nil
 	})
+	if len(live) > 0 {
+		d.clock.Read(asked, time.Now(), now)
+	}
 	return live, next, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
 )
@@ -28,6 +29,7 @@ type DB struct {
 	kinds    cache[store.EventKind]
 	indexed  bool // whether parts of words are looked up in an index
 	seen     seenEvents
+	clock    clock.Clock
 }
 
 // Open connects to the database at url and brings its schema up to date. Gateways that do so at the same time do it one after
@@ -53,6 +55,9 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 		return nil, openFailure(err)
 	}
 	if db.indexed, err = ensureIndexOfWords(ctx, db.pool); err != nil {
+		return nil, openFailure(err)
+	}
+	if err := readClock(ctx, db.pool, &db.clock); err != nil {
 		return nil, openFailure(err)
 	}
 	db.tables, db.slow = openTables(db.pool), openTables(db.searches)
