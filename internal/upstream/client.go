@@ -28,7 +28,7 @@ type Client struct {
 	Observe func(project, kind string, err error)
 
 	// They are no Clients, which would follow redirects, and copy headers for that.
-	feeds, secureFeeds, others transport
+	feeds, secureFeeds, fetches, others transport
 
 	timeout time.Duration
 	slots   slots
@@ -42,8 +42,9 @@ type transport interface {
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:       newFeedConns(),
+		feeds:       newFeedConns(idleFeeds, 0),
 		secureFeeds: newTransport(idleFeeds, 0),
+		fetches:     newFeedConns(idleOthers, maxIdleOthers),
 		others:      newTransport(idleOthers, maxIdleOthers),
 		timeout:     timeout,
 		slots:       newSlots(),
@@ -76,18 +77,21 @@ func newTransport(idle time.Duration, maxIdle int) transport {
 // transportFor returns what sends a request for a path.
 func (c *Client) transportFor(request *http.Request, path string) transport {
 	isASCII := strings.IndexFunc(request.URL.Host, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+	isPlain := request.URL.Scheme == "http" && isASCII
 	switch {
-	case path != feedPath:
-		return c.others
-	case request.URL.Scheme == "http" && isASCII:
+	case path == feedPath && isPlain:
 		return c.feeds
+	case path == feedPath:
+		return c.secureFeeds
+	case isPlain && request.Method == http.MethodGet: // what may be sent again
+		return c.fetches
 	}
-	return c.secureFeeds
+	return c.others
 }
 
 // Close closes idle connections.
 func (c *Client) Close() {
-	for _, t := range []transport{c.feeds, c.secureFeeds, c.others} {
+	for _, t := range []transport{c.feeds, c.secureFeeds, c.fetches, c.others} {
 		t.CloseIdleConnections()
 	}
 }

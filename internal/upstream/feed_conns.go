@@ -12,15 +12,18 @@ import (
 // goroutines and two buffers meanwhile, which is more than all else that a followed project costs (BenchmarkIdleFeeds: 23 KiB
 // a feed instead of 10). It speaks plain HTTP/1.1, without a proxy.
 type feedConns struct {
-	dialer *net.Dialer
+	dialer  *net.Dialer
+	keepFor time.Duration // how long a connection stays open that waits for no answer
+	most    int           // how many of these there are at most, 0 for any number
 
 	mu      sync.Mutex
 	idle    map[string]*feedConn // by host and port; at most one each
 	closing *time.Timer          // of those that are idle for too long; nil while there are none
 }
 
-func newFeedConns() *feedConns {
-	return &feedConns{dialer: &net.Dialer{Control: allowAddress}, idle: map[string]*feedConn{}}
+// newFeedConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
+func newFeedConns(keepFor time.Duration, most int) *feedConns {
+	return &feedConns{dialer: &net.Dialer{Control: allowAddress}, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
 }
 
 // RoundTrip answers as http.Transport does. The request's context must have a deadline.
@@ -69,27 +72,38 @@ func (c *feedConns) keep(conn *feedConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.idle[conn.address]; other != nil {
-		other.Close()
+		c.drop(other)
+	}
+	for _, other := range c.idle {
+		if c.most == 0 || len(c.idle) < c.most {
+			break
+		}
+		c.drop(other)
 	}
 	conn.idleSince = time.Now()
 	c.idle[conn.address] = conn
 	if c.closing == nil {
-		c.closing = time.AfterFunc(idleFeeds, c.closeIdle)
+		c.closing = time.AfterFunc(c.keepFor/4, c.closeIdle)
 	}
 }
 
-// closeIdle closes what has not been used for idleFeeds.
+// drop closes an idle connection. Callers hold mu.
+func (c *feedConns) drop(conn *feedConn) {
+	conn.Close()
+	delete(c.idle, conn.address)
+}
+
+// closeIdle closes what has not been used for keepFor.
 func (c *feedConns) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for address, conn := range c.idle {
-		if time.Since(conn.idleSince) >= idleFeeds {
-			conn.Close()
-			delete(c.idle, address)
+	for _, conn := range c.idle {
+		if time.Since(conn.idleSince) >= c.keepFor {
+			c.drop(conn)
 		}
 	}
 	if c.closing = nil; len(c.idle) > 0 {
-		c.closing = time.AfterFunc(idleFeeds, c.closeIdle)
+		c.closing = time.AfterFunc(c.keepFor/4, c.closeIdle)
 	}
 }
 
