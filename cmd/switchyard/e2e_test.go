@@ -140,7 +140,8 @@ func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
 		if len(registry.Projects) != 1 || registry.Active != "alpha" || registry.Projects[0].Name != "alpha" {
 			t.Fatalf("registry %+v, want alpha alone and active", registry)
 		}
-		overview, events := browsertest.Open(t), browsertest.Open(t)
+		overview := browsertest.Open(t)
+		events := overview.Another()
 		overview.Goto(up.url + "/")
 		events.Goto(up.url + "/events")
 		overview.WaitText("alpha")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,9 +28,12 @@ type Tab struct {
 	console console
 }
 
-// places are for tabs at work. Two keep two processors busy; of more, each only waits longer for the one browser. A test has
-// one tab.
-var places = make(chan struct{}, 2)
+// places are for tests at work in the browser. Two keep two processors busy; of more, each only waits longer for the one browser.
+// placed are the tests that have one. Two tests that waited for a second one would wait for each other for ever.
+var (
+	places = make(chan struct{}, 2)
+	placed sync.Map
+)
 
 // Open returns a new tab, 1280 by 800, which closes with the test. With -short, that is in make test-fast, it skips the test:
 // no other rule skips any.
@@ -38,8 +42,22 @@ func Open(t testing.TB) *Tab {
 	if testing.Short() {
 		t.Skip("needs a browser")
 	}
+	if _, has := placed.LoadOrStore(t, nil); has {
+		t.Fatal("the test has a tab: Another opens more")
+	}
 	places <- struct{}{}
-	t.Cleanup(func() { <-places })
+	t.Cleanup(func() { placed.Delete(t); <-places })
+	return open(t)
+}
+
+// Another returns another new tab for the test.
+func (t *Tab) Another() *Tab {
+	t.Helper()
+	return open(t.TB)
+}
+
+func open(t testing.TB) *Tab {
+	t.Helper()
 	parent, err := shared()
 	if err != nil {
 		t.Fatal(err)
