@@ -46,8 +46,8 @@ const (
 	retryMax   = time.Minute
 	// joinGrace is how long a stop waits for the answer of the gateway that is asked to let the agent join.
 	joinGrace = 2 * time.Second
-	// farewell bounds saying that the agent stops.
-	farewell = 2 * time.Second
+	// farewell bounds saying that the agent stops. After a command that took long to end, it is lastFarewell.
+	farewell, lastFarewell = 5 * time.Second, 2 * time.Second
 )
 
 // agent is a running agent.
@@ -79,6 +79,8 @@ func Run(ctx context.Context, o Options) error {
 		a.Log.InfoContext(ctx, "joined already; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
 	}
 
+	asked := make(chan time.Time, 1)
+	defer context.AfterFunc(ctx, func() { asked <- time.Now() })()
 	running, stop := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	go func() {
@@ -89,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 	stop()
 	<-stopped
 	if ctx.Err() != nil {
-		a.sayStopped(ctx)
+		a.sayStopped(ctx, <-asked)
 	}
 	return unlessEnded(ctx, err)
 }

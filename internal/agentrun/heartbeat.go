@@ -75,9 +75,10 @@ func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (ne
 	return next, interrupted, err
 }
 
-// sayStopped takes the agent off the gateway's list; its identity stays.
-func (a *agent) sayStopped(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+// sayStopped takes the agent, which was asked to stop at that time, off the gateway's list; its identity stays.
+func (a *agent) sayStopped(ctx context.Context, asked time.Time) {
+	limit := max(lastFarewell, min(farewell, time.Until(asked.Add(lastGrace+lastFarewell))))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
 		a.Log.WarnContext(ctx, "the gateway was not told that the agent stops", "error", err)

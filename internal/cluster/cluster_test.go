@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func (g *gateway) Leave(ctx context.Context, id string) error {
 	if g.cut.Load() {
 		return fmt.Errorf("cut off")
 	}
-	return g.Duties.Leave(ctx, id)
+	return g.Duties.Leave(context.WithoutCancel(ctx), id) // however long a busy machine takes
 }
 
 var duties = func() (names []string) {
@@ -72,17 +73,24 @@ func owners(t *testing.T, gateways ...*gateway) (counts []int, all int) {
 	t.Helper()
 	counts = make([]int, len(gateways))
 	for _, duty := range duties {
-		having := 0
+		var owner *gateway
+		var epoch int64
 		for i, g := range gateways {
-			if _, ok := g.Epoch(duty); ok {
-				counts[i]++
-				having++
+			e, ok := g.Epoch(duty)
+			if !ok {
+				continue
 			}
+			if owner != nil {
+				// The one that was asked first may have handed it over meanwhile.
+				if again, ok := owner.Epoch(duty); ok && again == epoch {
+					t.Fatalf("two gateways have the %s", duty)
+				}
+			} else {
+				all++
+			}
+			counts[i]++
+			owner, epoch = g, e
 		}
-		if having > 1 {
-			t.Fatalf("%d gateways have the %s", having, duty)
-		}
-		all += having
 	}
 	return counts, all
 }
@@ -108,7 +116,7 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 
 	began := time.Now()
 	two.stop() // a clean stop gives its duties back at once
-	if live, err := one.Gateways(t.Context()); err != nil || len(live) != 2 {
+	if live, err := one.Gateways(t.Context()); err != nil || slices.ContainsFunc(live, func(g cluster.Gateway) bool { return g.Name == "two" }) {
 		t.Errorf("after a clean stop the live gateways are %v, %v", live, err)
 	}
 	waittest.Until(t, "two share what the stopped one had", func() bool {
@@ -125,7 +133,9 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 		return counts[0] == len(duties) && all == len(duties)
 	})
 	t.Logf("taken over from a gateway that was cut off in %v", time.Since(began))
-	if after, _ := one.Epoch(duties[0]); after < before {
+	var after int64
+	waittest.Until(t, "one has the duty", func() (ok bool) { after, ok = one.Epoch(duties[0]); return ok })
+	if after < before {
 		t.Errorf("epoch %d follows %d", after, before)
 	}
 

@@ -82,6 +82,12 @@ func (b *countingBot) restarted() int {
 	return b.restarts
 }
 
+func (b *countingBot) tested() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tests
+}
+
 // severalGateways are n gateways on one database, which follow each other's changes and write their agents' heartbeats. The first
 // runs the bot.
 func severalGateways(t *testing.T, n int) []*peer {

@@ -303,8 +303,8 @@ func TestTheBotIsOne(t *testing.T) {
 	if err := b.Bot.Test(ctx); domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to #qa" {
 		t.Errorf("a test message that fails: %v", err)
 	}
-	if b.bot.tests != 0 || a.bot.tests != 2 {
-		t.Errorf("%d and %d test messages were sent", a.bot.tests, b.bot.tests)
+	if byA, byB := a.bot.tested(), b.bot.tested(); byA != 2 || byB != 0 {
+		t.Errorf("%d and %d test messages were sent", byA, byB)
 	}
 }
 

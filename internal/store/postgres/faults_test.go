@@ -158,7 +158,7 @@ func TestNoticesComeFromOtherGatewaysAlsoAfterTheConnectionWasLost(t *testing.T)
 	proxy, lossy := throughProxy(t, address)
 	one, other := open(t, address), open(t, lossy)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
+	ended, begun := make(chan error, 1), other.Changed(domain.TopicProjects)
 	go func() { ended <- other.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 	wait := func(changed <-chan struct{}, what string) {
@@ -169,7 +169,7 @@ func TestNoticesComeFromOtherGatewaysAlsoAfterTheConnectionWasLost(t *testing.T)
 			t.Fatalf("%s was not told", what)
 		}
 	}
-	wait(other.Changed(domain.TopicProjects), "the beginning")
+	wait(begun, "the beginning")
 	for round := range 2 {
 		projects, acknowledgements := other.Changed(domain.TopicProjects), other.Changed(domain.TopicAcknowledgements)
 		if err := one.AddProjects(t.Context(), "", domain.Project{Name: string(rune('a' + round)), URL: "http://x"}); err != nil {
