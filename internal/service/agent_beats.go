@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// beatInterval is how long a heartbeat waits to be written: what a crash can lose. Where other gateways are to know of it,
-	// that is sharedBeatInterval.
+	// beatInterval is how long a heartbeat waits to be stored: what a crash can lose. Where other gateways need to know it, it is
+	// sharedBeatInterval.
 	beatInterval, sharedBeatInterval = time.Second, 250 * time.Millisecond
-	// quietAfter is how long an agent has no heartbeat open until other gateways are told when it was seen last. One that is well
-	// calls again at once.
+	// quietAfter is how long an agent may have no open heartbeat before other gateways are told when it was seen last. A healthy
+	// agent calls again at once.
 	quietAfter = time.Second
 	// flushLimit is how long the answer to a heartbeat waits for the store.
 	flushLimit = time.Second

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// background does one piece of work at a time, for all who want it done. The zero value is ready for use.
+// background runs one piece of work at a time, for all callers who want it done. The zero value is ready for use.
 type background struct {
 	mu   sync.Mutex
 	done chan struct{} // closed at the end of the work; nil while none is under way
 	err  error         // of the last one
 }
 
-// do begins the work, unless some is under way, and returns when that has ended, true, or when it takes longer than patience.
+// do begins the work unless it is under way already. It returns true when the work has ended, false when that takes longer than
+// patience.
 func (b *background) do(patience time.Duration, work func() error) (done bool, err error) {
 	b.mu.Lock()
 	if b.done == nil {

@@ -14,13 +14,13 @@ type BotFile interface {
 	Load() (domain.BotConfig, error)
 	// Save replaces the file as a whole.
 	Save(domain.BotConfig) error
-	// Name is how people find it.
+	// Name is the file's name as people know it.
 	Name() string
 }
 
 // BotRunner is the running chat bot.
 type BotRunner interface {
-	// Restart ends the bot and starts it with the stored configuration, and returns when the new one runs.
+	// Restart stops the bot, starts it with the stored configuration, and returns when the new one runs.
 	// When ctx ends first, the restart happens as soon as the old bot has ended.
 	Restart(ctx context.Context) error
 	Status() domain.BotStatus
@@ -40,7 +40,7 @@ type Bot struct {
 }
 
 const (
-	// saveLimit bounds a save with its restart and with waiting for saves before it, to answer within 10 s.
+	// saveLimit bounds a save, including its restart and the wait for earlier saves, so that it is answered within 10 s.
 	saveLimit = 9 * time.Second
 	// testLimit bounds sending the test message to every room.
 	testLimit = 20 * time.Second
@@ -59,8 +59,8 @@ func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
 	return config, nil
 }
 
-// Save stores config and restarts the bot. Saves at the same time follow each other. It returns Invalid for
-// an unknown transport and Internal with the reason when saving or restarting failed; it takes 10 s at most.
+// Save stores config and restarts the bot, one save at a time. It returns Invalid for an unknown transport and Internal with the
+// reason when saving or restarting failed; it takes 10 s at most.
 func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	case <-ctx.Done():
 		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
 	}
-	before, _ := s.Config(ctx) // one that cannot be read is replaced
+	before, _ := s.Config(ctx) // an unreadable one is replaced
 	err := s.store(ctx, config)
 	if domain.CodeOf(err) == domain.Unavailable { // the database is not there
 		return err
@@ -99,7 +99,7 @@ func (s *Bot) store(ctx context.Context, config domain.BotConfig) error {
 	return s.file.Save(config)
 }
 
-// Starting returns what a bot that starts gets its configuration from.
+// Starting returns the source from which a starting bot gets its configuration.
 func (s *Bot) Starting() interface {
 	Config(ctx context.Context) (domain.BotConfig, error)
 } {
@@ -126,7 +126,7 @@ func (s *Bot) Test(ctx context.Context) error {
 	return nil
 }
 
-// configChange says what is different in a new configuration, but not what the secrets are.
+// configChange tells what a new configuration changes, without the secrets.
 func configChange(before, now domain.BotConfig) string {
 	return details(
 		was("transport", string(before.Transport), string(now.Transport)),
@@ -137,7 +137,7 @@ func configChange(before, now domain.BotConfig) string {
 	)
 }
 
-// value is what p points to, the zero value for nil.
+// value returns what p points to, the zero value for nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -145,7 +145,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// explain shows the administrator, who alone sees these errors, the cause as well.
+// explain adds the cause to the message: only administrators see these errors.
 func explain(err error, message string) error {
 	var known *domain.Error
 	if errors.As(err, &known) {

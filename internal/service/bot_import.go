@@ -16,7 +16,7 @@ func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog
 	return s.importFile(ctx, log)
 }
 
-// importFile stores the file's configuration, once. After that the file is ignored, and the log says so when it differs.
+// importFile stores the file's configuration once. After that the file is ignored, and the log says so when it differs.
 func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	_, version, err := s.shared.Store.BotConfig(ctx)
 	if err != nil {

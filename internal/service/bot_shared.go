@@ -22,8 +22,8 @@ type BotStore interface {
 	BotRun(ctx context.Context) (domain.BotRun, error)
 	SetBotRun(ctx context.Context, r domain.BotRun) error
 
-	// AskBotTest asks the gateway that runs the bot for a test message. That takes the question, once, with TakeBotTest, which
-	// returns NotFound when there is none; what became of it is the answer, "" for well.
+	// AskBotTest asks the gateway that runs the bot for a test message. That gateway takes the request, once, with TakeBotTest,
+	// which returns NotFound when there is none, and answers why the test failed, or "".
 	AskBotTest(ctx context.Context, id string) error
 	TakeBotTest(ctx context.Context) (id string, err error)
 	AnswerBotTest(ctx context.Context, id, answer string) error
@@ -33,7 +33,7 @@ type BotStore interface {
 // SharedBot is what several gateways need to share the bot.
 type SharedBot struct {
 	Store   BotStore
-	Duty    Duties // DutyBot is which of them runs the bot
+	Duty    Duties // DutyBot says which of them runs the bot
 	Gateway string // this one's name
 	// Cursor returns the id up to which the bot, wherever it runs, has posted the stream.
 	Cursor func(ctx context.Context) (int64, error)
@@ -42,12 +42,12 @@ type SharedBot struct {
 const (
 	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
 	botInterval = 250 * time.Millisecond
-	// botAnswerInterval is how often an answer is looked for, with or without a notice.
+	// botAnswerInterval is how often an answer is checked for, with or without a notice.
 	botAnswerInterval = 250 * time.Millisecond
 )
 
-// sharedRunner is the bot that one of several gateways runs, as seen from each of them. The runner of the others only takes
-// what chat servers send them.
+// sharedRunner is the bot that one of several gateways runs, as each of them sees it. On the others the local runner only
+// receives what chat servers send.
 type sharedRunner struct {
 	SharedBot
 	local   BotRunner
@@ -57,11 +57,11 @@ type sharedRunner struct {
 	testing sync.WaitGroup
 
 	mu      sync.Mutex
-	run     domain.BotRun // as it was stored last
+	run     domain.BotRun // as last stored
 	started int64         // the version of the configuration that local has
 }
 
-// runs returns the context for writing as the gateway that runs the bot, false when another one does.
+// runs returns the context in which the gateway that runs the bot writes, false when another one runs it.
 func (s *sharedRunner) runs(ctx context.Context) (context.Context, bool) {
 	epoch, ok := s.Duty.Epoch(domain.DutyBot)
 	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyBot, Epoch: epoch}), ok
@@ -79,7 +79,7 @@ func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 	return c, err
 }
 
-// unknownVersion is that of a configuration which could not be read.
+// unknownVersion is the version of a configuration that could not be read.
 const unknownVersion = -1
 
 // Status is the state of the bot, wherever it runs.

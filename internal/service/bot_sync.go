@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// loop gives the local bot every new configuration, and has all gateways know its state, until ctx ends.
+// loop gives the local bot every new configuration and publishes its state to all gateways, until ctx ends.
 func (s *sharedRunner) loop(ctx context.Context) error {
 	defer s.testing.Wait()
 	check, report := time.NewTicker(reloadInterval), time.NewTicker(botInterval)
@@ -36,13 +36,13 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 	}
 }
 
-// isNews reports whether the bot that runs here has another status than is stored.
+// isNews reports whether the status of the bot that runs here differs from the stored one.
 func (s *sharedRunner) isNews() bool {
 	_, here := s.Duty.Epoch(domain.DutyBot)
 	return here && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 }
 
-// stored is a status as it comes back from the store.
+// stored returns a status as it comes back from the store.
 func stored(status domain.BotStatus) domain.BotStatus {
 	status.Since = time.UnixMilli(status.Since.UnixMilli())
 	if status.Rooms == nil {
@@ -51,7 +51,7 @@ func stored(status domain.BotStatus) domain.BotStatus {
 	return status
 }
 
-// sync takes what is new from the store, and stores what is new of the bot that runs here.
+// sync reads what is new in the store and stores what is new about the bot that runs here.
 func (s *sharedRunner) sync(ctx context.Context) error {
 	_, version, err := s.Store.BotConfig(ctx)
 	if err != nil {

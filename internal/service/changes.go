@@ -13,7 +13,7 @@ import (
 type Changes interface {
 	// Changed returns a channel that is closed when a topic may have changed. Ask for it before reading.
 	Changed(topic domain.Topic) <-chan struct{}
-	// Version returns a value that is another one after each change of a topic. It costs less than reading that.
+	// Version returns a value that differs after each change of a topic. It costs less than reading the topic.
 	Version(ctx context.Context, topic domain.Topic) (string, error)
 	// AgentsSince returns the agents that were changed since a position, 0 for all of them.
 	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
@@ -23,29 +23,29 @@ type Changes interface {
 	// it, zero when it is not.
 	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
 	SetClockAhead(ctx context.Context, project string, since time.Time) error
-	// TellArrivals tells all gateways, this one among them, that stories arrived.
+	// TellArrivals tells all gateways, including this one, that stories arrived.
 	TellArrivals(ctx context.Context, arrivals []domain.Arrival) error
 	// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept. Some may come again.
 	ArrivalsSince(ctx context.Context, position int64) (domain.ArrivalNews, error)
 }
 
 const (
-	// reloadInterval is how often a topic is checked, with or without a notice: what is changed elsewhere holds here within a second.
+	// reloadInterval is how often a topic is checked, with or without a notice: changes made elsewhere apply here within a second.
 	reloadInterval = 800 * time.Millisecond
-	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as that took: no
-	// stranger, and no busy gateway, makes this one do nothing else.
+	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as the reading took:
+	// neither a stranger nor a busy gateway can keep this one reading all the time.
 	reloadPause, maxReloadPause = 20 * time.Millisecond, 250 * time.Millisecond
 	reloadShare                 = 4
 	// reloadLimit is how long reading may take.
 	reloadLimit = 5 * time.Second
 )
 
-// reloader makes what memory holds of a topic agree with the store, which other gateways change as well.
+// reloader keeps memory in agreement with the store on one topic, which other gateways change as well.
 type reloader struct {
 	changes Changes // nil where no other gateway changes anything
 	topic   domain.Topic
 	read    func(context.Context) error
-	// always is whether read finds out by itself, cheaply, that nothing has changed.
+	// always says that read itself finds out cheaply that nothing has changed.
 	always bool
 
 	lock         chan struct{} // holds a value while somebody reads; guards what follows
@@ -59,15 +59,15 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 	return &reloader{changes: changes, topic: topic, read: read, lock: make(chan struct{}, 1)}
 }
 
-// refresh reads the topic again, unless somebody else has begun to since the call. Alone it does nothing. No lock that read
-// takes may be held.
+// refresh reads the topic again, unless somebody else has begun to since the call. It does nothing on a gateway that is alone.
+// Callers must not hold a lock that read takes.
 func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
 
-// refreshStale does the same for somebody who misses something in memory: what has the version that was read last is not read again.
-// That is cheaper, but the version does not know of what this gateway has changed in memory since.
+// refreshStale does the same for a caller who misses something in memory, but only if the topic's version has changed. That is
+// cheaper, but the version does not cover what this gateway has changed in memory since.
 func (r *reloader) refreshStale(ctx context.Context) error { return r.take(ctx, false) }
 
-// take reads in turn with others, whatever the version is if that is forced.
+// take reads when it is this caller's turn, whatever the version is if forced.
 func (r *reloader) take(ctx context.Context, forced bool) error {
 	if r.changes == nil {
 		return nil
@@ -86,7 +86,7 @@ func (r *reloader) take(ctx context.Context, forced bool) error {
 	if !supervise.Sleep(ctx, time.Until(r.ended.Add(pause))) {
 		return ctx.Err()
 	}
-	// One who goes away does not fail those who wait for the same.
+	// A caller who leaves does not fail the others who wait for the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
 	defer cancel()
 	r.began, r.forced = time.Now(), forced
@@ -116,7 +116,7 @@ func (r *reloader) run(ctx context.Context) {
 	defer tick.Stop()
 	for read := r.refresh; ; {
 		changed := r.changes.Changed(r.topic)
-		_ = read(ctx) // what fails is tried again, and the store's own state says why
+		_ = read(ctx) // failures are retried, and the store reports its own state
 		select {
 		case <-changed:
 			read = r.refresh
@@ -128,8 +128,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// retry makes a change. Where memory, or the store, contradicts it, it is made once more with what the store holds by now:
-// another gateway may just have changed that.
+// retry makes a change. When memory or the store contradicts it, it refreshes these topics and tries once more: another gateway
+// may just have changed them.
 func retry(ctx context.Context, change func() error, stale ...*reloader) error {
 	err := change()
 	switch domain.CodeOf(err) {
@@ -156,8 +156,8 @@ func refresh(ctx context.Context, topics ...*reloader) error {
 	return nil
 }
 
-// Sync keeps what memory holds in agreement with the store, which other gateways change as well, until ctx ends. Alone it
-// returns at once.
+// Sync keeps memory in agreement with the store, which other gateways change as well, until ctx ends. On a gateway that is alone
+// it returns at once.
 func (s *Service) Sync(ctx context.Context) error {
 	if s.changes == nil {
 		return nil

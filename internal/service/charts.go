@@ -19,7 +19,7 @@ type Charts struct {
 	last      drawing
 }
 
-// drawing is what was drawn last, and of what.
+// drawing is what was drawn last, and from what.
 type drawing struct {
 	pipelines []domain.ProjectPipeline
 	charts    []domain.Charts
@@ -34,16 +34,16 @@ type drawnCharts struct {
 	from   drawn
 }
 
-// drawn is what charts depend on.
+// drawn holds what charts depend on.
 type drawn struct {
 	day     int64
 	version uint64
-	first   *domain.Stage // of an answer, which never changes
+	first   *domain.Stage // of an answer; answers never change
 }
 
-// Draw returns the charts of each of these projects, in their order; empty ones where the stages are not known, where the
-// moves are still being read, and for all while the stream is being caught up with: then they are there a little later. While the
-// store cannot be reached they are those that were drawn last.
+// Draw returns the charts of each of these projects, in their order. They are empty, for a little while, where stages are not
+// known yet, where moves are still being read, and for all projects while the stream is being caught up with. While the store
+// cannot be reached they are those that were drawn last.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts, err := s.draw(ctx, pipelines)
 	if err != nil && s.events.Available() != nil {
@@ -112,8 +112,8 @@ func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Chart
 	return s.stays.of(p.Project).Charts(p.Stages, clock.Now()), nil
 }
 
-// lastOf returns what was drawn last, if it was of the same: with ten thousand projects, looking at each takes a while
-// (BenchmarkSnapshot).
+// lastOf returns what was drawn last, if that was of the same projects and pipelines: with ten thousand projects, checking each
+// takes a while (BenchmarkSnapshot).
 func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
 	revision := s.stays.revisionNow()
 	s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
 	return s.last.charts, same
 }
 
-// drawn returns the charts that were drawn of these projects last, in their order.
+// drawn returns the charts that were last drawn of these projects, in their order.
 func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 type eventStore interface {
-	// AppendEvents stores reads with their positions in one transaction, but for those that it refuses.
+	// AppendEvents stores reads with their positions in one transaction, except those that it refuses.
 	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
@@ -22,23 +22,23 @@ type eventStore interface {
 	WriteFailure() (since time.Time, err error)
 }
 
-// maxBatch is the number of records after which a transaction takes no further read. It bounds how long the reads of
-// other feeds wait: about 50 ms.
+// maxBatch is the number of records after which a transaction takes no further read, so that the reads of other feeds wait no
+// longer than about 50 ms.
 const maxBatch = 1000
 
-// Events is the merged stream: what is waiting to be stored, the newest part of what was, and the store with all of it.
+// Events is the merged stream: the reads that wait to be stored, the newest stored events in memory, and the store with all.
 type Events struct {
 	store eventStore
 	last  lastTimes
 	ahead ahead
 	tail  atomic.Pointer[tail]
-	// publishing is held while the tail is replaced, and while what follows it is read.
+	// publishing is held while the tail is replaced and while the events after it are read.
 	publishing sync.Mutex
 	searched   newestPages
 	reached    reached
-	// following says that others append as well, and that what they do is followed.
+	// following says that other gateways append as well, and that this one follows what they append.
 	following atomic.Bool
-	// restarts is how often the store turned out to have lost events that memory showed.
+	// restarts counts how often the store turned out to have lost events that memory showed.
 	restarts atomic.Int64
 	// observe is called with each event that this gateway stored, once, in their order; nil where nobody counts.
 	observe func(added []domain.Event)
@@ -54,7 +54,7 @@ type pendingRead struct {
 	stored chan error // of capacity 1
 }
 
-// load prepares s to continue after what is stored.
+// load makes s continue after what is stored.
 func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
 	if err != nil {
@@ -69,10 +69,9 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 	return s.store.FeedCursors(ctx, project)
 }
 
-// Record stores a read of a feed: its records, but for those that the project has already, and the position that it
-// leads to, all or nothing. It returns when that is done, with ErrDutyLost when another gateway follows the feed by now. Reads
-// that come while another is being stored are stored together, so that a burst over many feeds does not cost a synced write
-// each.
+// Record stores a read of a feed: its records, except those that the project has already, and the position that it leads to,
+// all or nothing. It returns when that is done, with ErrDutyLost when another gateway now follows the feed. Reads that come
+// while others are being stored are stored together, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	for i, pending := range batch {
 		reads[i] = pending.FeedRead
 	}
-	// One recorder's end must not undo what others wait for.
+	// A recorder that gives up must not roll back what others wait for.
 	appended, err := s.store.AppendEvents(context.Background(), reads)
 	if err != nil {
 		return nil, err
@@ -153,9 +152,9 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	return appended.Refused, nil
 }
 
-// Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest
-// ones come from memory. Huge ones come in smaller pages. It returns Invalid for a filter that is too long, and Unavailable while
-// a store that others share cannot be reached: memory would not know what they append.
+// Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones
+// come from memory. Pages of huge events are smaller. It returns Invalid for a filter that is too long, and Unavailable while a
+// shared store cannot be reached: memory does not know what other gateways append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
 		return domain.EventPage{}, err

@@ -20,27 +20,27 @@ const (
 	followPage = 1000
 )
 
-// publish makes what was appended visible to readers. What lies between that and the tail was appended by other gateways, or by
-// a transaction that failed to say so: it is read first.
+// publish makes appended events visible to readers. Events between them and the tail were appended by other gateways, or by a
+// transaction whose commit was not confirmed: they are read first.
 func (s *Events) publish(ctx context.Context, appended domain.Appended) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
 	if appended.Last > s.tail.Load().last && s.readOn(ctx) != nil {
 		s.skip(appended.Last)
 	}
-	last := s.tail.Load().last // some may have been read already
+	last := s.tail.Load().last // some of them may have been read already
 	from := sort.Search(len(appended.Added), func(i int) bool { return appended.Added[i].ID > last })
 	s.show(appended.Added[from:])
 }
 
-// skip makes the tail start over after the id last. What was not shown is in the store. Callers hold publishing.
+// skip makes the tail start over after the id last. Readers find the skipped events in the store. Callers hold publishing.
 func (s *Events) skip(last int64) {
 	old := s.tail.Load()
 	s.tail.Store(newTail(last))
 	close(old.outdated)
 }
 
-// readOn shows what the store has after the tail. Callers hold publishing.
+// readOn makes visible what the store has after the tail. Callers hold publishing.
 func (s *Events) readOn(ctx context.Context) error {
 	if s.following.Load() && s.Available() != nil {
 		if err := s.recheck(ctx); err != nil {
@@ -61,8 +61,8 @@ func (s *Events) readOn(ctx context.Context) error {
 	return nil
 }
 
-// recheck makes the tail start over if the store no longer has what memory shows: a standby that took over may not have had it.
-// Callers hold publishing.
+// recheck makes the tail start over if the store no longer has what memory shows: a standby that took over may lack it. Callers
+// hold publishing.
 func (s *Events) recheck(ctx context.Context) error {
 	tail := s.tail.Load()
 	newest := tail.events[max(0, len(tail.events)-followPage):]
@@ -74,7 +74,7 @@ func (s *Events) recheck(ctx context.Context) error {
 		return err
 	}
 	same := func(a, b domain.Event) bool { return a.ID == b.ID && a.Project == b.Project && a.At.Equal(b.At) }
-	if page.More { // a large page ends early
+	if page.More { // pages of huge events end early
 		newest = newest[:len(page.Events)]
 	}
 	if !slices.EqualFunc(page.Events, newest, same) {
@@ -103,7 +103,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	for {
 		news := changed()
 		s.publishing.Lock()
-		_ = s.readOn(ctx) // what fails is tried again a second later; the store's own state says why
+		_ = s.readOn(ctx) // failures are retried a second later; the store reports its own state
 		s.publishing.Unlock()
 		select {
 		case <-news:
@@ -114,7 +114,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	}
 }
 
-// forgetRemoved makes events invisible to readers that another gateway removed since they were older than a time.
+// forgetRemoved makes events invisible that another gateway removed because they were older than before.
 func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 	s.searched.forget()
 	tail := s.tail.Load()
@@ -142,10 +142,10 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// tryWrite writes something where the last write failed because the store was away: a gateway with nothing to write would not be
-// ready for as long as that failure counts.
+// tryWrite writes something if the last write failed because the store was away: otherwise a gateway with nothing to write would
+// stay unready for as long as that failure counts.
 func (s *Events) tryWrite(ctx context.Context) {
 	if _, err := s.store.WriteFailure(); domain.CodeOf(err) == domain.Unavailable {
-		_ = s.store.SetState(ctx, "last_try", clock.Now().UTC().Format(time.RFC3339)) // the store notes how that went
+		_ = s.store.SetState(ctx, "last_try", clock.Now().UTC().Format(time.RFC3339)) // the store records the result
 	}
 }

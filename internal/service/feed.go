@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// feedSize is how many records the merged stream shows in the form of a project server's feed.
+	// feedSize is how many records the merged stream has when shown as a project server's feed.
 	feedSize = 500
-	// feedBytes is the size of the records after which it shows no older ones. Those of our own project servers are smaller.
+	// feedBytes is the size of its records in bytes after which older ones are left out. Our own project servers stay below it.
 	feedBytes = 8 << 20
 )
 

@@ -11,7 +11,7 @@ type GatewayList interface {
 	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
 }
 
-// Gateways returns the live gateways that share the store, the first to start first; none where this one is alone.
+// Gateways returns the live gateways that share the store in the order of their starts; none where this one is alone.
 func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	if s.gateways == nil {
 		return nil, nil

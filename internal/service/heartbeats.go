@@ -12,15 +12,15 @@ import (
 // A Heartbeat is what an agent says of itself, and what it waits for.
 type Heartbeat struct {
 	State    *domain.AgentState // nil: the last one stays, but stopped becomes idle
-	Detail   *string            // nil: the last one stays; of a long one the last 4096 bytes are kept
+	Detail   *string            // nil: the last one stays; only its last 4096 bytes are kept
 	Assigned string             // the project that the agent knows as its own, "" for none
 	Wait     time.Duration      // how long the answer may be held, 0 for not at all
 }
 
-// Heartbeat records that an agent lives and what it says, and returns the agent: at once when it is assigned to
-// another project than it knows or its project's address changed, else when that happens, but at the latest after b.Wait or a
-// third of the agent timeout, when ctx ends, or when another heartbeat of the agent waits. It returns Unauthorized when the
-// agent is removed. The caller has checked the agent's secret.
+// Heartbeat records that an agent lives and what it says, and returns the agent: at once when its assignment or its project's
+// address is not what it knows, otherwise when one of them changes, but no later than after b.Wait or a third of the agent
+// timeout, when ctx ends, or when another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The
+// caller has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
 	defer hold.Stop()

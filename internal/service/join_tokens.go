@@ -19,7 +19,7 @@ const (
 	secretBytes  = 20     // 160 random bits in either
 )
 
-// tokenMemory is how long a token is remembered after its expiry, so that people can be told what became of it.
+// tokenMemory is how long a token is remembered after its expiry, so that people can see what became of it.
 const tokenMemory = 7 * 24 * time.Hour
 
 // lowerBase32 encodes random bytes as text that survives being read aloud and pasted anywhere.
@@ -41,7 +41,7 @@ func IsAgentSecret(secret domain.Secret) bool {
 	return strings.HasPrefix(secret.Reveal(), secretPrefix)
 }
 
-// shortHash names a token by its hash, briefly.
+// shortHash shortens a token's hash to show it.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
@@ -72,7 +72,7 @@ func (s *Agents) UnusedJoinTokens(ctx context.Context) ([]domain.JoinToken, erro
 	return s.store.UnusedTokens(ctx, clock.Now())
 }
 
-// JoinToken returns what became of an issued token. It returns NotFound for one that was revoked, or never issued.
+// JoinToken returns the state of an issued token. It returns NotFound for one that was revoked or never issued.
 func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, error) {
 	t, err := s.store.Token(ctx, hash)
 	if domain.CodeOf(err) == domain.NotFound {

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// lastTimes is when each project's last event was, as far as somebody has asked.
+// lastTimes caches when each project's last event was, for projects that somebody has asked about.
 type lastTimes struct {
 	mu    sync.Mutex
 	upTo  int64                // the id up to which events are counted in
@@ -42,7 +42,7 @@ func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]ti
 	return times, nil
 }
 
-// countIn brings l up to the newest event, or, when it is far behind, empties it.
+// countIn brings the times up to the newest event, or empties them when they are far behind.
 func (s *Events) countIn(ctx context.Context, l *lastTimes) error {
 	const atOnce = 1000
 	last := s.LastID()

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// movedProjects remembers when the addresses of projects changed lately. An agent that was answered by another gateway before
-// may not know of it.
+// movedProjects remembers recent changes of projects' addresses. An agent that another gateway answered last may not know of
+// them.
 type movedProjects struct {
 	mu sync.Mutex
 	at map[string]time.Time // by name
@@ -17,7 +17,7 @@ type movedProjects struct {
 // movedLife is longer than the time between two heartbeats.
 const movedLife = 10 * time.Minute
 
-// note takes account of a new registry.
+// note records what a new registry changes.
 func (m *movedProjects) note(before, now *domain.Registry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

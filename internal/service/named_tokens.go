@@ -23,7 +23,7 @@ type tokenEntry struct {
 	unsaved bool // LastUsed is newer than what is stored
 }
 
-// NewToken is what a named token is to be.
+// NewToken describes a named token that is to be made.
 type NewToken struct {
 	Name      string
 	Role      domain.Role
@@ -68,7 +68,7 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	return t, domain.Secret(secret), nil
 }
 
-// tokenDetail is what the audit says of a token.
+// tokenDetail describes a token for the audit.
 func tokenDetail(t domain.NamedToken) string {
 	expires := "never"
 	if !t.ExpiresAt.IsZero() {
@@ -94,7 +94,7 @@ func (a *Access) tokenByID(id string) *tokenEntry {
 	return nil
 }
 
-// Token returns who a named token stands for, which counts as used now; false when it is none, was revoked or has expired.
+// Token returns who a named token stands for, and counts it as used now; false when it is unknown, revoked or expired.
 func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
@@ -120,7 +120,7 @@ func (a *Access) token(secret domain.Secret) (Identity, bool) {
 	}, true
 }
 
-// Tokens returns the named tokens, expired ones that were not revoked among them, ordered by name.
+// Tokens returns the named tokens that were not revoked, including expired ones, ordered by name.
 func (a *Access) Tokens() []domain.NamedToken {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +134,8 @@ func (a *Access) Tokens() []domain.NamedToken {
 	return tokens
 }
 
-// RevokeToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound.
+// RevokeToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound for an unknown
+// token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	return retry(ctx, func() error { return a.revokeToken(ctx, id) }, a.stored)
 }

@@ -9,20 +9,20 @@ import (
 	"switchyard/internal/fold"
 )
 
-// Bounds of the pages that are kept.
+// Bounds of the cache of pages.
 const (
 	keptPages     = 32
 	keptPageBytes = 256 << 10
 )
 
-// newestPages keeps the newest pages that the store was searched for. Pages that refresh themselves ask for the same again
-// and again: only what has been added since is new to them, and that is in memory.
+// newestPages caches the newest pages of searches. Browser pages that refresh themselves ask for the same again and again: only
+// events that were added since are new to them, and those are in memory.
 type newestPages struct {
 	mu    sync.Mutex
 	pages map[domain.EventQuery]newestPage
 }
 
-// newestPage is what a query selected when the newest event had the id last.
+// newestPage is what a query selected while the newest event had the id last.
 type newestPage struct {
 	domain.EventPage
 	last int64
@@ -39,7 +39,7 @@ func (n *newestPages) find(q domain.EventQuery, t *tail) (domain.EventPage, bool
 	case page.last < t.last:
 		after := page.last
 		if len(page.Events) > 0 {
-			after = max(after, page.Events[0].ID) // the store may have known more than the tail
+			after = max(after, page.Events[0].ID) // the store may have had more than the tail
 		}
 		page.Events, page.last = append(newer(q, t, after), page.Events...), t.last
 		if len(page.Events) > q.Limit {
@@ -68,7 +68,7 @@ func newer(q domain.EventQuery, t *tail, after int64) (found []domain.Event) {
 	return found
 }
 
-// holds reports whether the project's name or a text of the event has a folded text in it. The store finds by the same rule.
+// holds reports whether the project's name or a text of the event contains a folded text. The store finds by the same rule.
 func holds(e domain.Event, text string) bool {
 	has := func(value string) bool { return strings.Contains(fold.Text(value), text) }
 	return text == "" || has(e.Project) || slices.ContainsFunc(e.Texts(), has)
@@ -87,7 +87,7 @@ func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPag
 	n.pages[q] = newestPage{page, last}
 }
 
-// forget makes the pages be searched again.
+// forget empties the cache.
 func (n *newestPages) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

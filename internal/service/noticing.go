@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// noticeInterval is how often a pipeline is fetched of which the server does not say when it changes; up to a quarter less,
-	// so that projects do not keep step.
+	// noticeInterval is how often a pipeline is fetched whose server does not say when it changes; up to a quarter less, so that
+	// projects do not fall into step.
 	noticeInterval = time.Minute
-	// noticePause and noticeFactor times what the last fetch took are the least time between two fetches in the background: one
-	// project that changes all the time costs little.
+	// The least time between two fetches of a project in the background is noticePause, or noticeFactor times what the last fetch
+	// took if that is longer: a project that changes all the time costs little.
 	noticePause  = 250 * time.Millisecond
 	noticeFactor = 10
 	// noticeWorkers is how many projects are fetched in the background at a time.
 	noticeWorkers = 8
 )
 
-// notices are what the feed of a project says of its pipeline. Pipelines.mu guards them.
+// notices are what a project's feed says about its pipeline. Pipelines.mu guards them.
 type notices struct {
 	version string        // the last that was named, "" for none and while the feed cannot be read
 	failing bool          // the feed cannot be read
-	at      time.Time     // when there was something to fetch last
+	at      time.Time     // when there was last something to fetch
 	took    time.Duration // the last fetch
 	queued  bool          // a fetch is due, or waits for its time
 }
 
-// noticed are the projects to fetch in the background.
+// noticed queues the projects to fetch in the background.
 type noticed struct {
 	queue   []*pipelineState
 	wake    chan struct{} // of capacity 1
@@ -41,7 +41,7 @@ func newNoticed() noticed {
 	return noticed{wake: make(chan struct{}, 1), workers: workers{size: noticeWorkers}}
 }
 
-// Notice takes what a read of the project's feed says of its pipeline, which is fetched by Run when it may have changed.
+// Notice records what a read of the project's feed says about its pipeline. Run fetches the pipeline when it may have changed.
 func (s *Pipelines) Notice(project domain.Project, r domain.FeedResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) b
 	return now.Sub(state.askedAt) > noticeInterval-rand.N(noticeInterval/4)
 }
 
-// isNamed reports whether what is known is the version that the feed named last.
+// isNamed reports whether the known pipeline is the version that the feed named last.
 func (state *pipelineState) isNamed() bool {
 	if state.err != nil || state.answer == nil || state.notices.version == "" {
 		return false
@@ -80,7 +80,7 @@ func (state *pipelineState) isNamed() bool {
 	return len(tag) == len(state.notices.version)+2 && tag[0] == '"' && tag[1:len(tag)-1] == state.notices.version && tag[len(tag)-1] == '"'
 }
 
-// fetchLater queues the project if it is to be fetched, as soon as it may be. Callers hold mu.
+// fetchLater queues the project if it is to be fetched, for the earliest time allowed. Callers hold mu.
 func (s *Pipelines) fetchLater(state *pipelineState) {
 	n := &state.notices
 	if n.queued || state.fetch != nil || !state.askedAt.Before(n.at) {

@@ -7,13 +7,14 @@ import (
 	"switchyard/internal/domain"
 )
 
-// othersInterval is how often the projects are looked at that other gateways follow.
+// othersInterval is how often the projects that other gateways follow are checked.
 const othersInterval = time.Second
 
-// others notices changes of pipelines for the gateway that saves stays, where others follow the feeds: the stream says what
-// has events, and every project is asked now and then. A move without an event may so be stored up to noticeInterval late.
+// others notices changes of pipelines for the gateway that saves stays while others follow the feeds: the stream shows which
+// projects have events, and every project is asked now and then. So a move without an event may be stored up to noticeInterval
+// late.
 type others struct {
-	upTo  int64 // the event up to which the stream was looked at
+	upTo  int64 // the event up to which the stream was checked
 	epoch int64 // under which stays were saved then, 0 for not
 }
 
@@ -26,7 +27,7 @@ func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 	}
 	if o.epoch != duty.Epoch {
 		o.epoch, o.upTo = duty.Epoch, s.events.LastID()
-		s.fetchAll() // its predecessor may not have saved what it saw last
+		s.fetchAll() // its predecessor may not have saved the last things that it saw
 	}
 	news := map[string]bool{}
 	for more := true; more; {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// quietAge is how old a pipeline may be in a snapshot while no event came: any number of readers cost one round of
-	// fetches in this time.
+	// quietAge is how old a pipeline may be in a snapshot while no event came: in this time any number of readers cost one round of
+	// fetches.
 	quietAge = 2 * time.Second
-	// snapshotAge is for how long readers share a snapshot, and how old a pipeline may be in one after an event.
+	// snapshotAge is how long readers share a snapshot, and how old a pipeline in it may be after an event.
 	snapshotAge = 500 * time.Millisecond
-	// snapshotShare bounds what snapshots cost where thousands of projects make them slow: each is shared for so many times
-	// what it took, but no longer than maxSnapshotAge.
+	// snapshotShare bounds what snapshots cost where thousands of projects make them slow: each is shared for snapshotShare times the
+	// time that it took, but no longer than maxSnapshotAge.
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
-// Overview joins what is known of all projects, for readers who read it often.
+// Overview joins what is known of all projects, for frequent readers.
 type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines
@@ -35,13 +35,13 @@ type Overview struct {
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
 	takenAt   time.Time
-	age       time.Duration // for how long it is shared
-	lastEvent int64         // when it was taken
-	changed   int64         // of alerts, likewise
+	age       time.Duration // how long it is shared
+	lastEvent int64         // the newest when it was taken
+	changed   int64         // of alerts, at that time
 }
 
-// Snapshot is the state of all projects. It is shared: nobody may change it. When a pipeline was seen last is up to date only where
-// something else has changed.
+// Snapshot is the state of all projects. It is shared: nobody may change it. The times at which pipelines were seen are updated
+// only where something else has changed.
 type Snapshot struct {
 	Registry  *domain.Registry
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
@@ -50,11 +50,11 @@ type Snapshot struct {
 	Together  domain.Charts  // of all projects; empty while they are not drawn
 	Agents    []domain.Agent // alive ones
 
-	took time.Duration // to join, without what was waited for
+	took time.Duration // to join, without waiting
 }
 
-// Snapshot returns the newest snapshot, at most snapshotAge old, or maxSnapshotAge with thousands of projects, and of the present registry. Readers that come at once
-// wait for the same one.
+// Snapshot returns the newest snapshot, of the present registry and at most snapshotAge old, or with thousands of projects
+// maxSnapshotAge. Concurrent readers wait for the same one.
 func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,8 +77,8 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return next, nil
 }
 
-// take joins a snapshot. What is as in the last one, which may be nil, is shared with it: with thousands of projects, pages
-// find out in no time that they show the same (BenchmarkSnapshot).
+// take joins a snapshot. What has not changed since the last one, which may be nil, is shared with it, so that even with
+// thousands of projects pages find out at once that they show the same (BenchmarkSnapshot).
 func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{}
 	var err error
@@ -104,5 +104,5 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapsho
 	return s, nil
 }
 
-// OpenAlerts returns how many alerts nobody has acknowledged, as of the last snapshot. It never waits.
+// OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged. It never waits.
 func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }

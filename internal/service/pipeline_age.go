@@ -3,24 +3,24 @@ package service
 import "time"
 
 const (
-	// unchangedAge is how old a pipeline may be of which the server says that it is still the same; with many projects it is
-	// unchangedAgeEach for each of them, but no longer than maxUnchangedAge: each is asked over a new connection, about 5 in a
-	// second. A server that hangs is found as soon by its feed, which waits for 25 s.
+	// unchangedAge is how old a pipeline may be whose server says that it has not changed. With many projects it is unchangedAgeEach
+	// for each of them, but no longer than maxUnchangedAge: each is asked over a new connection, about five a second. A server that
+	// hangs is found as soon by its feed, which waits for 25 s.
 	unchangedAge, unchangedAgeEach, maxUnchangedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
-	// staleGrace is how much older than it should be a pipeline may be on a page without being called stale: with thousands of
-	// projects some are always asked a little late, and each change of that would send pages again.
+	// staleGrace is how much too old a pipeline on a page may be without being marked stale: with thousands of projects some are
+	// always asked a little late, and each change of the mark would send pages again.
 	staleGrace = 5 * time.Second
-	// knownBudget is how long a page waits for projects of which it can show what was known a moment ago: one that takes its
-	// time must not slow down the pages of all others.
+	// knownBudget is how long a page waits for projects whose last known state it can show: a slow project must not slow down the
+	// pages of all others.
 	knownBudget = 50 * time.Millisecond
 )
 
-// pipelineAge is how old what somebody wants to see may be.
+// pipelineAge says how old the pipelines that somebody wants to see may be.
 type pipelineAge struct {
 	now       time.Time
 	oldest    time.Time     // when a project was asked
 	unchanged time.Duration // how long ago instead, if its feed says that it has not changed since
-	grace     time.Duration // how much more than that is not stale
+	grace     time.Duration // how much older than that does not count as stale
 }
 
 func newestAge(maxAge time.Duration) pipelineAge {
@@ -43,7 +43,7 @@ func (a pipelineAge) withGrace() pipelineAge {
 	return a
 }
 
-// isCurrent reports whether what is known is not too old.
+// isCurrent reports whether the known pipeline is not too old.
 func (state *pipelineState) isCurrent(a pipelineAge) bool {
 	if !state.askedAt.Before(a.oldest) {
 		return true

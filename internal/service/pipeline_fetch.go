@@ -14,8 +14,8 @@ type pipelineFetch struct {
 	done    chan struct{}
 }
 
-// ask makes sure that the project is asked at or after oldest. One fetch is under way at a time: a good server's
-// second one follows the first. Callers hold mu.
+// ask makes sure that the project is asked at or after oldest. Only one fetch is under way at a time; if that one began too
+// early, a second one follows it. Callers hold mu.
 func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 	if state.wanted.Before(oldest) {
 		state.wanted = oldest

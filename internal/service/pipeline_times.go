@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// datedPipeline is an answer with the times that are known of its items.
+// datedPipeline is an answer with the known times of its items.
 type datedPipeline struct {
 	answer  *domain.PipelineAnswer
 	version uint64 // of the project's history
@@ -17,10 +17,10 @@ type datedPipeline struct {
 	raw     json.RawMessage
 }
 
-// date returns an answer, with its text raw, with the times that are known now; it returns last if these are the same. Raw may have
-// been dated before.
+// date returns an answer, raw being its text, with the times that are known now, or last if these are the same. Raw may have been
+// dated before.
 func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.RawMessage, last datedPipeline) datedPipeline {
-	_, _ = s.catchUp(context.Background()) // what is not accounted for yet shows the next time
+	_, _ = s.catchUp(context.Background()) // whatever is not accounted for yet shows next time
 	s.mu.Lock()
 	version := s.version(project)
 	if last.answer == answer && last.version == version {

@@ -22,12 +22,12 @@ const (
 	pipelineBudget = 250 * time.Millisecond
 	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
 	pipelineWorkers = 64
-	// behindWorkers is the same for projects that nobody waits for.
+	// behindWorkers is the number of projects asked at once that nobody waits for.
 	behindWorkers = 8
 )
 
-// Pipelines are the projects' pipelines as far as they are known. They are fetched when somebody looks, and in the background
-// when a project's feed says that there is something new.
+// Pipelines are the known pipelines of the projects. They are fetched when somebody wants to see them, and in the background when
+// a project's feed says that something is new.
 type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
@@ -78,14 +78,13 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 	return s.all(ctx, newestAge(maxAge), nil)
 }
 
-// Recent returns what All does, but believes a project's feed that its pipeline is still the same, and asks for it again only
-// now and then: pages that refresh cost no fetches where nothing happens. What is only a little older than it should be does
-// not count as stale.
+// Recent returns what All does, but trusts a project's feed that its pipeline has not changed, and asks again only now and then:
+// refreshing pages cost no fetches while nothing happens. Pipelines that are only a little too old do not count as stale.
 func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	return s.all(ctx, s.recentAge(maxAge), nil)
 }
 
-// recentSince returns what Recent does. It is last, an earlier result that nobody may change, while that shows the same.
+// recentSince does what Recent does, but returns last, an earlier result that nobody may change, if that shows the same.
 func (s *Pipelines) recentSince(ctx context.Context, maxAge time.Duration, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
 	return s.all(ctx, s.recentAge(maxAge), last)
 }
@@ -111,7 +110,7 @@ func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipe
 
 // showAll shows each of the projects; last, if that shows the same. Callers hold mu.
 func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipeline) []domain.ProjectPipeline {
-	same := 0 // as many of the first show the same
+	same := 0 // how many of the first show the same
 	if len(last) == len(states) && len(last) > 0 {
 		for same < len(states) && states[same].show(age).ShowsSame(last[same]) {
 			same++
@@ -140,7 +139,7 @@ func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, sta
 	return s.registry, s.states, awaited
 }
 
-// askIfOld begins to fetch a project that is not current, and reports whether nothing current is known of it. Callers hold mu.
+// askIfOld begins to fetch a project that is not current, and reports whether the caller has to wait for it. Callers hold mu.
 func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited bool) {
 	if state.isCurrent(age) {
 		return false
@@ -149,7 +148,7 @@ func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited boo
 	return age.unchanged == 0 || !state.isNamed()
 }
 
-// budget is how long to wait for these projects: not as long where what is known of all of them would still do.
+// budget returns how long to wait for these projects: less where the known state of all of them would still do.
 func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +163,7 @@ func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Durat
 	return knownBudget
 }
 
-// setRegistry forgets what is known of projects that are gone or have another address or token now.
+// setRegistry forgets projects that are gone or have another address or token now.
 func (s *Pipelines) setRegistry(registry *domain.Registry) {
 	if s.registry == registry {
 		return
@@ -182,8 +181,8 @@ func (s *Pipelines) setRegistry(registry *domain.Registry) {
 	s.registry, s.states = registry, states
 }
 
-// await returns when the project was asked since oldest and has answered, when it is not to be waited for, or when
-// ctx ends. It uses the timer.
+// await returns when the project was asked since oldest and has answered, when it need not be waited for, or when ctx ends. It
+// uses the timer.
 func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -210,7 +209,7 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 	}
 }
 
-// show is what is known of the project now, to somebody who wants answers that are current. Callers hold mu.
+// show returns what is known of the project now, marked stale if it is older than age allows. Callers hold mu.
 func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:   state.project.Name,

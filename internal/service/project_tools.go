@@ -12,7 +12,7 @@ type ToolServers interface {
 	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
 	// and Invalid for what the server itself refuses; other errors have a message that says in words why there is no answer.
 	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
-	// CallTool returns the result object as it came. It returns what ListTools returns.
+	// CallTool returns the result object as it came, and the same errors as ListTools.
 	CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 

@@ -29,8 +29,7 @@ type Projects struct {
 	moved    movedProjects
 	removals Removals
 
-	// mu makes check, store and publish one step. A caller that must not see a project
-	// vanish meanwhile holds it for reading.
+	// mu makes check, store and publish one step. Callers hold it for reading while no project may vanish.
 	mu      sync.RWMutex
 	current atomic.Pointer[registrySnapshot]
 }
@@ -100,7 +99,7 @@ func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secr
 // removes the stored one, which was meant for the old server only.
 // It returns Invalid and NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	if err := s.stored.refresh(ctx); err != nil { // what stays must be what is stored
+	if err := s.stored.refresh(ctx); err != nil { // unchanged values must be those that are stored
 		return p, err
 	}
 	err = s.change(ctx, func() (err error) {

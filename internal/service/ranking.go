@@ -66,7 +66,7 @@ func hasWordAfter(text, word string, after byte) bool {
 	}
 }
 
-// takes reports whether a match of this rank would be among the best.
+// takes reports whether a match of this rank could be among the best.
 func (r *ranking[T]) takes(rank int, key string) bool {
 	return !r.full() || len(r.found) > 0 && compareRanked(rank, key, r.found[len(r.found)-1]) < 0
 }
@@ -74,8 +74,7 @@ func (r *ranking[T]) takes(rank int, key string) bool {
 // full reports whether there are as many as wanted.
 func (r *ranking[T]) full() bool { return len(r.found) >= r.limit }
 
-// add takes a match if it is among the best: among those of a rank the shorter key is better, then the lesser one, then
-// what came first.
+// add takes a match if it is among the best: within a rank the shorter key wins, then the lesser key, then the earlier match.
 func (r *ranking[T]) add(rank int, key string, value T) {
 	if !r.takes(rank, key) {
 		return

@@ -9,13 +9,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-// reached is when a store that others share could be reached last. The zero value means that it can.
+// reached records when a shared store could last be reached. The zero value means that it can be reached.
 type reached struct {
 	last  atomic.Int64 // in milliseconds
 	since atomic.Int64 // last, while it cannot be reached; else 0
 }
 
-// note takes account of how an attempt went.
+// note records how an attempt went.
 func (r *reached) note(err error) {
 	if err == nil {
 		r.last.Store(clock.Now().UnixMilli())
@@ -25,14 +25,14 @@ func (r *reached) note(err error) {
 	}
 }
 
-// noteAway takes account of a call to the store that failed: nobody then has to wait until following the stream fails too.
+// noteAway records a failed call to the store, so that nobody has to wait until following the stream fails, too.
 func (s *Events) noteAway(ctx context.Context, err error) {
 	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
 		s.reached.note(err)
 	}
 }
 
-// AsOf returns as of which time memory knows what is in the store, zero while that is now.
+// AsOf returns the time up to which memory knows what is in the store, zero while that is now.
 func (s *Events) AsOf() time.Time {
 	if ms := s.reached.since.Load(); ms != 0 {
 		return time.UnixMilli(ms)
@@ -48,7 +48,7 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// AsOf returns as of which time everything that the service shows is known, zero while that is now.
+// AsOf returns the time up to which everything that the service shows is known, zero while that is now.
 func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
 
 // Latest returns the newest limit events of a project, or of all with "", the newest first. While the store cannot be reached they

@@ -12,7 +12,7 @@ import (
 // storyAge is how old a story may be on a page that refreshes itself.
 const storyAge = 1500 * time.Millisecond
 
-// recentStories are stories that pages look at, for all their readers. The zero value is ready for use.
+// recentStories caches stories that pages show, for all their readers. The zero value is ready for use.
 type recentStories struct {
 	mu    sync.Mutex
 	byID  map[storyID]*recentStory
@@ -41,7 +41,7 @@ func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story,
 	}
 }
 
-// find returns what is known of a story, or begins to get it.
+// find returns the cached story, or begins to get it.
 func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	return found
 }
 
-// forget makes sure that the next reader of a story gets it as it is now.
+// forget makes the next reader of a story get it afresh.
 func (r *recentStories) forget(id storyID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
 // It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // what is undone later must be what was there
+	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // a later undo must restore what is stored now
 		return domain.Removal{}, err
 	}
 	err = s.change(ctx, func() (err error) {

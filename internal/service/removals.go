@@ -16,14 +16,14 @@ type Removals interface {
 	TakeRemoval(ctx context.Context, id string) (domain.Removal, error)
 }
 
-// KeepRemoval makes a removal one that can be undone for a while, and returns its id.
+// KeepRemoval keeps a removal for a while, so that it can be undone, and returns its id.
 func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string, err error) {
 	id = rand.Text()
 	return id, s.removals.KeepRemoval(ctx, id, r)
 }
 
-// UndoRemoval restores what was kept under this id. It returns NotFound when that can no longer be undone, and Conflict when
-// the name is taken by now.
+// UndoRemoval undoes the removal with this id. It returns NotFound when it can no longer be undone, and Conflict when the name is
+// taken by now.
 func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
 	if r, err = s.removals.TakeRemoval(ctx, id); err != nil {
 		if domain.CodeOf(err) == domain.NotFound {

@@ -26,18 +26,18 @@ type retentionStore interface {
 }
 
 const (
-	// keptOfEach is how many events of each project are kept however old they are.
+	// keptOfEach is how many events of each project are kept, however old they are.
 	keptOfEach = 500
-	// minRetentionPause and maxRetentionPause bound how often old events are looked for. It is a hundredth of the time that
-	// they are kept.
+	// minRetentionPause and maxRetentionPause bound the time between two searches for old events, which is a hundredth of the time
+	// that events are kept.
 	minRetentionPause = time.Second
 	maxRetentionPause = 10 * time.Minute
 	// progressInterval is how often the log says how far an upgrade is.
 	progressInterval = 10 * time.Second
 )
 
-// Retention removes events when they are old, and moves what an earlier version stored to where it belongs now. It works in
-// steps so small that nobody waits for them.
+// Retention removes old events, and moves what an earlier version stored to where it belongs now, in steps so small that nobody
+// waits for them.
 type Retention struct {
 	store  retentionStore
 	stays  stayStore
@@ -77,7 +77,7 @@ func (s *Retention) Run(ctx context.Context) error {
 	return nil
 }
 
-// unlessEnded is err, nil when it comes from the end of ctx.
+// unlessEnded returns err, nil if ctx has ended.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -85,8 +85,8 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// RemoveExpired removes what is old now and returns how many events that were. Events stay that the bot has not posted yet, or
-// that are not yet counted among where stories have been.
+// RemoveExpired removes the events that are old now and returns their number. Events that the bot has not posted, or that stays
+// do not account for, are kept until they are.
 func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) {
 	needed, err := s.needed(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) 
 
 // Stored is how much the store holds.
 type Stored struct {
-	Size, Free int64     // in bytes: of the database on the disk, and of what can be used again there
+	Size, Free int64     // in bytes: of the database on the disk, and what of it can be reused
 	Oldest     time.Time // when the oldest event was received, zero while there is none
 }
 
@@ -134,7 +134,7 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	return stored, err
 }
 
-// needed returns the id from which events cannot be removed yet.
+// needed returns the first id that cannot be removed yet.
 func (s *Retention) needed(ctx context.Context) (int64, error) {
 	counted, err := s.stays.StaysUpTo(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Retention) needed(ctx context.Context) (int64, error) {
 	return min(counted, posted, math.MaxInt64-1) + 1, err
 }
 
-// upgrade moves what an earlier version stored, and logs how far it is.
+// upgrade moves what an earlier version stored, and logs its progress.
 func (s *Retention) upgrade(ctx context.Context) error {
 	began, steps := time.Now(), newSteps(1)
 	var said time.Time

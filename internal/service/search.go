@@ -13,7 +13,7 @@ import (
 const (
 	// MaxSearch is the longest text that is searched for, in characters, and maxSearchWords the most words in it.
 	MaxSearch, maxSearchWords = 200, 10
-	// maxGone is how many stories that are on no board are looked at for the best.
+	// maxGone is how many stories that are on no board are ranked.
 	maxGone = 1000
 	// maxSearched is how much of a name is searched, in bytes.
 	maxSearched = 300
@@ -26,8 +26,8 @@ type Found struct {
 	Agents   []domain.Agent
 }
 
-// Search finds stories, projects and agents by parts of their names, whatever their case and accents. Its zero value
-// but for the first fields is ready for use.
+// Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use once its
+// first fields are set.
 type Search struct {
 	projects  *Projects
 	events    *Events
@@ -44,8 +44,8 @@ func clip(text string) string {
 	return text
 }
 
-// Find returns what matches all words of text, of each kind at most limit. It returns Invalid for a text without any, or one
-// that is too long.
+// Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text without words and for
+// one that is too long.
 func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error) {
 	words := strings.Fields(fold.Text(text))
 	if len(words) == 0 || utf8.RuneCountInString(text) > MaxSearch {
@@ -55,7 +55,7 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 	registry, pipelines := s.pipelines.Recent(ctx, quietAge)
 	stories := newRanking[domain.StoryRef](words, limit)
 	s.boards.find(pipelines, stories)
-	if !stories.full() { // what is on no board comes after all that is on one
+	if !stories.full() { // stories on no board rank below all others
 		if err := s.findGone(ctx, registry, pipelines, stories); err != nil {
 			return Found{}, err
 		}

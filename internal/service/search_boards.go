@@ -14,11 +14,11 @@ type searchedBoards struct {
 	byProject map[string]*searchedBoard
 }
 
-// searchedBoard is what a pipeline has of a project.
+// searchedBoard is one project's board.
 type searchedBoard struct {
-	of      *domain.Stage // the first of the answer that it was made from, which never changes
+	of      *domain.Stage // the first stage of the answer that it was made from; answers never change
 	stories []searchedStory
-	ids     map[string]bool // nil until somebody asks
+	ids     map[string]bool // nil until they are needed
 }
 
 // searchedStory is where a story is in its pipeline, and its folded id and name, one after the other.
@@ -31,7 +31,7 @@ type searchedStory struct {
 func (s searchedStory) id() string   { return s.folded[:s.idLength] }
 func (s searchedStory) name() string { return s.folded[s.idLength:] }
 
-// find ranks what is on boards.
+// find ranks the stories on boards.
 func (b *searchedBoards) find(pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

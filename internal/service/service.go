@@ -1,6 +1,6 @@
 // Package service holds every rule of the gateway. The JSON API, the console, the bot and the poller all call it,
-// so that no rule is written twice. It knows no HTTP, no HTML, no cookies, no SQL and no TOML: what it needs of the
-// outside it declares as small interfaces, next to the file that uses them.
+// so that no rule is written twice. It knows no HTTP, no HTML, no cookies, no SQL and no TOML: what it needs from outside it
+// declares as small interfaces, in the file that uses them.
 package service
 
 import (
@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Store is everything that the service keeps. Each part is declared in the file that uses it.
+// Store keeps everything that the service stores. Each part is declared in the file that uses it.
 type Store interface {
 	projectStore
 	eventStore
@@ -33,11 +33,11 @@ type Options struct {
 	Store Store
 	// Changes tells what other gateways on the same database have changed, nil when there are none.
 	Changes Changes
-	// Duties are what this gateway does among those, nil when it does everything.
+	// Duties say what this gateway does among them, nil when it does everything.
 	Duties Duties
 	// Gateways lists the gateways that share the store, nil when this one is alone.
 	Gateways GatewayList
-	// Removals is nil for those of this process alone.
+	// Removals keeps removals that can be undone; nil keeps them in this process.
 	Removals Removals
 	Log      *slog.Logger
 	// AgentTimeout is how long an agent may be silent before it leaves the list.
@@ -48,9 +48,9 @@ type Options struct {
 	JoinTokenTTL time.Duration
 	// Projects calls project servers.
 	Projects ProjectServers
-	// Stories calls them about single stories.
+	// Stories calls project servers about single stories.
 	Stories StoryServers
-	// Tools calls the tools of theirs that are meant for coding agents.
+	// Tools calls the tools that project servers have for coding agents.
 	Tools   ToolServers
 	BotFile BotFile
 	Bot     BotRunner
@@ -90,7 +90,7 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New returns a Service over what o holds, with registry, agents and the end of the stream loaded.
+// New returns a Service with these options. It loads the registry, the agents and the end of the stream.
 func New(ctx context.Context, o Options) (*Service, error) {
 	if o.Duties == nil {
 		o.Duties = alone{}

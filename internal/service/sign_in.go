@@ -24,10 +24,10 @@ type CredentialsFile interface {
 	Remove() error
 }
 
-// SignInSetup says what of the sign-in's settings is missing.
+// SignInSetup says which settings of the sign-in are missing.
 type SignInSetup struct {
 	Missing    []string // keys of the configuration file
-	ConfigFile string   // where to set them; "" where that is not known
+	ConfigFile string   // where to set them; "" if unknown
 }
 
 // SignIn is the gateway's own sign-in at the identity provider.
@@ -48,8 +48,8 @@ func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string,
 	return s.provider.Begin(ctx, redirectURI)
 }
 
-// Finish takes what the provider sent the browser back with, and stores the credentials when all is well.
-// An exchange that has begun is carried through even if the browser leaves: the code is used up then.
+// Finish takes the parameters with which the provider sent the browser back, and stores the credentials on success. An exchange
+// that has begun is completed even if the browser leaves, since its code is used up.
 func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	result := s.finish(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
@@ -64,7 +64,7 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return result
 }
 
-// finish holds the order of the checks: what is missing is found before a state is used up.
+// finish checks in this order so that what is missing is found before a state is used up.
 func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	switch {
 	case c.Error != nil:
@@ -86,7 +86,7 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return domain.SignInResult{Outcome: domain.SignInDone}
 }
 
-// denial is what the provider says of its refusal, with the code for it in brackets: that is what its manual explains.
+// denial returns the provider's words about its refusal, with its code in brackets, which the provider's manual explains.
 func denial(code string, description *string) string {
 	text := "Unknown error"
 	if description != nil {
@@ -106,7 +106,7 @@ func resultOf(err error) domain.SignInResult {
 	return domain.SignInResult{Outcome: domain.SignInUnreachable, Detail: err.Error()}
 }
 
-// Setup returns what of the settings is missing.
+// Setup returns which settings are missing.
 func (s *SignIn) Setup() SignInSetup {
 	if s.provider == nil {
 		return SignInSetup{Missing: signInKeys, ConfigFile: s.setup.ConfigFile}
@@ -122,7 +122,7 @@ func (s *SignIn) Configured() bool {
 	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") && !slices.Contains(s.setup.Missing, "sign_in.token_url")
 }
 
-// Status reads the credentials file: whatever makes it unreadable means not signed in.
+// Status reads the credentials file. An unreadable file counts as not signed in.
 func (s *SignIn) Status() domain.SignInStatus {
 	if s.credentials == nil {
 		return domain.SignInStatus{}

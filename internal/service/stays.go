@@ -23,24 +23,24 @@ type stayStore interface {
 }
 
 const (
-	// stayMemory bounds how old ended stays are that are read, maxRecentStays how many of all projects are, and maxProjectStays
-	// how many of one.
+	// stayMemory is the age beyond which ended stays are not read; at most maxRecentStays are read of all projects together, and
+	// maxProjectStays of one.
 	stayMemory                      = 90 * 24 * time.Hour
 	maxRecentStays, maxProjectStays = 200_000, 20_000
 	// maxLastingStays is how many stays that last are read at a start for all projects at once. Where there are more, each
 	// project's are read when they are needed.
 	maxLastingStays = 200_000
-	// saveInterval is how long what became of stays waits to be written. What a crash loses is found again in the stream and
-	// in the pipelines.
+	// saveInterval is how long changes of stays wait to be stored. What a crash loses is found again in the stream and in the
+	// pipelines.
 	saveInterval = time.Second
-	// maxUnsaved is how many changes are written at once while the stream is being caught up with.
+	// maxUnsaved is how many changes are stored at once while the stream is being caught up with.
 	maxUnsaved = 5000
-	// catchUpPatience is how long a reader waits until everything in the stream is accounted for. The first time that takes
-	// about 10 µs for each event, later only what is new counts.
+	// catchUpPatience is how long a reader waits until everything in the stream is accounted for. At first that takes about 10 µs
+	// an event; later only new events have to be read.
 	catchUpPatience = 100 * time.Millisecond
 )
 
-// Stays are where the stories of all projects are and have been, by the stream and by what pipelines show.
+// Stays know where the stories of all projects are and have been, from the stream and from what pipelines show.
 type Stays struct {
 	store    stayStore
 	changes  Changes // nil where no other gateway observes anything
@@ -49,32 +49,32 @@ type Stays struct {
 	projects *Projects
 
 	catching  background // the reading of what is new in the stream
-	recalling background // the reading of what was saved of projects that memory has nothing of
-	reading   sync.Mutex // one project's at a time, so that connections are left for pages
+	recalling background // the reading of what was saved of projects that are not in memory
+	reading   sync.Mutex // one project at a time, so that pages find free connections
 
 	mu        sync.Mutex
 	loaded    bool
 	upTo      int64 // the id up to which events are accounted for
 	day       int   // when moves were forgotten last
 	byProject map[string]*domain.StageHistory
-	unread    map[string]*unreadHistory // of others; of takes it in
-	revision  uint64                    // grows with every change of what memory knows
+	unread    map[string]*unreadHistory // of other projects, until of decodes it
+	revision  uint64                    // grows with every change in memory
 	names     map[storyID]string        // of stories that pipelines showed, to be saved
 	changed   map[string]bool           // projects with stays to be saved
 	unsaved   int                       // events since the last save
 	saved     int64                     // upTo when it was saved last
-	complete  map[string]bool           // projects of which memory has all that the store has
-	movesOnly map[string]bool           // others of which it has all but what lasts
+	complete  map[string]bool           // projects of which memory has all that is stored
+	movesOnly map[string]bool           // others of which it has all but the lasting stays
 	moves     savedMoves
-	registry  *domain.Registry // whose other projects were forgotten last
+	registry  *domain.Registry // by which projects were last forgotten
 
 	// Where several gateways share the store, each knows where stories are, and one saves that.
 	saving     bool             // this one does
-	epoch      int64            // under which
-	stale      bool             // what is stored is to be read again before anything is saved
-	restarts   int64            // those of events
-	generation int              // how often that was done
-	ahead      map[string]int64 // by project: the id up to which what was read of it accounts for events already
+	epoch      int64            // of that duty
+	stale      bool             // the store is to be read again before anything is saved
+	restarts   int64            // Events.restarts as last seen
+	generation int              // how often everything was read again
+	ahead      map[string]int64 // by project: the event id up to which what was read of it accounts for the stream
 	arrivals   arrivals
 }
 
@@ -109,8 +109,8 @@ func (s *Stays) of(project string) *domain.StageHistory {
 	return h
 }
 
-// observe takes in what a project's pipeline showed that was asked for then, unless it is the one that was observed last. It
-// returns the one that is observed now: answer is to be observed again while newer events contradict it.
+// observe applies what a project's pipeline, asked for at that time, showed, unless it is the one that was observed last. It
+// returns the one that counts as observed now: an answer that newer events contradict is to be observed again.
 func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer, asked time.Time) *domain.PipelineAnswer {
 	if answer == observed || answer.EventsOnly {
 		return observed
@@ -144,7 +144,8 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	return observed
 }
 
-// withLimits calls use with what tells after how long in a stage of work a story of a project needs attention.
+// withLimits calls use with a function that returns how long a story of a project may be in a stage of work before it needs
+// attention.
 func (s *Stays) withLimits(use func(domain.StuckLimit)) {
 	now := clock.Now()
 	s.mu.Lock()
@@ -161,8 +162,8 @@ func (s *Stays) withLimits(use func(domain.StuckLimit)) {
 // maxStays is how many stays of a story are shown.
 const maxStays = 500
 
-// Of returns the stays of a story, the first of them first, without those of which the arrival is not known. Blocked is how
-// long the story was blocked in each until now.
+// Of returns the stays of a story in their order, without those whose arrival is not known. Blocked is how long the story was
+// blocked in each until now.
 func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, error) {
 	if _, err := s.catchUp(ctx); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 	return stays, nil
 }
 
-// markChanged notes that a project's history has changed, and is to be saved. Callers hold mu.
+// markChanged records that a project's history has changed and must be saved. Callers hold mu.
 func (s *Stays) markChanged(project string) {
 	s.changed[project] = true
 	s.revision++

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxUntold bounds how many arrivals wait to be told. Others, as of a large board that is new, each gateway finds by itself.
+	// maxUntold bounds how many arrivals wait to be told. Beyond it, as with a large new board, each gateway finds them by itself.
 	maxUntold = 10_000
 	// newsPause is the least time between two rounds of Run, arrivals or not: each may write.
 	newsPause = 100 * time.Millisecond
 )
 
-// arrivals are what gateways tell each other of stories that a pipeline showed before any event told of them: the one that
-// saves stays may not look before the story has moved on. Stays.mu guards them.
+// arrivals tell gateways of stories that a pipeline showed before any event did: by the time the gateway that saves stays fetches
+// that pipeline, the story may have moved on. Stays.mu guards them.
 type arrivals struct {
 	untold   []domain.Arrival
 	news     chan struct{}  // of capacity 1: there are untold ones
@@ -25,7 +25,7 @@ type arrivals struct {
 	taken    []int64        // to be marked when the stays are saved
 }
 
-// note keeps what a project's history found to have arrived, to be told. Callers hold mu.
+// note queues the arrivals that a project's history has found. Callers hold mu.
 func (a *arrivals) note(project string, arrived []domain.Arrival) {
 	for _, each := range arrived[:min(len(arrived), max(0, maxUntold-len(a.untold)))] {
 		each.Project = project
@@ -39,7 +39,7 @@ func (a *arrivals) note(project string, arrived []domain.Arrival) {
 	}
 }
 
-// shareArrivals tells other gateways what arrived by this one's knowledge, and takes in what they tell.
+// shareArrivals tells other gateways of the arrivals that this one found, and takes in those that they found.
 func (s *Stays) shareArrivals(ctx context.Context) error {
 	if s.changes == nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *Stays) shareArrivals(ctx context.Context) error {
 	return nil
 }
 
-// takeArrivals takes in what gateways told, this one among them. Callers hold mu.
+// takeArrivals takes in what gateways told, including this one. Callers hold mu.
 func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 	a := &s.arrivals
 	first, seen := a.position == 0, map[int64]bool{}
@@ -97,7 +97,7 @@ func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 			a.taken = append(a.taken, told.ID)
 		}
 	}
-	if news.Position < a.position { // a standby that took over knows fewer transactions
+	if news.Position < a.position { // a standby that lacks the last transactions took over
 		news.Position = 0
 	}
 	a.position, a.seen = news.Position, seen

@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// checkDuty finds out whether this gateway saves stays. One that begins to reads what is stored again, as after a start: its
-// predecessor may have saved other things than this one remembers. So it does where the store has lost events.
+// checkDuty finds out whether this gateway saves stays. When it begins to, it reads the store again as after a start, since its
+// predecessor may have saved other things than this one remembers. It does the same when the store has lost events.
 func (s *Stays) checkDuty() {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	s.mu.Lock()
@@ -32,7 +32,7 @@ func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) 
 	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.epoch}), true
 }
 
-// flush saves what changed, or forgets to, where another gateway saves it.
+// flush saves what changed, or drops it where another gateway saves it.
 func (s *Stays) flush(ctx context.Context) error {
 	if ctx, ours := s.dutyContext(ctx); ours {
 		return unlessLost(s.save(ctx))
@@ -43,7 +43,7 @@ func (s *Stays) flush(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // readers have them from here for as long
+	if s.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // until then readers have them from memory
 		return nil
 	}
 	for project := range s.changed {
@@ -58,7 +58,7 @@ func (s *Stays) flush(ctx context.Context) error {
 	return nil
 }
 
-// flushMoves saves the moves of all projects in one piece, where that is this gateway's to do.
+// flushMoves saves the moves of all projects in one piece, if this gateway saves stays.
 func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
 	ctx, ours := s.dutyContext(ctx)
 	if !ours {
@@ -67,7 +67,7 @@ func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
 	return unlessLost(s.saveMoves(ctx, interval))
 }
 
-// unlessLost is err, nil when another gateway has taken over in the meantime: what was to be saved is that one's to do.
+// unlessLost returns err, nil when another gateway has taken over in the meantime: saving is its task now.
 func unlessLost(err error) error {
 	if errors.Is(err, domain.ErrDutyLost) {
 		return nil
@@ -75,7 +75,7 @@ func unlessLost(err error) error {
 	return err
 }
 
-// generationNow returns how often everything was read again. What was observed before counts for nothing in a new one.
+// generationNow returns how often everything was read again. Observations of earlier generations do not count.
 func (s *Stays) generationNow() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

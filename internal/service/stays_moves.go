@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// movesInterval is how often the moves of all projects are stored in one piece, if there are others. That is read in
-	// a hundredth of the time that their stays take: 100,000 in about 10 ms.
+	// movesInterval is how often the moves of all projects are stored in one piece, if there are new ones. Reading that piece takes
+	// a hundredth of the time that reading their stays takes: 100,000 in about 10 ms.
 	movesInterval = 10 * time.Minute
-	// movesDelay is how old a move must be for that: a younger one may still be corrected.
+	// movesDelay is how old a move must be to be stored so: a younger one may still be corrected.
 	movesDelay = time.Minute
-	// maxSavedMoves is how many are stored in one piece, shared by all projects. At least minSavedMoves of each are.
+	// maxSavedMoves is how many are stored in one piece, divided among the projects, but at least minSavedMoves of each.
 	maxSavedMoves, minSavedMoves = 500_000, 50
 )
 
 // savedMoves are the moves that are stored in one piece. Stays.mu guards them.
 type savedMoves struct {
-	before   time.Time // they are those before then; zero when there are none
+	before   time.Time // all of them are earlier; zero when none are stored
 	savedAt  time.Time
-	revision uint64 // that stays had
+	revision uint64 // of stays when they were stored
 }
 
-// miss reports whether stays that are to be saved ended before the moves that are stored did.
+// miss reports whether stays that are to be saved ended within the time that the stored moves cover.
 func (m savedMoves) miss(saved []domain.Stay) bool {
 	for _, stay := range saved {
 		if !stay.To.IsZero() && stay.To.Before(m.before) {
@@ -37,8 +37,8 @@ func (m savedMoves) miss(saved []domain.Stay) bool {
 	return false
 }
 
-// saveMoves stores the moves of all projects in one piece, unless that was done not long ago, or nothing has changed. What
-// became of stays must be saved.
+// saveMoves stores the moves of all projects in one piece, unless that was done recently or nothing has changed. Changes of stays
+// must have been saved before.
 func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	now := time.Now()
 	s.mu.Lock()
@@ -64,14 +64,14 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 // movesFormat begins what is stored.
 const movesFormat = 4
 
-// unreadHistory is what was stored of a project and is read when it is needed: of many projects that takes a while, which the page
-// of one should not take (make bench, "first look at a project and its charts").
+// unreadHistory is what was stored of a project and not decoded yet. Decoding that of all projects takes a while, for which the
+// page of one should not wait (make bench, "first look at a project and its charts").
 type unreadHistory struct {
 	moves []byte
 	stays []domain.Stay // after these
 }
 
-// encodeMoves returns the moves before a time of all projects of which memory has all. Callers hold mu.
+// encodeMoves encodes the moves before a time, of all projects that memory has whole. Callers hold mu.
 func (s *Stays) encodeMoves(before time.Time) []byte {
 	projects := len(s.complete) + len(s.movesOnly)
 	each := max(minSavedMoves, maxSavedMoves/max(1, projects))
@@ -85,7 +85,7 @@ func (s *Stays) encodeMoves(before time.Time) []byte {
 	return encoded
 }
 
-// recallMoves takes in the moves of those projects that have stages, unless memory has them, as far as that is not slow.
+// recallMoves reads the moves of those projects that have stages and are not in memory, unless that takes too long.
 func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipeline) error {
 	unknown := map[string]bool{}
 	s.mu.Lock()
@@ -102,7 +102,7 @@ func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipel
 	return err
 }
 
-// recall does what remember does, but no longer than a page waits. It reports whether memory has all of these projects now.
+// recall does what remember does, but waits no longer than a page may. It reports whether memory now has all of these projects.
 func (s *Stays) recall(ctx context.Context, projects map[string]bool) (known bool, err error) {
 	isKnown := func() bool {
 		s.mu.Lock()
@@ -124,8 +124,8 @@ func (s *Stays) recall(ctx context.Context, projects map[string]bool) (known boo
 // hasMoves reports whether memory has the moves of a project. Callers hold mu.
 func (s *Stays) hasMoves(project string) bool { return s.complete[project] || s.movesOnly[project] }
 
-// loadMoves takes in the moves that are stored in one piece, the newer ones of their projects, and what lasts in these. All of
-// other projects is taken in when it is needed.
+// loadMoves reads the moves that are stored in one piece, the newer ones of the same projects, and their lasting stays. Other
+// projects are read when they are needed.
 func (s *Stays) loadMoves(ctx context.Context) error {
 	before, encoded, err := s.store.Moves(ctx)
 	if domain.CodeOf(err) == domain.NotFound || err == nil && (len(encoded) == 0 || encoded[0] != movesFormat) {
@@ -136,7 +136,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	}
 	unread, err := splitMoves(encoded[1:])
 	if err != nil {
-		return nil // what it was made from is in the store as well
+		return nil // the stays that it was made from are stored as well
 	}
 	newer, err := s.store.RecentStays(ctx, before, maxRecentStays)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	saving := s.saving
 	s.mu.Unlock()
 	var lasting []domain.Stay
-	if saving { // otherwise another gateway may change them meanwhile
+	if saving { // otherwise another gateway may be changing them
 		if lasting, err = s.store.AllLastingStays(ctx, maxLastingStays+1); err != nil {
 			return err
 		}
@@ -198,8 +198,8 @@ func splitMoves(b []byte) (map[string]*unreadHistory, error) {
 	return unread, nil
 }
 
-// takeIn reads what was stored of a project. Where that cannot be read, what it was made from is read when it is needed. Callers
-// hold mu.
+// takeIn decodes what was stored of a project. If that fails, the stays that it was made from are read when they are needed.
+// Callers hold mu.
 func (s *Stays) takeIn(h *domain.StageHistory, project string) {
 	u := s.unread[project]
 	delete(s.unread, project)

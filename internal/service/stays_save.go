@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// forget gives back the memory of projects that are gone. What was saved of them stays in the store.
+// forget frees the memory of projects that are gone. What was saved of them stays in the store.
 func (s *Stays) forget() {
 	registry := s.projects.Registry()
 	s.mu.Lock()
@@ -35,7 +35,7 @@ func (s *Stays) forget() {
 	}
 }
 
-// remember takes in what was saved of those of these projects that memory does not have all of.
+// remember reads what was saved of those of these projects that memory does not have whole.
 func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 	for project := range projects {
 		if err := s.rememberProject(ctx, project); err != nil {
@@ -81,7 +81,7 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 	return nil
 }
 
-// readStays returns what was saved of a project, and up to which event that goes where another gateway saves it.
+// readStays returns what was saved of a project and, where another gateway saves it, up to which event.
 func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (stays []domain.Stay, upTo int64, err error) {
 	s.mu.Lock()
 	saving := s.saving
@@ -91,7 +91,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 			return nil, 0, err
 		}
 	}
-	for range 3 { // until the other one has not saved in the meantime
+	for range 3 { // until the other gateway has not saved in between
 		if movesOnly {
 			stays, err = s.store.LastingStays(ctx, project)
 		} else {
@@ -139,12 +139,12 @@ func (s *Stays) save(ctx context.Context) error {
 		s.saved = c.UpTo
 		if c.ForgetMoves {
 			s.moves.before = time.Time{}
-			s.moves.savedAt = time.Now().Add(movesDelay - movesInterval) // soon, but not for each of many
+			s.moves.savedAt = time.Now().Add(movesDelay - movesInterval) // soon, but once for many of them
 		}
 		return nil
 	}
 	s.arrivals.taken = append(s.arrivals.taken, c.Arrivals...)
-	for _, story := range c.Stories { // to be tried again, unless it changed meanwhile
+	for _, story := range c.Stories { // to be saved again, unless the name has changed since
 		key := storyID{story.Project, story.ID}
 		if _, newer := s.names[key]; !newer {
 			s.names[key] = story.Name
@@ -161,8 +161,8 @@ func (s *Stays) save(ctx context.Context) error {
 	return err
 }
 
-// Run follows the stream and saves what becomes of stays, while that is this gateway's duty, until ctx ends. It returns an error
-// when the store failed; nothing is lost when it is run again.
+// Run follows the stream and saves changes of stays while that is this gateway's duty, until ctx ends. It returns an error when
+// the store failed; nothing is lost when it is run again.
 func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
@@ -188,7 +188,7 @@ func (s *Stays) Run(ctx context.Context) error {
 	}
 }
 
-// round takes in what is new, and saves it.
+// round reads what is new and saves it.
 func (s *Stays) round(ctx context.Context) error {
 	s.checkDuty()
 	done, err := s.catchUpWithin(ctx, saveInterval)

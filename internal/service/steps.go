@@ -7,21 +7,21 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// A write that waits for a step should wait no longer than 20 ms. The time of a step includes that it waits for writes of
-// others, so it says little on a busy gateway: steps do not become too small to get anywhere, nor pauses too long.
+// A write should wait no longer than 20 ms for a step. The time of a step includes its own wait for other writes, so it says little
+// on a busy gateway: bounds keep steps from becoming too small to get anywhere, and pauses from becoming too long.
 const (
 	maxStep, minStep           = 100, 20
 	longStep, shortStep        = 6 * time.Millisecond, 3 * time.Millisecond
 	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
-// steps divide a long work on the store so that writes of others fit between.
+// steps divides long work on the store so that other writes fit in between.
 type steps struct {
 	size int // how many rows the next step may take
 	rest time.Duration
 }
 
-// newSteps returns steps each of which is followed by a pause that is rest times as long.
+// newSteps returns steps that are each followed by a pause rest times as long.
 func newSteps(rest int) *steps { return &steps{size: minStep, rest: time.Duration(rest)} }
 
 // do takes a step and pauses after it.

@@ -12,12 +12,12 @@ type storyStore interface {
 	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
 }
 
-// StoryServers calls project servers about stories, within limits of its own on time and size.
+// StoryServers calls project servers about stories, within its own limits of time and size.
 type StoryServers interface {
 	// Story returns what the server says of a story. It returns NotFound for a story that it does not have, and for a server that knows
 	// no stories; other errors have a message that says in words why there is no answer.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
-	// PatchStory and CreateStory pass a body on and return status and body of the answer; errors mean that there is none.
+	// PatchStory and CreateStory pass a body on and return status and body of the answer; an error means that there is none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
 }
@@ -37,8 +37,8 @@ type Stories struct {
 	recent    recentStories
 }
 
-// Get returns a story. Where its project server does not say, it is what the stream and the project's last pipeline know.
-// It returns NotFound for an unknown project, and for a story that none of these ever knew.
+// Get returns a story. Where its project server does not answer, it returns what the stream and the project's last pipeline know.
+// It returns NotFound for an unknown project, and for a story that none of these know.
 func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
 	if !found {
@@ -47,7 +47,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	story, err := s.servers.Story(ctx, p, id)
 	switch domain.CodeOf(err) {
 	case "":
-	case domain.NotFound: // it has left the board, or its server knows boards only
+	case domain.NotFound: // it has left the board, or its server has no pages of stories
 		if story, err = s.lastKnown(ctx, project, id); err != nil {
 			return domain.Story{}, err
 		}
@@ -89,7 +89,7 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	return err
 }
 
-// Now returns what its project server says of a story, without its past. It returns NotFound, and BadGateway for a server that
+// Now returns a story as its project server shows it, without its past. It returns NotFound, and BadGateway for a server that
 // does not answer.
 func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
@@ -99,7 +99,7 @@ func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, er
 	return s.servers.Story(ctx, p, id)
 }
 
-// lastKnown returns what the last pipeline, or else the stream, knows of a story.
+// lastKnown returns what the last pipeline, or else the stream, knows about a story.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
 		story := domain.Story{Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure}

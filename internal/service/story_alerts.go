@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// storyAlerts keeps what was found in pipelines last: with ten thousand projects that is looked for again only when something
-// has changed (BenchmarkSnapshot).
+// storyAlerts caches the alerts that were last found in pipelines: with ten thousand projects they are searched again only when
+// something has changed (BenchmarkSnapshot).
 type storyAlerts struct {
 	stays *Stays
 
@@ -20,8 +20,8 @@ type storyAlerts struct {
 	found     []domain.Alert
 }
 
-// find returns what needs attention in pipelines. Nobody may change it; it is the same array as the last time when nothing has
-// changed.
+// find returns what needs attention in pipelines. Nobody may change it; when nothing has changed it is the same array as last
+// time.
 func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,5 +33,5 @@ func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	return s.found
 }
 
-// isSame reports whether both are the same array.
+// isSame reports whether both slices share one array.
 func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

@@ -58,10 +58,10 @@ func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project
 	return p, domain.ActorOf(ctx).CheckScope(project)
 }
 
-// storyChange says what a change asked for, beside how the gateway saw the story last: that may be a moment old.
+// storyChange tells what a change asked for, and how the gateway last saw the story, which may be a moment old.
 func storyChange(before *domain.Item, stage string, change []byte) string {
 	var asked map[string]json.RawMessage
-	_ = json.Unmarshal(change, &asked) // the project server has taken it
+	_ = json.Unmarshal(change, &asked) // the project server has accepted it
 	var blocked, failure string
 	if before != nil {
 		blocked, failure = before.Blocked, before.MergeFailure

@@ -33,7 +33,7 @@ func (s *Events) show(added []domain.Event) {
 	}
 	old := s.tail.Load()
 	next := *old
-	// The array behind events is shared with older tails, which do not look beyond their own length.
+	// The array behind events is shared with older tails, which do not read beyond their own length.
 	next.events = append(next.events, added...)
 	next.last = added[len(added)-1].ID
 	for _, e := range added {
@@ -63,7 +63,7 @@ func (s *Events) forget(ids []int64) {
 	s.searched.forget()
 }
 
-// shorten halves what is kept, in an array of its own so that what was dropped can be freed.
+// shorten keeps the newer half, in an array of its own so that the rest can be freed.
 func (t *tail) shorten() {
 	from := len(t.events)
 	t.bytes = 0
@@ -77,7 +77,7 @@ func (t *tail) shorten() {
 	t.events = slices.Clone(t.events[from:])
 }
 
-// find returns what q selects, false when only the store can know.
+// find returns what q selects, false when only the store has all of it.
 func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 	if q.Text != "" || !q.Backward && q.After < t.first {
 		return page, false
@@ -107,7 +107,7 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 			return page, true
 		}
 	}
-	return page, t.first == 0 // then memory holds all there is
+	return page, t.first == 0 // then memory holds everything
 }
 
 func selects(q domain.EventQuery, e domain.Event) bool {
