@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// story says what is known of a story.
+// story tells what is known of a story.
 func (c *commands) story(ctx context.Context, call storyCall) Message {
 	s, err := c.gateway.Stories.Get(ctx, call.Project, call.ID)
 	if err != nil {

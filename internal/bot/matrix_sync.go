@@ -95,7 +95,7 @@ type receiver struct {
 	posted map[string]map[string]bool // of each room that was read: the keys of the bot's newest messages
 }
 
-// apply does it, but for the invitations, which it stores together with the new position.
+// apply does that. Invitations are only stored, together with the new position.
 func (r *receiver) apply(ctx context.Context, synced *syncAnswer) error {
 	for room := range synced.Rooms.Leave {
 		if err := r.forget(ctx, room); err != nil {

@@ -16,8 +16,8 @@ type Options struct {
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended, with a slash between
 	PublicURL  string   // where people reach the console, for links to it; "" for no links
-	// Duty is which of several gateways runs the bot, nil when this one is alone. On the others the bot only answers what a
-	// chat server sends them.
+	// Duty says which of several gateways runs the bot, nil when this one is alone. On the others the bot only answers what a chat
+	// server sends them.
 	Duty Duty
 	// Seen remembers the requests of chat servers that were acted on, nil for doing so in State.
 	Seen Seen

@@ -14,10 +14,10 @@ const (
 	RoleAdmin    Role = "admin"
 )
 
-// Roles are all of them, the lowest first.
+// Roles are all roles, the lowest first.
 var Roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
 
-// Allows reports whether whoever has this role may do what needs the other.
+// Allows reports whether this role suffices for what needs the other.
 func (r Role) Allows(needed Role) bool {
 	have := slices.Index(Roles, r)
 	return have >= 0 && have >= slices.Index(Roles, needed)
@@ -35,7 +35,7 @@ func CheckRole(r Role) error {
 type Via string
 
 const (
-	ViaOpen       Via = "open"        // nothing is set up that one would have to show
+	ViaOpen       Via = "open"        // no authentication is set up
 	ViaAdminToken Via = "admin_token" // the one of the configuration
 	ViaToken      Via = "token"       // a named token
 	ViaLogin      Via = "login"       // an OpenID Connect provider
@@ -70,12 +70,12 @@ func (a Actor) CheckScope(project string) error {
 
 type actorKey struct{}
 
-// WithActor returns a context for what the actor asks for. Who it is may still become known until somebody asks.
+// WithActor returns a context for what the actor asks for. The actor may still be filled in until somebody asks for it.
 func WithActor(ctx context.Context, a *Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf returns who asks for what is done with this context: the gateway itself where nobody else does.
+// ActorOf returns who asks for what is done with this context: the gateway itself if nobody does.
 func ActorOf(ctx context.Context) Actor {
 	if a, ok := ctx.Value(actorKey{}).(*Actor); ok {
 		return *a

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// AgentState is what an agent says of itself in a heartbeat.
+// AgentState is what an agent says about itself in a heartbeat.
 type AgentState string
 
 const (
@@ -53,7 +53,7 @@ type KnownAgent struct {
 	Presence   AgentPresence
 	Connected  bool      // a heartbeat of it is being held right now
 	StateSince time.Time // when it first said its present state
-	// FailingSince is when its command failed first, without having run for long since; zero while all is well.
+	// FailingSince is when its command first failed, without having run for long since; zero while it is healthy.
 	FailingSince time.Time
 }
 
@@ -128,7 +128,7 @@ type AgentNews struct {
 	Position int64 // to ask from next
 }
 
-// SeenAgent is a stored agent and for how long, by the clock of the store, nothing has been heard of it.
+// SeenAgent is a stored agent and how long it has been silent by the clock of the store.
 type SeenAgent struct {
 	AgentRecord
 	Silent time.Duration

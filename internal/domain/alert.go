@@ -109,7 +109,7 @@ func openStuck(list []Alert) (found []StuckStories) {
 // StuckLimit returns how long a story may stay in a stage of work before it needs attention.
 type StuckLimit func(project, stage string) time.Duration
 
-// limitsHold is for how long stuck limits count that nothing has changed.
+// limitsHold is how long stuck limits are used again while nothing has changed.
 const limitsHold = time.Hour
 
 // FindAlerts returns what needs attention in these pipelines, in no particular order. A story counts once, and no longer
@@ -119,7 +119,7 @@ func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []
 	return found
 }
 
-// FindAlertsUntil returns what FindAlerts does, and until when that holds if nothing but the time changes.
+// FindAlertsUntil returns what FindAlerts does, and until when that is true if nothing but the time changes.
 func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
 	for k := range pipelines {
@@ -180,7 +180,7 @@ func acknowledged(a Alert) int {
 	return 0
 }
 
-// alertKinds are the kinds in the order of their weight, in words, and whether something stands still.
+// alertKinds are the kinds in the order of their weight, with their words and whether something stands still.
 var alertKinds = []struct {
 	kind  AlertKind
 	word  string

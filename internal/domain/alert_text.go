@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Key names the trouble, as long as it lasts, whatever its text becomes.
+// Key identifies the alert as long as it lasts, even when its text changes.
 func (a Alert) Key() string {
 	parts := []string{string(a.Kind)}
 	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
@@ -37,7 +37,7 @@ func (a Alert) Link() string {
 	return "/projects/" + url.PathEscape(a.Project)
 }
 
-// Text says what is wrong, in words and in one line. It holds nothing that changes while the trouble stays the same.
+// Text says what is wrong, in one line. It contains nothing that changes while the trouble stays the same.
 func (a Alert) Text() string {
 	var text string
 	switch a.Kind {

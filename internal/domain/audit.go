@@ -41,7 +41,7 @@ const (
 	SessionEnded Action = "session.ended"
 )
 
-// Actions are all of them.
+// Actions are all actions.
 var Actions = []Action{
 	ProjectAdded, ProjectChanged, ProjectRemoved, ProjectRestored, ProjectSwitched, ProjectToolCalled,
 	StoryCreated, StoryChanged, AlertAcknowledged, AlertReopened,
@@ -101,13 +101,12 @@ type AuditPage struct {
 
 type auditKey struct{}
 
-// WithAudit returns a context for making a change in the store: whoever stores that stores the entry with it, in the same
-// transaction. It is for one change.
+// WithAudit returns a context for one change in the store, which stores the entry in the same transaction.
 func WithAudit(ctx context.Context, e AuditEntry) context.Context {
 	return context.WithValue(ctx, auditKey{}, e)
 }
 
-// AuditOf returns the entry that is to be stored with what is stored with this context, false when there is none.
+// AuditOf returns the entry that is to be stored with the change of this context, false when there is none.
 func AuditOf(ctx context.Context) (AuditEntry, bool) {
 	e, ok := ctx.Value(auditKey{}).(AuditEntry)
 	return e, ok

@@ -16,7 +16,7 @@ type Charts struct {
 	Stages []StageTime // those in which stories are worked on, in their order
 	ToDone StageTime   // from when stories came into the first of these until they were finished; without a name
 
-	stays  [][]int32 // seconds that Stages were made of, sorted; shorter than Stages where there are none
+	stays  [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages where there are none
 	toDone []int32
 }
 
@@ -46,7 +46,7 @@ func chartStart(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 }
 
-// unknownStart stands for when work on a story began, where nobody saw that.
+// unknownStart stands for an unknown time at which work on a story began.
 const unknownStart = math.MinInt64
 
 // Charts counts over the last ChartDays days, in now's time zone. stages are the project's.

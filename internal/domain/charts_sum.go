@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxSummed is how many times a median over all projects is made of. Where there are more, each project counts with as many in a
-	// hundred of its own.
+	// maxSummed is how many values a median over all projects is computed from. Where there are more, the same share of each
+	// project's values is used.
 	maxSummed = 10_000
-	// maxSummedStages is how many stages a sum tells apart: those that most stories have left.
+	// maxSummedStages is how many stages a sum distinguishes: those that most stories have left.
 	maxSummedStages = 5
 )
 
-// SumCharts are the charts of all these projects together. Stages with the same title are one, named by it.
+// SumCharts returns the charts of all these projects together. Stages with the same title count as one, named by it.
 func SumCharts(charts []Charts) Charts {
 	var sum Charts
 	toDone := make([][]int32, 0, len(charts))

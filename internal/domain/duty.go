@@ -12,10 +12,10 @@ const (
 // FeedDuty is the name of the duty to follow a project's feed.
 func FeedDuty(project string) string { return "feed:" + project }
 
-// ErrDutyLost is the error of a write under a duty that another gateway has by now.
+// ErrDutyLost says that a write was refused because another gateway has its duty now.
 var ErrDutyLost = Errorf(Unavailable, "another gateway does this by now")
 
-// Duty is a duty that a gateway has. Each grant of it has a greater epoch than the one before.
+// Duty is a duty granted to a gateway. Each grant has a greater epoch than the one before.
 type Duty struct {
 	Name  string
 	Epoch int64

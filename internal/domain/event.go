@@ -22,7 +22,7 @@ const (
 	ForeignFeedGap  EventType = "foreign_feed_gap"
 )
 
-// MaxClockAhead is how far a stamp may be ahead of the gateway's clock: one that is further moves no reading position.
+// MaxClockAhead is how far a stamp may be ahead of the gateway's clock. One further ahead moves no reading position.
 const MaxClockAhead = 24 * time.Hour
 
 // Record is one event as a project's feed has it.
@@ -52,7 +52,7 @@ type EventDetails struct {
 	Missed    int64  `json:"missed"`
 }
 
-// Details reads what is known of the record; what is missing or of another type stays empty.
+// Details reads the known fields of the record; fields that are missing or of another type stay empty.
 func (r Record) Details() EventDetails {
 	var d EventDetails
 	// A mistyped field of a foreign record costs that field only: Unmarshal goes on after it.
@@ -112,7 +112,7 @@ var foreignTypes = map[string]EventType{
 	"feed_gap":        ForeignFeedGap,
 }
 
-// Why a record of a feed is not kept.
+// Reasons why a record of a feed is not kept.
 var (
 	ErrNoObject = errors.New("record is not a JSON object")
 	ErrNoStamp  = errors.New("record has no timestamp_ms from 0 to 2^63-1")

@@ -29,7 +29,7 @@ type FeedRead struct {
 	Epoch int64
 }
 
-// Appended is what became of reads that were to be stored.
+// Appended is the result of storing reads.
 type Appended struct {
 	Added []Event // those that are new, with consecutive ids
 	Last  int64   // the last id before them
@@ -37,7 +37,7 @@ type Appended struct {
 	Refused []int
 }
 
-// FeedResult is what a read of a project's feed says of its pipeline.
+// FeedResult is what a read of a project's feed says about its pipeline.
 type FeedResult struct {
 	// Version is the pipeline's, as its server names it; "" for one that does not, and after a read that failed.
 	Version string
@@ -45,7 +45,7 @@ type FeedResult struct {
 	Failed  bool
 }
 
-// EventPage is what was found of the events that an EventQuery selects.
+// EventPage holds the first events that an EventQuery selects.
 type EventPage struct {
 	Events []Event
 	More   bool // further events are selected, past the last of these in the query's direction

@@ -8,7 +8,7 @@ type LiveGateway struct {
 	Name    string // of its host
 	Since   time.Time
 	Feeds   int  // how many projects it follows
-	Duties  int  // what it does besides answering, following projects among that
+	Duties  int  // how many duties it has, including the projects that it follows
 	RunsBot bool // it runs the bot
-	Asked   bool // it is the one that is asked
+	Asked   bool // it is the one that answers this request
 }

@@ -16,7 +16,7 @@ type NamedToken struct {
 	LastUsed  time.Time // zero: never
 }
 
-// Expired reports whether the token is worth nothing at now any more.
+// Expired reports whether the token has expired at now.
 func (t NamedToken) Expired(now time.Time) bool {
 	return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt)
 }

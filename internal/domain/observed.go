@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Observe takes in what a pipeline showed that was asked for at the time asked. Complete says that a story that is not in it
-// is not on the board. It returns false when it passed something over that newer events contradict: then it is to be
-// observed again.
+// Observe applies what a pipeline asked for at that time showed. Complete says that a story missing from it is not on the board.
+// It returns false when it skipped something that newer events contradict: then the pipeline is to be observed again.
 func (h *StageHistory) Observe(project string, stages []Stage, complete bool, asked, now time.Time) (settled bool) {
 	settled = true
 	shown := map[string]bool{}
@@ -92,7 +91,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 	}
 }
 
-// note takes over whether the item is blocked and its merge failed, where that began or ended.
+// note records whether the item is blocked and whether its merge failed, where that has begun or ended.
 func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 	if blocked := item.Blocked != ""; blocked == s.BlockedSince.IsZero() {
 		changed = true
@@ -113,7 +112,7 @@ func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 	return changed
 }
 
-// Times returns the stages with the times that are known of their items. What has no other times is shared with the stages.
+// Times returns the stages with the known times of their items. Stages whose times do not differ are shared.
 func (h *StageHistory) Times(stages []Stage) []Stage {
 	dated := make([]Stage, len(stages))
 	for i, stage := range stages {
@@ -133,7 +132,7 @@ func (h *StageHistory) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// times returns an item of a stage with the times that are known of it.
+// times returns an item of a stage with its known times.
 func (h *StageHistory) times(stage string, item Item) (dated Item, changed bool) {
 	stay := h.open[item.StoryID]
 	if stay == nil || stay.Stage != stage {

@@ -43,7 +43,7 @@ type PipelineAnswer struct {
 	Digest     uint64 // of the whole answer, to see whether another one differs
 	EventsOnly bool   // the server has a feed, but no pipeline
 	Stages     []Stage
-	Raw        json.RawMessage // Stages as the project server sent them, or when they were cut what is known of them
+	Raw        json.RawMessage // Stages as the project server sent them, or as known when they were cut
 	Note       string          // what was cut from Stages, in words; "" for nothing
 }
 
@@ -64,7 +64,7 @@ type ProjectPipeline struct {
 	Stale       bool // older than what was asked for, while a fetch goes on
 	FetchedAt   time.Time
 	Stages      []Stage
-	Summarized  *PipelineSummary // of Stages, so that it is made once for all who look; may be nil
+	Summarized  *PipelineSummary // of Stages, made once for all readers; may be nil
 	Raw         json.RawMessage  // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
@@ -73,8 +73,8 @@ type ProjectPipeline struct {
 	FailedSince time.Time // when it became unreachable
 }
 
-// ShowsSame reports whether both show the same, whenever that was seen last. Stages and raw answers, which never change, are
-// only compared by where they are.
+// ShowsSame reports whether both show the same, no matter when that was last seen. Stages and raw answers, which never change,
+// are compared by address only.
 func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
 	return p.Project == other.Project && p.URL == other.URL && p.Reachable == other.Reachable && p.Stale == other.Stale &&
 		p.EventsOnly == other.EventsOnly && p.Note == other.Note && p.Error == other.Error && p.FailedSince.Equal(other.FailedSince) &&
@@ -84,7 +84,7 @@ func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
 // isShared reports whether both are the same array.
 func isShared[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// NoAnswerYet is the Error of a project that has not been heard of, and whose first answer may be on its way.
+// NoAnswerYet is the Error of a project whose first answer may still be on its way.
 const NoAnswerYet = "no answer yet"
 
 // StageTitle returns the stage's name as people read it: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is

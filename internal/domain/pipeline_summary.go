@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// PipelineSummary is what lists of many projects need to know of a pipeline.
+// PipelineSummary is what lists of many projects need to know about a pipeline.
 type PipelineSummary struct {
 	From, To        int       // the stages in which stories are worked on, as WorkStages has them
 	Working         int       // stories in these

@@ -36,7 +36,7 @@ const (
 	SignInNoCode       SignInOutcome = "no code"       // the code is missing
 	SignInNoState      SignInOutcome = "no state"      // the state is missing
 	SignInUnknownState SignInOutcome = "unknown state" // never given out, used, or from before a restart
-	SignInNoDatabase   SignInOutcome = "no database"   // whether the state was given out is not known now
+	SignInNoDatabase   SignInOutcome = "no database"   // the database cannot be asked whether the state was given out
 	SignInUnreachable  SignInOutcome = "unreachable"   // the token endpoint gave no whole answer
 	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is not a success
 	SignInUnreadable   SignInOutcome = "unreadable"    // the token endpoint's answer is not a token response

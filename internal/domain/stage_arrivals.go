@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// Arrival is that a story was in a stage from a time on, as a pipeline showed it before any event told of the story.
+// Arrival says since when a story has been in a stage, as a pipeline showed it before any event told of the story.
 type Arrival struct {
 	Project, StoryID, StoryName, Stage string
 	At                                 time.Time
@@ -21,7 +21,7 @@ type ToldArrival struct {
 	Saved bool // the stay that it began is stored
 }
 
-// maxUnknown is how many stays of unknown arrival a history has in mind.
+// maxUnknown is how many stays of unknown arrival a history remembers.
 const maxUnknown = 1000
 
 // unknownArrival is a stay of which only its end is known, by an event. The gateway that saw it begin tells within seconds.
@@ -30,7 +30,7 @@ type unknownArrival struct {
 	move move
 }
 
-// keepUnknown keeps the first stay of a story in mind, for which an arrival may still be told.
+// keepUnknown remembers the first stay of a story, whose arrival may still be told.
 func (h *StageHistory) keepUnknown(stay Stay, made move) {
 	if h.unknown == nil || len(h.unknown) >= maxUnknown {
 		h.unknown = map[string]unknownArrival{}
@@ -38,15 +38,15 @@ func (h *StageHistory) keepUnknown(stay Stay, made move) {
 	h.unknown[stay.StoryID] = unknownArrival{stay, made}
 }
 
-// TakeArrivals returns what Observe found to have arrived since the last call, without names and project.
+// TakeArrivals returns the arrivals that Observe has found since the last call, without names and project.
 func (h *StageHistory) TakeArrivals() []Arrival {
 	arrived := h.arrived
 	h.arrived = nil
 	return arrived
 }
 
-// Arrived takes in an arrival that another gateway saw, whether the story has left that stage by now or not. It must not be
-// called twice for the same.
+// Arrived applies an arrival that another gateway saw, whether or not the story has left that stage since. It must not be called
+// twice for the same arrival.
 func (h *StageHistory) Arrived(a Arrival) {
 	if h.index(a.Stage) >= maxStageNames {
 		return
@@ -64,7 +64,7 @@ func (h *StageHistory) Arrived(a Arrival) {
 	}
 }
 
-// explain completes a stay of unknown arrival. It has the number then that it would have if the arrival had been known before.
+// explain completes a stay of unknown arrival. The stay gets the number that it would have if the arrival had been known before.
 func (h *StageHistory) explain(unknown unknownArrival, at time.Time) {
 	delete(h.unknown, unknown.StoryID)
 	h.drop(stayKey{unknown.StoryID, unknown.Number})

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// maxStageNames is how many stages a history tells apart: far more than a pipeline has, and few enough for a feed that
-	// makes them up.
+	// maxStageNames is how many stages a history distinguishes: far more than a pipeline has, and few enough for a feed that makes
+	// them up.
 	maxStageNames = 100
 	// maxOpenStays is how many stories a history follows, as many as a pipeline may have.
 	maxOpenStays = 20_000
-	// maxMoves is how many moves a history remembers, the newest: what is usual shows in them. Others are only counted by day
+	// maxMoves is how many of the newest moves a history remembers, enough to tell what is usual. Older ones are only counted by day
 	// and stages.
 	maxMoves = 4000
 	// maxOlder is how many days and pairs of stages are counted at most: a history that knows more stages keeps fewer.
 	maxOlder = 10_000
-	// moveMemory is for how long moves count for what is usual in a stage.
+	// moveMemory is how long moves count for what is usual in a stage.
 	moveMemory = 90 * 24 * time.Hour
 )
 
@@ -47,7 +47,7 @@ type openStay struct {
 	told   time.Time // when the last event about the story was added
 }
 
-// Add takes in the project's next event, at the time now.
+// Add applies the project's next event, at the time now.
 func (h *StageHistory) Add(e Event, now time.Time) {
 	if e.Type != StageTransition && e.Type != StoryBlocked && e.Type != MergeFailure {
 		return
@@ -125,7 +125,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 	}
 }
 
-// undo takes back what only a pipeline showed. It returns the stay before that, nil where it is not known.
+// undo takes back what only a pipeline showed. It returns the stay before that, nil if unknown.
 func (h *StageHistory) undo(stay *openStay) *openStay {
 	delete(h.open, stay.StoryID)
 	if stay.move != nil {
@@ -196,7 +196,7 @@ func (h *StageHistory) Version() uint64 { return h.version }
 // Len is how many moves the history holds.
 func (h *StageHistory) Len() int { return len(h.moves) }
 
-// Forget drops the moves that count no longer at now.
+// Forget drops the moves that no longer count at now.
 func (h *StageHistory) Forget(now time.Time) {
 	from := now.Add(-moveMemory).UnixMilli()
 	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })

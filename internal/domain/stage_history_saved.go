@@ -25,7 +25,7 @@ func (h *StageHistory) drop(key stayKey) {
 	h.version++
 }
 
-// Restore takes in a stay that was saved, in the order in which they ended; those that last come after the others.
+// Restore applies a saved stay. Stays come in the order in which they ended, and those that last come after the others.
 func (h *StageHistory) Restore(s Stay) {
 	h.version++
 	if s.To.IsZero() {
@@ -57,7 +57,7 @@ func (h *StageHistory) TakeChanges() (save, drop []Stay) {
 	return save, drop
 }
 
-// Unsaved gives back what TakeChanges returned and could not be saved, unless there is something newer.
+// Unsaved takes back changes that could not be saved, unless there are newer ones.
 func (h *StageHistory) Unsaved(s Stay, drop bool) {
 	key := stayKey{s.StoryID, s.Number}
 	if _, newer := h.saved[key]; newer || h.dropped[key] {
@@ -76,7 +76,7 @@ func (h *StageHistory) Unsaved(s Stay, drop bool) {
 	h.dropped[key] = true
 }
 
-// Newer returns a story's stays, given those that are saved: what changed since takes their place. They are in their order.
+// Newer returns a story's stays in their order, given those that are saved: unsaved changes replace them.
 func (h *StageHistory) Newer(storyID string, saved []Stay) []Stay {
 	byNumber := map[int64]Stay{}
 	for _, s := range saved {

@@ -12,7 +12,7 @@ import (
 // move is small, since there may be many.
 type move struct {
 	atMS     int64
-	stayedMS int64 // in from; less than 0 where that is not known
+	stayedMS int64 // in from; negative if unknown
 	from, to uint8
 	story    uint32 // hash of its id
 }
@@ -26,7 +26,7 @@ func (h *StageHistory) remember(m move) {
 	h.limits = nil
 }
 
-// correct puts a move in the place of another one, which was remembered lately; nil takes that one away.
+// correct replaces a recently remembered move by another one; nil removes it.
 func (h *StageHistory) correct(was move, is *move) {
 	h.limits = nil
 	for i, m := range slices.Backward(h.moves) {
@@ -51,7 +51,7 @@ func (h *StageHistory) newMove(storyID, from, to string, arrived, left time.Time
 	return m, max(m.from, m.to) < maxStageNames
 }
 
-// storyHash is the same in every process, since moves are saved.
+// storyHash is the same in every process, because moves are saved.
 func storyHash(id string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))

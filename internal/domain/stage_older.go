@@ -20,7 +20,7 @@ func dayNumber(t time.Time) int32 {
 	return int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
 }
 
-// countOlder counts moves that are to be forgotten: charts need their number.
+// countOlder counts moves before they are forgotten: charts need their number.
 func (h *StageHistory) countOlder(moves []move) {
 	if h.older == nil {
 		h.older = map[olderMoves]uint32{}
@@ -67,7 +67,7 @@ func (h *StageHistory) appendOlder(b []byte) []byte {
 	return b
 }
 
-// restoreOlder takes in what appendOlder wrote, and returns what follows it.
+// restoreOlder reads what appendOlder wrote, and returns what follows it.
 func (h *StageHistory) restoreOlder(b []byte) (rest []byte, err error) {
 	n, b, err := CutNumber(b)
 	if err != nil || n > maxOlder {

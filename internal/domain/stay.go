@@ -36,13 +36,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// StayChanges are what became of stays and stories up to an event.
+// StayChanges are the changes of stays and stories up to an event.
 type StayChanges struct {
 	Save    []Stay
 	Drop    []Stay     // of which project, story and number count
 	Stories []StoryRef // that pipelines showed
 	UpTo    int64      // the event's id
-	// Arrivals are the ids of told arrivals that these account for.
+	// Arrivals are the ids of told arrivals that these changes include.
 	Arrivals []int64
 	// ForgetMoves says that the moves that are stored in one piece miss some of these.
 	ForgetMoves bool

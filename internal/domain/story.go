@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Story is a story as far as it is known: what its project server says of it now, and what the stream has of it.
+// Story is what is known of a story: what its project server says about it now, and what the stream has of it.
 type Story struct {
 	Project      string
 	ID, Name     string

@@ -13,5 +13,5 @@ const (
 	TopicEvents           Topic = "events"
 	TopicDuties           Topic = "duties"   // gateways that join or leave, and duties given back
 	TopicSignIn           Topic = "sign_in"  // sign-in flows
-	TopicArrivals         Topic = "arrivals" // stories that came, which no event tells of
+	TopicArrivals         Topic = "arrivals" // stories that came without an event
 )
