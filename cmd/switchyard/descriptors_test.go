@@ -3,14 +3,29 @@ package main
 import (
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestIdleStrangersShutNobodyOut: they hold more connections than the process has descriptors.
+// TestIdleStrangersShutNobodyOut: they hold more connections than the process has descriptors. Without a bound a change would wait
+// until the first of them are cut off anyway; of three one is not held up by a busy machine either.
 func TestIdleStrangersShutNobodyOut(t *testing.T) {
 	t.Parallel()
+	var took []time.Duration
+	for len(took) < 3 {
+		took = append(took, changeAmongStrangers(t))
+		if slices.Min(took) <= headerLimit/2 {
+			return
+		}
+	}
+	t.Errorf("changes took %v", took)
+}
+
+// changeAmongStrangers returns how long a change takes.
+func changeAmongStrangers(t *testing.T) time.Duration {
+	t.Helper()
 	gateway := switchyard(t, t.TempDir(), "gateway", "--listen=127.0.0.1:0", "--data=DIR/data")
 	shell := exec.Command("sh", append([]string{"-c", `ulimit -n 256 && exec "$@"`, "sh"}, gateway.Args...)...)
 	shell.Env = gateway.Env
@@ -26,7 +41,5 @@ func TestIdleStrangersShutNobodyOut(t *testing.T) {
 	if status, text := p.do(t, "POST", "/api/gateway/projects", `{"name":"alpha","url":"http://127.0.0.1:1"}`); status != 200 {
 		t.Errorf("a change meanwhile: %d %s", status, text)
 	}
-	if took := time.Since(began); took > headerLimit/2 { // when the first of them are cut off anyway
-		t.Errorf("a change took %v", took)
-	}
+	return time.Since(began)
 }

@@ -119,6 +119,23 @@ func (p *process) stop(t *testing.T, signal os.Signal) (status int, took time.Du
 	return p.ProcessState.ExitCode(), time.Since(begin)
 }
 
+// logged returns when the process logged a line with this text.
+func (p *process) logged(t *testing.T, text string) time.Time {
+	t.Helper()
+	for line := range strings.Lines(p.stderr.String()) {
+		if rest, ok := strings.CutPrefix(line, "time="); ok && strings.Contains(line, text) {
+			stamp, _, _ := strings.Cut(rest, " ")
+			at, err := time.Parse(time.RFC3339, stamp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+	}
+	t.Fatalf("%q is not in %s", text, &p.stderr)
+	return time.Time{}
+}
+
 // connections are for one request each: a connection that is dialed to no use would hold up the end of its server for 5 s.
 var connections = &http.Transport{DisableKeepAlives: true}
 
@@ -164,7 +181,7 @@ func (p *process) await(t *testing.T, line string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(2 * time.Minute)
 	for {
 		_, text := p.do(t, "GET", "/metrics", "")
 		if strings.Contains(text, "\n"+line+"\n") {

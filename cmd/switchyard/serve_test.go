@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"switchyard/internal/waittest"
 )
 
 func TestLocalhostIsBothLoopbackAddressesOnOnePort(t *testing.T) {
@@ -116,6 +119,45 @@ func TestAStoppingServerAnswersWhatIsUnderWay(t *testing.T) {
 		t.Errorf("the request under way got %q", got)
 	}
 	<-stopped
+}
+
+// closingListener ends with Close.
+type closingListener struct{ waittest.Listener }
+
+func (l closingListener) Close() error {
+	close(l.Listener)
+	return nil
+}
+
+// TestAStopIsCountedFromWhenTheProcessWasAsked: what had to end before the server is part of the same ten seconds.
+func TestAStopIsCountedFromWhenTheProcessWasAsked(t *testing.T) {
+	for _, before := range []time.Duration{0, 7 * time.Second, drainLimit} {
+		synctest.Test(t, func(t *testing.T) {
+			listener := closingListener{make(waittest.Listener)}
+			ctx, stop := context.WithCancelCause(t.Context())
+			began, ended := make(chan bool), make(chan error)
+			go func() {
+				ended <- serve(ctx, slog.New(slog.DiscardHandler), []net.Listener{listener}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					close(began)
+					<-r.Context().Done()
+				}))
+			}()
+			client, conn := net.Pipe()
+			listener.Listener <- conn
+			fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			<-began
+			asked := time.Now()
+			time.Sleep(before)
+			stop(stoppedAt{asked})
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(asked); took != drainLimit {
+				t.Errorf("asked %v before, it ended after %v, want %v", before, took, drainLimit)
+			}
+			client.Close()
+		})
+	}
 }
 
 func TestHeadersAreLimited(t *testing.T) {

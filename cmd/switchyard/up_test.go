@@ -68,7 +68,7 @@ func (p *process) eventually(t *testing.T, path string, texts ...string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(2 * time.Minute)
 	for {
 		_, answer := p.do(t, "GET", path, "")
 		missing := ""

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,8 +261,9 @@ func TestWhetherToWaitForADatabase(t *testing.T) {
 func TestSearchingWorksWithoutAnIndexOfWords(t *testing.T) {
 	t.Parallel()
 	address := pgtest.Database(t)
-	execute(t, address, "CREATE ROLE limited LOGIN; GRANT CREATE ON SCHEMA public TO limited")
-	db := open(t, strings.Replace(address, "postgres@", "limited@", 1))
+	role := "limited_" + path.Base(strings.TrimSuffix(address, "?sslmode=disable")) // of all databases of the server
+	execute(t, address, "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON SCHEMA public TO "+role)
+	db := open(t, strings.Replace(address, "postgres@", role+"@", 1))
 	if db.SearchesUseIndex() {
 		t.Error("the role was allowed to make an extension")
 	}
