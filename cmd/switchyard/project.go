@@ -85,6 +85,7 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	loops := supervise.New(ctx, p.log)
 	loops.Go("board", p.board.Run)
 	loops.Go("commits", p.commits.Run)
+	loops.Go("trim", trimMemory)
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)
