@@ -28,8 +28,8 @@ const (
 // isOfPeople reports whether a route asks for more than an agent's secret.
 func (r role) isOfPeople() bool { return r != public && r != agent }
 
-// access finds out who asks, and lets those through who may use a route. While nothing is set up that callers have to show,
-// everyone who has passed the guards is the administrator.
+// access finds out who asks, and lets through those who may use a route. While no authentication is set up, everyone who has
+// passed the guards is the administrator.
 type access struct {
 	web.Errors
 	open     bool          // nothing is set up that callers have to show
@@ -54,7 +54,7 @@ func newAccess(g Gateway) *access {
 	}
 }
 
-// check lets a request through to next that may use a route of the role, and has refuse answer others.
+// check passes a request on to next if the caller may use a route of that role, and has refuse answer otherwise.
 func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := web.InfoOf(r.Context())
@@ -99,7 +99,7 @@ func (a *access) inForm(form web.ErrorForm) refusal {
 	}
 }
 
-// caller is who makes a request, and how that is known.
+// caller is who makes a request and how that is known.
 type caller struct {
 	service.Identity
 	auth web.AuthMethod
@@ -149,7 +149,7 @@ func unauthorized() error {
 	return domain.Errorf(domain.Unauthorized, "a token or a session is needed")
 }
 
-// openCaller is who makes the request of a public route, if that is known. Tokens are not looked at there.
+// openCaller returns who makes the request of a public route, if that is known. Tokens are not checked there.
 func (a *access) openCaller(r *http.Request) caller {
 	if a.open {
 		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}
@@ -197,8 +197,8 @@ func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request
 	return caller{}, err
 }
 
-// checkToken returns who a token stands for. It returns Unauthorized for a wrong one, RateLimited where too many came from
-// there.
+// checkToken returns who a token stands for. It returns Unauthorized for a wrong token, RateLimited where too many wrong ones
+// came from the same address.
 func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) (service.Identity, error) {
 	if a.token != "" && web.MatchesToken(token, a.token) {
 		return service.Identity{Actor: domain.Administrator(domain.ViaAdminToken)}, nil
@@ -250,7 +250,7 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 // LogOut ends the caller's session: its cookie is worth nothing afterwards.
 func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }
 
-// agentSecret returns what the caller shows as an agent's secret, "" when nothing.
+// agentSecret returns the agent's secret that the caller sends, "" for none.
 func agentSecret(r *http.Request) domain.Secret {
 	token, _ := web.BearerToken(r)
 	return domain.Secret(token)

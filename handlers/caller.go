@@ -9,8 +9,7 @@ import (
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 
-// callers tells where requests come from. What X-Forwarded-For says counts only where one of the proxies has said it:
-// anybody could say it.
+// callers tells where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody could.
 type callers struct{ trustedProxies []netip.Prefix }
 
 // of returns the addresses that whoever made the request may have: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.

@@ -22,7 +22,7 @@ const (
 	maxNext = 300
 )
 
-// logins are logins through the OpenID Connect provider. What is under way is in a cookie of the browser that began it.
+// logins handles logins through the OpenID Connect provider. A login under way is kept in a cookie of the browser that began it.
 type logins struct {
 	provider  *login.Provider // nil for none
 	publicURL string

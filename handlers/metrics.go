@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// metrics writes what was counted and the state of the parts, in Prometheus' text form.
+// metrics writes the counters and the state of the parts in Prometheus' text format.
 func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	text := &metrics.Text{}
 	registry := g.Service.Projects.Registry()

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// ProxyLogin says how trusted proxies tell who asks.
+// ProxyLogin says in which headers trusted proxies name the caller.
 type ProxyLogin struct {
 	UserHeader   string // "" where they do not
 	GroupsHeader string // groups with commas between, "" for none
@@ -21,7 +21,7 @@ type proxyLogin struct {
 	callers callers
 }
 
-// isOn reports whether there are proxies that tell who asks.
+// isOn reports whether proxies name the caller.
 func (p proxyLogin) isOn() bool { return p.UserHeader != "" && len(p.callers.trustedProxies) > 0 }
 
 // clean removes the headers from the requests of everybody else.
@@ -38,8 +38,8 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 	})
 }
 
-// identity returns who a proxy says asks, false where none does. It returns Forbidden for somebody who has no role. More than
-// one name is none: a proxy would have added its own to that of the caller.
+// identity returns the caller that a proxy names, false where none does. It returns Forbidden for somebody without a role. More
+// than one name counts as none: the proxy would have added its own to one that the caller sent.
 func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	names := r.Header.Values(p.UserHeader)
 	if !p.isOn() || len(names) != 1 || names[0] == "" {

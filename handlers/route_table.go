@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// routeTable adds routes to a router, each with the check of who may use it.
+// routeTable adds routes to a router, each with its access check.
 type routeTable struct {
 	chi.Router
 	access  *access
@@ -19,7 +19,7 @@ type routeTable struct {
 	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
 	watched func()          // is called for who may see projects; may be nil
-	waiting web.HandlerFunc // answers for the service while there is none; nil when there is
+	waiting web.HandlerFunc // answers while there is no service yet; nil when there is one
 }
 
 func newRouteTable(a *access, c *console.Console, watched func(), waiting web.HandlerFunc) *routeTable {
@@ -121,7 +121,7 @@ func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	})
 }
 
-// addFallbacks adds what answers where there is no route. Callers who may not see anything here do not learn which addresses exist, either.
+// addFallbacks adds the answers for addresses without a route. Callers who may see nothing do not learn which addresses exist.
 // It comes before the routes: afterwards the router would go through all of them for routers of their own.
 func (t *routeTable) addFallbacks() {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }

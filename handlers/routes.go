@@ -1,5 +1,5 @@
-// Package handlers is the HTTP of the gateway: every route in one table, with who may use it, and the check of that. What
-// answers is in handlers/api and, for people, in the console; rules are in package service.
+// Package handlers is the HTTP of the gateway: one table of all routes with the role that each needs, and the access check. The
+// handlers are in handlers/api and, for people, handlers/console; rules are in package service.
 package handlers
 
 import (

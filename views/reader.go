@@ -6,6 +6,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// may reports whether the reader may do what needs a role. Who reads is in the context of rendering, so that what somebody
-// may not do can be left out wherever it would be offered.
+// may reports whether the reader has a role. The reader is in the context of rendering, so that anything that they may not do is
+// left out wherever it would be offered.
 func may(ctx context.Context, needs domain.Role) bool { return domain.ActorOf(ctx).Role.Allows(needs) }

@@ -85,8 +85,8 @@ type Undo struct {
 // LiveEvery is how often a part asks for news of itself.
 const LiveEvery = "2s"
 
-// enhanced are the attributes of a plain form: with scripts, the page that answers it is morphed into this one, so that
-// focus and scroll stay.
+// enhanced are the attributes of a plain form: with scripts, the page that answers it is morphed into this one, which keeps
+// focus and scroll position.
 func enhanced() templ.Attributes {
 	return templ.Attributes{
 		"data-hx-boost":       "true",

@@ -16,8 +16,8 @@ const (
 	// streamPatience is how long a reader may take to accept what is sent before it is dropped. It comes back with the id of
 	// the last event that it has.
 	streamPatience = 10 * time.Second
-	// streamPage is the number of events that are read at once, and streamBytes how many bytes of large ones: each reader that
-	// takes nothing holds so much until it is dropped.
+	// streamPage is the number of events that are read at once, and streamBytes their size: a reader that accepts nothing holds that
+	// much until it is dropped.
 	streamPage, streamBytes = 200, 256 << 10
 	// streamWrite is the number of bytes after which what was collected is written.
 	streamWrite = 64 << 10

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// Healthz answers while the process serves.
+// Healthz answers as long as the process serves.
 func (a *API) Healthz(w http.ResponseWriter, r *http.Request) error {
 	web.Plain(w, http.StatusOK, "ok")
 	return nil

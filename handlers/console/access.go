@@ -15,7 +15,7 @@ func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
 	return c.showAccess(w, r, newTokenForm, views.GivenToken{}, nil)
 }
 
-// newTokenForm is the form that nobody has filled in: what is forgotten ends by itself.
+// newTokenForm is the empty form. Its tokens expire: forgotten ones end by themselves.
 var newTokenForm = views.TokenForm{Role: domain.RoleViewer, Expires: "2160h"}
 
 // showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only here.

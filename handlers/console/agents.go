@@ -155,8 +155,8 @@ func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
-// agentsSay answers a form of the table: with the table where scripts asked for it alone, else with the page. err is why
-// nothing was done, nil when done is true.
+// agentsSay answers a form of the table: with the table alone where a script asked for it, otherwise with the page. err says why
+// nothing was done; if it is nil, done says what was done.
 func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:

@@ -8,14 +8,14 @@ import (
 	"switchyard/internal/web"
 )
 
-// document is HTML that is written to any number of readers, and compressed for the first of them who takes it so.
+// document is HTML for any number of readers. It is compressed once, for the first reader who accepts that.
 type document struct {
 	plain      []byte
 	once       sync.Once
 	compressed []byte
 }
 
-// write answers in the form that the reader takes.
+// write answers in the encoding that the reader accepts.
 func (d *document) write(w http.ResponseWriter, r *http.Request, status int) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")

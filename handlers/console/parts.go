@@ -59,7 +59,7 @@ func (s *parts) get(ctx context.Context, p views.Part, active string) (*part, er
 	return kept.part, kept.err
 }
 
-// find returns what is kept of a part, or a new entry for what it has become.
+// find returns the kept part, or a new entry for it.
 func (s *parts) find(p views.Part, reader domain.Role, active string) *keptPart {
 	address := string(reader) + " " + p.ID + " " + p.URL
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *parts) find(p views.Part, reader domain.Role, active string) *keptPart 
 	return kept
 }
 
-// count takes account of a new rendering. One that failed is tried again by the next reader.
+// count records a new rendering. One that failed is tried again by the next reader.
 func (s *parts) count(kept *keptPart) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

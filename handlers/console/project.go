@@ -17,7 +17,7 @@ func (c *Console) Project(w http.ResponseWriter, r *http.Request) error {
 	return c.showProject(w, r, projectForms{})
 }
 
-// projectForms are what was typed on the page of a project, and why it was refused.
+// projectForms hold what was typed on the page of a project and why it was refused.
 type projectForms struct {
 	settings *views.ProjectForm // nil shows what is stored
 	story    views.StoryForm

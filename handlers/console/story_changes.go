@@ -58,7 +58,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 	return change, nil
 }
 
-// body is the change as project servers take it.
+// body returns the change in the form that project servers accept.
 func (s storyChange) body() []byte {
 	fields := map[string]any{"version": s.Version}
 	switch s.Do {
@@ -75,7 +75,7 @@ func (s storyChange) body() []byte {
 	return body
 }
 
-// said is what the change has done, "" for none that is known.
+// said returns what the change has done, "" for an unknown change.
 func (s storyChange) said() string {
 	switch s.Do {
 	case doMove:

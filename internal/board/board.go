@@ -71,8 +71,8 @@ func (b *Board) Writable() bool { return b.allowWrites }
 // View returns the board as the last scan found it.
 func (b *Board) View() *View { return b.view.Load() }
 
-// scan takes in how the stages are now that changed, and returns when to scan again though nothing seems to change; zero
-// for never. An error means that the directory could not be read: then the view has the stages from before, and the error.
+// scan reads the stages that changed, and returns when to scan again even if nothing seems to change, zero for never. An error
+// means that the directory could not be read: then the view keeps the stages from before, with the error.
 func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	if changed == nil {
 		b.watched = b.watcher.add != nil

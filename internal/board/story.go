@@ -29,8 +29,8 @@ type fileCopy struct {
 	file   *file
 }
 
-// update decides where a story counts that has a file, takes in what that says, adds what is new, and reports whether the
-// story is not as it was.
+// update decides in which stage a story that has files counts, reads what that file says, adds what is new, and reports whether
+// the story has changed.
 func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}

@@ -33,7 +33,7 @@ type changes struct {
 	rescan        time.Time // when to scan again though no file changes; zero for never
 }
 
-// update takes in a scan that ended at now. What the first one finds is where everything starts, and no news.
+// update applies a scan that ended at now. What the first scan finds is the starting point and no news.
 func (t *tracker) update(now time.Time, stages []*stage) changes {
 	if t.scans == 0 {
 		t.stories, t.inStage, t.unread = map[string]*story{}, map[string][]*story{}, map[string]bool{}

@@ -80,8 +80,8 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// observe takes the outcome of another call to the project's server. One that succeeds after a failure means that the server
-// is back: its feed is read at once. A server of which only the feed fails is not read faster by that.
+// observe records the outcome of another call to the project's server. A success after a failure means that the server is back:
+// its feed is read at once. A server whose feed alone fails is not read more often because of that.
 func (f *follower) observe(err error) {
 	if err != nil {
 		f.mayWake.Store(true)

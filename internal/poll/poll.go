@@ -34,7 +34,7 @@ type Feeds interface {
 	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
 }
 
-// Pipelines are noticed to change by the reading of feeds.
+// Pipelines learn from reads of feeds that they may have changed.
 type Pipelines interface {
 	// Notice takes what a read says, after what it brought was stored. It is called for every read that went well, and for
 	// the first of those in a row that failed.
@@ -71,7 +71,7 @@ type Poller struct {
 	followers map[string]running
 }
 
-// New returns a Poller over what o holds.
+// New returns a Poller with these options.
 func New(o Options) *Poller {
 	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
 }

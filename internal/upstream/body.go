@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// sizes bound the memory that large answers take all together: to read and use more of an answer than the size before, a
-// call waits for one of the slots of the next.
+// sizes bound the memory that all large answers take together: to read more of an answer than one size, a call waits for one of
+// the slots of the next size.
 var sizes = [...]struct{ bytes, slots int }{
 	{256 << 10, 0}, // no waiting: twice what a full feed has
 	{1 << 20, 16},
