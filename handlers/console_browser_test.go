@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,6 +81,28 @@ func TestBrowserActionsByMouse(t *testing.T) {
 	if r := s.Projects.Registry(); r.Active != "alpha" {
 		t.Errorf("active is %q", r.Active)
 	}
+}
+
+// TestBrowserKeepsWhatIsBeingClicked: news that come between the two halves of a click wait until it is done.
+func TestBrowserKeepsWhatIsBeingClicked(t *testing.T) {
+	t.Parallel()
+	s := sampleSite(t)
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/")
+	tab.Find("heading", "Overview")
+	browsertest.Eval[bool](tab, `window.news = 0, document.addEventListener('htmx:afterRequest', ({ detail }) => {
+		if (detail.xhr.status === 200) window.news++
+	}), true`)
+	links := tab.All("link", "")
+	wagon := links[slices.IndexFunc(links, func(link browsertest.Thing) bool {
+		return link.Call(`function() { return this.matches('.wagon[href$="login"]') }`) == "true"
+	})]
+	wagon.ClickAround(func() {
+		s.boards.set("alpha", board("1_backlog:", "2_current: 99_story_just_arrived", "3_qa: 14_story_login", "5_done:"))
+		refresh(tab)
+		tab.Wait(`window.news > 0`)
+	})
+	tab.Wait(`location.pathname === '/projects/alpha/stories/14_story_login'`)
 }
 
 func TestBrowserAddsAProjectByKeyboard(t *testing.T) {

@@ -75,6 +75,15 @@
     if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
   })
 
+  // Between the two halves of a click nothing changes, or it would be lost, or mean something else: news wait for the next
+  // refresh. A menu of the browser may keep the second half to itself.
+  let pressed = -Infinity
+  document.addEventListener('pointerdown', () => { pressed = performance.now() }, true)
+  for (const name of ['pointerup', 'pointercancel']) document.addEventListener(name, () => { pressed = -Infinity }, true)
+  document.addEventListener('htmx:beforeSwap', ({ detail }) => {
+    if ('live' in detail.elt.dataset && performance.now() - pressed < 10000) detail.shouldSwap = false
+  })
+
   // Only the gateway's own pages and parts replace what is shown, not a proxy's error or a refusal in plain text.
   const isOurs = (xhr) => xhr.getResponseHeader('X-Request-Id') !== null
   document.addEventListener('htmx:beforeSwap', (event) => {

@@ -116,6 +116,15 @@ func (g Thing) Click() {
 	g.tab.do(chromedp.MouseClickXY(x, y))
 }
 
+// ClickAround presses the mouse button on the thing, lets something happen, and releases the button in the same place.
+func (g Thing) ClickAround(happens func()) {
+	g.tab.Helper()
+	x, y := g.middle()
+	g.tab.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	happens()
+	g.tab.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
 // middle scrolls to the thing and returns where its middle is then.
 func (g Thing) middle() (x, y float64) {
 	g.tab.Helper()
