@@ -227,5 +227,9 @@
     if (titled) document.title = titled.dataset.title
     show()
   })
-  document.addEventListener('DOMContentLoaded', show)
+  document.addEventListener('DOMContentLoaded', () => {
+    show()
+    const here = document.querySelector('.wide [aria-current]') // of a long journey
+    if (here) here.closest('.wide').scrollLeft = here.offsetLeft - innerWidth / 3
+  })
 })()

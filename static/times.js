@@ -6,7 +6,7 @@
     const [, size, unit] = units.find(([below]) => seconds < below)
     return Math.floor(seconds / size) + '\u00a0' + unit
   }
-  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+  const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
   const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
   const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })

@@ -484,7 +484,7 @@ func timeInStage(stages []domain.StageTime) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		longest := longestStay(stages)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<section aria-labelledby=\"time-title\"><h2 id=\"time-title\">Time in stage <span class=\"n\">median</span></h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<section aria-labelledby=\"time-title\"><h2 id=\"time-title\">Time in stage</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -507,7 +507,7 @@ func timeInStage(stages []domain.StageTime) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<table class=\"stage-times\"><thead class=\"sr-only\"><tr><th scope=\"col\">Stage</th><td></td><th scope=\"col\">Median</th><th scope=\"col\">Stories</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<table class=\"stage-times\"><thead class=\"text-xs text-muted\"><tr><th scope=\"col\"><span class=\"sr-only\">Stage</span></th><td></td><th scope=\"col\">Median</th><th scope=\"col\">Stories</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

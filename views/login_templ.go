@@ -95,7 +95,7 @@ func Login(p LoginProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p class=\"mt-2 text-muted\">Enter the gateway’s admin token, which whoever started the gateway has, or a token that an administrator gave you.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p class=\"mt-2 text-muted\">Enter the gateway’s admin token, or a token that an administrator gave you.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -39,9 +39,6 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	if stuck > 0 {
 		words = append(words, count(stuck, "stuck", "stuck"))
 	}
-	if p.Stale {
-		words = append(words, "stale")
-	}
 	switch {
 	case sum.Blocked > 0:
 		return SignalStop, strings.Join(words, ", ")

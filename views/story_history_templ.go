@@ -36,7 +36,7 @@ func storyJourney(steps []step, now time.Time) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		var templ_7745c5c3_Var2 = []any{"panel", templ.KV("overflow-x-auto", len(steps) > 9)}
+		var templ_7745c5c3_Var2 = []any{"panel", templ.KV("wide overflow-x-auto", len(steps) > 9)}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var2...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -153,9 +153,6 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 	if stuck > 0 {
 		add(SignalCaution, count(stuck, "stuck", "stuck"))
 	}
-	if p.Stale {
-		add(SignalNone, "stale")
-	}
 	return list
 }
 
