@@ -15,6 +15,27 @@ import (
 // the bot included, a Matrix room gets one message for each event.
 func TestEachEventIsPostedOnce(t *testing.T) {
 	g := newGroup(t, "")
+	postsEachEventOnce(t, g, func() {
+		for _, m := range g.members {
+			m.kill()
+			time.Sleep(7 * time.Second)
+			m.start()
+			time.Sleep(2 * time.Second)
+			m.freeze(frozen)
+			time.Sleep(2 * time.Second)
+			m.wire.blackhole()
+			time.Sleep(frozen)
+			m.wire.heal()
+			time.Sleep(2 * time.Second)
+			m.stop()
+			m.start()
+		}
+	})
+}
+
+// postsEachEventOnce holds that a Matrix room gets one message for each event while the gateways have trouble.
+func postsEachEventOnce(t *testing.T, g *group, trouble func()) {
+	t.Helper()
 	hs := bottest.NewHomeserver(t)
 	hs.Create("!ops", "Operations", bottest.BotUser, false) // where the bot is a member already
 	config := hs.Config()
@@ -37,20 +58,7 @@ func TestEachEventIsPostedOnce(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, m := range g.members {
-			m.kill()
-			time.Sleep(7 * time.Second)
-			m.start()
-			time.Sleep(2 * time.Second)
-			m.freeze(frozen)
-			time.Sleep(2 * time.Second)
-			m.wire.blackhole()
-			time.Sleep(frozen)
-			m.wire.heal()
-			time.Sleep(2 * time.Second)
-			m.stop()
-			m.start()
-		}
+		trouble()
 	}()
 	every := time.NewTicker(2500 * time.Millisecond) // five within ten seconds are posted one by one
 	defer every.Stop()

@@ -26,6 +26,7 @@ type event struct {
 	To        string `json:"to_stage"`
 	Missed    int    `json:"missed"`
 	Timestamp int64  `json:"timestamp_ms"`
+	Received  int64  `json:"received_at_ms"`
 	Right     int64  `json:"right_ms"` // the right time, where a wrong clock made the stamp
 
 	seen time.Time

@@ -69,6 +69,12 @@ type group struct {
 // newGroup starts them. With a token, all that is asked of them needs it.
 func newGroup(t *testing.T, token string) *group {
 	t.Helper()
+	return newGroupOf(t, build(t), token, nil)
+}
+
+// newGroupOf starts gateways of a program, each with what more returns in its environment.
+func newGroupOf(t *testing.T, program, token string, more func(i int) []string) *group {
+	t.Helper()
 	postgres, err := pgtest.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,7 @@ func newGroup(t *testing.T, token string) *group {
 		t.Fatal(err)
 	}
 	g := &group{t: t, postgres: postgres, database: database}
-	program, dir := build(t), t.TempDir()
+	dir := t.TempDir()
 	for i := range 3 {
 		w := newWire(t, loopback(t, 10+i), direct.Host)
 		through := *direct
@@ -98,6 +104,9 @@ func newGroup(t *testing.T, token string) *group {
 		}
 		m := &member{newServer(t, fmt.Sprint("gateway-", i), loopback(t, 1+i), command...), w}
 		m.mayFail = true // without its database
+		if more != nil {
+			m.more = more(i)
+		}
 		t.Cleanup(func() {
 			if t.Failed() {
 				t.Logf("gateway %d said at last:\n%s", i, m.lastLines(20))

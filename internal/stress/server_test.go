@@ -16,10 +16,11 @@ import (
 )
 
 // build builds the program and returns its path.
-func build(t *testing.T) string {
+func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "switchyard")
-	if out, err := exec.Command("go", "build", "-o", program, "switchyard/cmd/switchyard").CombinedOutput(); err != nil {
+	args := append([]string{"build", "-o", program}, append(flags, "switchyard/cmd/switchyard")...)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
 	return program
@@ -33,7 +34,8 @@ type server struct {
 	url     string
 	lives   []life
 	current *exec.Cmd
-	mayFail bool // whether errors in its log are what is to be expected
+	mayFail bool     // whether errors in its log are what is to be expected
+	more    []string // of its environment
 }
 
 // life is the time in which a server surely served.
@@ -76,7 +78,7 @@ func newServer(t *testing.T, name, address string, command ...string) *server {
 func (s *server) start() {
 	s.t.Helper()
 	s.current = exec.Command(s.command[0], s.command[1:]...)
-	s.current.Env = []string{"HOME=" + filepath.Dir(s.log.Name()), "PATH=" + os.Getenv("PATH")}
+	s.current.Env = append([]string{"HOME=" + filepath.Dir(s.log.Name()), "PATH=" + os.Getenv("PATH")}, s.more...)
 	s.current.Stderr = s.log
 	stdout, err := s.current.StdoutPipe()
 	if err != nil {
