@@ -18,9 +18,10 @@ const (
 
 // grid is the pipeline grid: the tracks of projects, those with the same stages below a common heading.
 type grid struct {
-	groups []*gridGroup
-	quiet  []*track // folded away: nothing in work, nothing wrong
-	hidden int      // tracks that the filter leaves out
+	groups     []*gridGroup
+	quiet      int      // projects that are folded away: nothing in work, nothing wrong
+	quietNames []string // of the first maxQuiet of them
+	hidden     int      // projects that the filter leaves out
 	// page is the one that is shown, of pages; from and to are the places of its tracks among all of them.
 	page, pages, from, to, all int
 	working                    int // stories in work in all projects
@@ -53,58 +54,87 @@ const (
 )
 
 func newGrid(p OverviewProps) grid {
-	g := grid{page: max(1, p.Page)}
+	yard := p.Yard
+	if yard == nil {
+		yard = NewYard(p.Pipelines, p.Alerts.Stuck, nil)
+	}
+	g := grid{page: max(1, p.Page), working: yard.working}
+	page, room := g.cut(yard, g.choose(yard, p))
 	atWork := agentsAtWork(p.Agents)
-	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	var shown []*track
-	tracks := make([]track, len(p.Pipelines))
-	for i := range p.Pipelines {
-		pipeline, t := &p.Pipelines[i], &tracks[i]
-		t.summarize(pipeline, p.Alerts.Stuck[pipeline.Project])
-		t.active = pipeline.Project == p.Active
-		if i < len(p.Charts) {
+	var tracks []*track
+	for _, i := range page {
+		t := newTrack(&p.Pipelines[i], p.Alerts.Stuck[p.Pipelines[i].Project])
+		t.active = t.Project == p.Active
+		if int(i) < len(p.Charts) {
 			t.days = p.Charts[i].Days
 		}
-		g.working += t.working
-		switch {
-		case wanted != "" && !strings.Contains(strings.ToLower(pipeline.Project), wanted),
-			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.troubled():
-			g.hidden++
-		case t.working == 0 && !t.troubled() && !t.active && wanted == "" && len(p.Pipelines) > foldOver:
-			g.quiet = append(g.quiet, t)
-		default:
-			shown = append(shown, t)
-		}
-	}
-	slices.SortFunc(shown, byTrouble)
-	slices.SortFunc(g.quiet, byTrouble)
-	page, room := g.cut(shown)
-	for _, t := range page {
 		t.fill(atWork[t.Project])
+		tracks = append(tracks, t)
 	}
-	load(page, room)
-	g.group(page)
+	load(tracks, room)
+	g.group(tracks)
 	return g
 }
 
-// cut returns the tracks of the page, and how many stories it may hold: those in trouble are the first.
-func (g *grid) cut(tracks []*track) (page []*track, room int) {
-	g.all = len(tracks)
+// choose returns the indexes of the projects that have tracks, and counts the others.
+func (g *grid) choose(yard *Yard, p OverviewProps) (shown []int32) {
+	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
+	folds := wanted == "" && len(yard.order) > foldOver
+	for _, i := range yard.order {
+		t, name := &yard.tracks[i], p.Pipelines[i].Project
+		switch {
+		case wanted != "" && !strings.Contains(strings.ToLower(name), wanted),
+			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.isTroubled():
+			g.hidden++
+		case folds && t.working == 0 && !t.isTroubled() && name != p.Active:
+			g.quiet++
+			if len(g.quietNames) < maxQuiet {
+				g.quietNames = append(g.quietNames, name)
+			}
+		default:
+			shown = append(shown, i)
+		}
+	}
+	return shown
+}
+
+// cut returns those that are on the page, and how many stories it may hold: those in trouble are the first.
+func (g *grid) cut(yard *Yard, shown []int32) (page []int32, room int) {
+	g.all = len(shown)
 	most := maxTracks
-	if len(tracks) > maxTracks {
+	if len(shown) > maxTracks {
 		most = pageTracks
 	}
 	left := 0
-	for at := 0; at < len(tracks); {
-		n, cost := pageLength(tracks[at:min(at+most, len(tracks))])
+	for at := 0; at < len(shown); {
+		n, cost := yard.pageLength(shown[at:min(at+most, len(shown))])
 		g.pages++
 		if g.pages <= g.page {
-			page, left, g.from, g.to = tracks[at:at+n], gridElements-cost, at+1, at+n
+			page, left, g.from, g.to = shown[at:at+n], gridElements-cost, at+1, at+n
 		}
 		at += n
 	}
 	g.page = min(g.page, g.pages)
 	return page, left / wagonCost
+}
+
+// pageLength is how many of these tracks fit on a page, and what they cost without their stories.
+func (y *Yard) pageLength(tracks []int32) (n, cost int) {
+	seen := make([]uint64, 0, maxTracks) // stages
+	for n < len(tracks) {
+		t := &y.tracks[tracks[n]]
+		stations := int(t.stations)
+		c := trackCost + stationCost*stations
+		if !slices.Contains(seen, t.stages) {
+			seen = append(seen, t.stages)
+			c += groupCost + stations
+		}
+		if n > 0 && cost+c > gridElements {
+			break
+		}
+		n, cost = n+1, cost+c
+	}
+	return n, cost
 }
 
 // load leaves at most room stories on the tracks: the first of each station, from the first track on, then the second of each,
@@ -126,25 +156,6 @@ func load(tracks []*track, room int) {
 			t.stations[i].hide(shown[&t.stations[i]])
 		}
 	}
-}
-
-// pageLength is how many of these tracks fit on a page, and what they cost without their stories.
-func pageLength(tracks []*track) (n, cost int) {
-	seen := make([]*track, 0, 4) // one of each group
-	for n < len(tracks) {
-		t := tracks[n]
-		stations := t.to - t.from
-		c := trackCost + stationCost*stations
-		if !slices.ContainsFunc(seen, t.hasStagesOf) {
-			seen = append(seen, t)
-			c += groupCost + stations
-		}
-		if n > 0 && cost+c > gridElements {
-			break
-		}
-		n, cost = n+1, cost+c
-	}
-	return n, cost
 }
 
 // group puts tracks with the same stages together, in their order; those without any come last.

@@ -1,10 +1,9 @@
 package views
 
 import (
-	"cmp"
+	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"switchyard/internal/domain"
 )
@@ -70,14 +69,11 @@ type track struct {
 	*domain.ProjectPipeline
 	active        bool
 	troubles      []trouble
-	rank          int           // 0 for a track where something stands still, 1 for other trouble, 2 for none
 	backlog, done *domain.Stage // nil where there is none
 	from, to      int           // the stages that have stations
-	stations      []station     // once fill was called
-	cut           int           // how many further stages of work there are
-	working       int           // stories in work
-	moved         time.Time     // when the last one came into its stage
-	stuck         []string      // ids of stories
+	stations      []station
+	cut           int      // how many further stages of work there are
+	stuck         []string // ids of stories
 	days          []domain.DayCount
 }
 
@@ -89,10 +85,9 @@ type trouble struct {
 // maxStations is how many stages of work a track shows.
 const maxStations = 24
 
-// summarize makes t the track of a project, all but its stations: of thousands of projects few are on a page.
-func (t *track) summarize(p *domain.ProjectPipeline, stuck []string) {
-	t.ProjectPipeline, t.stuck = p, stuck
-	sum := p.Summary()
+// newTrack returns the track of a project, without its stations.
+func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
+	t, sum := &track{ProjectPipeline: p, stuck: stuck}, p.Summary()
 	if sum.From > 0 {
 		t.backlog = &p.Stages[0]
 	}
@@ -101,9 +96,8 @@ func (t *track) summarize(p *domain.ProjectPipeline, stuck []string) {
 	}
 	t.cut = max(0, sum.To-sum.From-maxStations)
 	t.from, t.to = sum.From, sum.To-t.cut
-	t.working, t.moved = sum.Working, sum.Moved
 	t.troubles = troubles(p, sum.Blocked, sum.Failed, len(stuck))
-	t.rank = rankOf(t.troubles)
+	return t
 }
 
 // fill adds the stations. agents are the labels of those that work on the project's stories, by story id.
@@ -156,36 +150,38 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 	return list
 }
 
-func (t *track) troubled() bool { return t.rank < 2 }
-
 // stages names the stages of the track, as one text.
 func (t *track) stages() string {
 	var b strings.Builder
-	for _, s := range []*domain.Stage{t.backlog, t.done} {
-		if s != nil {
-			b.WriteString(s.Name)
-		}
-		b.WriteByte('\n')
-	}
-	for _, s := range t.Stages[t.from:t.to] {
-		b.WriteString(s.Name)
-		b.WriteByte('\n')
-	}
+	t.writeStages(&b)
 	return b.String()
 }
 
-// hasStagesOf reports whether both tracks have the same stages.
-func (t *track) hasStagesOf(other *track) bool {
-	name := func(s *domain.Stage) string {
-		if s == nil {
-			return ""
-		}
-		return s.Name
-	}
-	return name(t.backlog) == name(other.backlog) && name(t.done) == name(other.done) &&
-		slices.EqualFunc(t.Stages[t.from:t.to], other.Stages[other.from:other.to], func(a, b domain.Stage) bool { return a.Name == b.Name })
+// textWriter is a strings.Builder or a hash, neither of which fails.
+type textWriter interface {
+	io.StringWriter
+	io.ByteWriter
 }
 
+// writeStages writes the names of the track's stages, which is what its heading depends on.
+func (t *track) writeStages(w textWriter) {
+	write := func(name string) {
+		_, _ = w.WriteString(name)
+		_ = w.WriteByte('\n')
+	}
+	for _, s := range []*domain.Stage{t.backlog, t.done} {
+		if s == nil {
+			write("")
+		} else {
+			write(s.Name)
+		}
+	}
+	for _, s := range t.Stages[t.from:t.to] {
+		write(s.Name)
+	}
+}
+
+// rankOf is 0 where something stands still, 1 for other trouble, 2 for none.
 func rankOf(troubles []trouble) int {
 	rank := 2
 	for _, at := range troubles {
@@ -197,11 +193,6 @@ func rankOf(troubles []trouble) int {
 		}
 	}
 	return rank
-}
-
-// byTrouble orders tracks: the worst trouble first, then the last move, then the name.
-func byTrouble(a, b *track) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), b.moved.Compare(a.moved), cmp.Compare(a.Project, b.Project))
 }
 
 // agentsAtWork are the labels of agents, by the project and the story that they say they work on.

@@ -21,6 +21,7 @@ type Console struct {
 	sample   Sample
 	notices  notices
 	parts    parts
+	yard     keptYard
 }
 
 // Sessions begins and ends the reader's session.

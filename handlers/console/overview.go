@@ -3,8 +3,10 @@ package console
 import (
 	"net/http"
 	"strconv"
+	"sync"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/service"
 	"switchyard/views"
 )
 
@@ -30,7 +32,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines,
+		Pipelines: s.Pipelines, Yard: c.yard.of(s),
 		Alerts:    s.Alerts,
 		Events:    latest,
 		Charts:    s.Charts, Together: s.Together, Agents: s.Agents,
@@ -45,6 +47,19 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
+}
+
+// keptYard is the last one, for all readers.
+type keptYard struct {
+	mu   sync.Mutex
+	last *views.Yard
+}
+
+func (k *keptYard) of(s *service.Snapshot) *views.Yard {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = views.NewYard(s.Pipelines, s.Alerts.Stuck, k.last)
+	return k.last
 }
 
 // showCookie holds which projects the reader wants to see; without it, all.

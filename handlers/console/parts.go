@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"reflect"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -65,7 +64,7 @@ func (s *parts) find(p views.Part, reader domain.Role, active string) *keptPart 
 	s.mu.Lock()
 	kept := s.kept[address]
 	s.mu.Unlock()
-	if kept != nil && kept.active == active && reflect.DeepEqual(kept.props, p.Props) {
+	if kept != nil && kept.active == active && views.SameProps(kept.props, p.Props) {
 		return kept
 	}
 	s.mu.Lock()
