@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,24 +16,30 @@ type Charts struct {
 	events *Events
 	stays  *Stays
 
-	mu        sync.Mutex
-	byProject map[string]drawnCharts
-	last      drawing
+	mu   sync.Mutex
+	last drawing
 }
 
 // drawing is what was drawn last, and from what.
 type drawing struct {
 	pipelines []domain.ProjectPipeline
-	charts    []domain.Charts
+	charts    []domain.Charts // of pipelines, as from
+	from      []drawn
 	day       int64
 	revision  uint64 // of stays
 	partial   bool   // the moves of some projects were not known yet
 }
 
-// drawnCharts are a project's charts, and what they were drawn from.
-type drawnCharts struct {
-	charts domain.Charts
-	from   drawn
+// of returns a project's charts and what they were drawn from. It is at i unless the projects are others now.
+func (d *drawing) of(i int, project string) (domain.Charts, drawn) {
+	if i >= len(d.pipelines) || d.pipelines[i].Project != project {
+		byName := func(p domain.ProjectPipeline, name string) int { return strings.Compare(p.Project, name) }
+		found := false
+		if i, found = slices.BinarySearchFunc(d.pipelines, project, byName); !found {
+			return domain.Charts{}, drawn{}
+		}
+	}
+	return d.charts[i], d.from[i]
 }
 
 // drawn holds what charts depend on.
@@ -70,8 +78,7 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 	defer s.mu.Unlock()
 	s.stays.mu.Lock()
 	defer s.stays.mu.Unlock()
-	last := s.byProject
-	s.byProject = make(map[string]drawnCharts, len(pipelines))
+	next.from = make([]drawn, len(pipelines))
 	next.revision = s.stays.revision
 	for i, p := range pipelines {
 		if len(p.Stages) == 0 {
@@ -81,11 +88,12 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 			next.partial = true
 			continue
 		}
-		known, from := last[p.Project], drawn{next.day, s.stays.version(p.Project), &p.Stages[0]}
-		if known.from != from {
-			known = drawnCharts{s.stays.of(p.Project).Charts(p.Stages, now), from}
+		known, from := s.last.of(i, p.Project)
+		next.from[i] = drawn{next.day, s.stays.version(p.Project), &p.Stages[0]}
+		if from != next.from[i] {
+			known = s.stays.of(p.Project).Charts(p.Stages, now)
 		}
-		s.byProject[p.Project], next.charts[i] = known, known.charts
+		next.charts[i] = known
 	}
 	s.last = next
 	return next.charts, nil
@@ -128,7 +136,7 @@ func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
 	defer s.mu.Unlock()
 	charts := make([]domain.Charts, len(pipelines))
 	for i, p := range pipelines {
-		charts[i] = s.byProject[p.Project].charts
+		charts[i], _ = s.last.of(i, p.Project)
 	}
 	return charts
 }

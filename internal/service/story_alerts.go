@@ -1,6 +1,7 @@
 package service
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -8,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// storyAlerts caches the alerts that were last found in pipelines: with ten thousand projects they are searched again only when
-// something has changed (BenchmarkSnapshot).
+// storyAlerts caches the alerts that were last found in pipelines: with ten thousand projects, only those in which something has
+// changed are searched again (BenchmarkSnapshot).
 type storyAlerts struct {
 	stays *Stays
 
@@ -17,7 +18,15 @@ type storyAlerts struct {
 	pipelines []domain.ProjectPipeline
 	revision  uint64 // of stays
 	until     time.Time
-	found     []domain.Alert
+	projects  []projectAlerts // of pipelines, in their order
+	found     []domain.Alert  // in all of them
+}
+
+// projectAlerts are those of one project, which hold until a time while its pipeline and history are as they were.
+type projectAlerts struct {
+	version uint64 // of its history
+	until   time.Time
+	found   []domain.Alert
 }
 
 // find returns what needs attention in pipelines. Nobody may change it; when nothing has changed it is the same array as last
@@ -27,10 +36,40 @@ func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	defer s.mu.Unlock()
 	now := clock.Now()
 	if revision := s.stays.revisionNow(); revision != s.revision || !isSame(pipelines, s.pipelines) || !now.Before(s.until) {
-		s.pipelines, s.revision = pipelines, revision
-		s.stays.withLimits(func(limit domain.StuckLimit) { s.found, s.until = domain.FindAlertsUntil(pipelines, limit, now) })
+		s.findChanged(pipelines, now)
+		s.revision = revision
 	}
 	return s.found
+}
+
+// findChanged searches the projects in which something has changed, or where what was found no longer holds. Callers hold mu.
+func (s *storyAlerts) findChanged(pipelines []domain.ProjectPipeline, now time.Time) {
+	same := isSame(pipelines, s.pipelines)
+	projects, count := make([]projectAlerts, len(pipelines)), 0
+	s.stays.withLimits(func(limit domain.StuckLimit) {
+		for i := range pipelines {
+			version := s.stays.version(pipelines[i].Project)
+			if i < len(s.pipelines) && s.projects[i].version == version && now.Before(s.projects[i].until) &&
+				(same || s.pipelines[i].ShowsSame(pipelines[i])) {
+				projects[i] = s.projects[i]
+			} else {
+				projects[i].version = version
+				projects[i].found, projects[i].until = domain.FindAlertsUntil(pipelines[i:i+1], limit, now)
+			}
+			if i == 0 || projects[i].until.Before(s.until) {
+				s.until = projects[i].until
+			}
+			count += len(projects[i].found)
+		}
+	})
+	found := make([]domain.Alert, 0, count)
+	for i := range projects {
+		found = append(found, projects[i].found...)
+	}
+	s.pipelines, s.projects = pipelines, projects
+	if !slices.Equal(found, s.found) {
+		s.found = found
+	}
 }
 
 // isSame reports whether both slices share one array.
