@@ -33,9 +33,9 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
 		Pipelines: s.Pipelines, Yard: c.yard.of(s),
-		Alerts:    s.Alerts,
-		Events:    latest,
-		Charts:    s.Charts, Together: s.Together, Agents: s.Agents,
+		Alerts: s.Alerts,
+		Events: latest,
+		Charts: s.Charts, Together: s.Together, Agents: s.Agents,
 		FirstSteps: c.firstSteps(s),
 		Filter:     filter,
 		Now:        now(),
