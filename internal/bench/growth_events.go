@@ -52,21 +52,11 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		return err
 	}
 	g.add("database, bytes an event", float64(info.Size())/float64(count), "", "≤ 400")
-	gateway, took, err := startEvents(binary, dir)
+	gateway, err := measureStarts(binary, dir, g)
 	if err != nil {
 		return err
 	}
 	defer gateway.stop()
-	g.add("start to first answer", float64(took.Microseconds())/1000, "ms", "≤ 10 ms")
-	for _, c := range []struct{ what, path string }{
-		{"first look at a project and its charts", "/projects/project-0001"}, {"then first look at all projects and their charts", "/"},
-	} {
-		began := time.Now()
-		if _, _, err := get(gateway.url() + c.path); err != nil {
-			return err
-		}
-		g.add(c.what, float64(time.Since(began).Microseconds())/1000, "ms", "≤ 50 ms")
-	}
 	some, err := someStories(gateway, count/2)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type memory struct {
 	noticed  []string
 	fail     error                      // of Record and FeedCursors
 	before   func(read domain.FeedRead) // called by Record before it stores
+	looking  chan struct{}              // closed when readers have seen what they wait for; nil while there are none
 }
 
 func (m *memory) Registry() *domain.Registry {
@@ -79,6 +80,15 @@ func (m *memory) Record(_ context.Context, read domain.FeedRead) error {
 	m.cursors = slices.DeleteFunc(m.cursors, func(c domain.FeedCursor) bool { return c.Project == read.Cursor.Project && c.URL == read.Cursor.URL })
 	m.cursors = append(m.cursors, read.Cursor)
 	return nil
+}
+
+func (m *memory) Yield(context.Context) {
+	m.mu.Lock()
+	looking := m.looking
+	m.mu.Unlock()
+	if looking != nil {
+		<-looking
+	}
 }
 
 // Notice keeps what was noticed: "v2" for a version, "+" behind it for news, "failed".

@@ -84,7 +84,7 @@ func (w *world) start() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = poll.New(poll.Options{Projects: w.svc.Projects, Events: w.svc.Events, Feeds: &w.network, Interval: interval, Log: log}).Run(ctx) // nil
+		_ = poll.New(poll.Options{Projects: w.svc.Projects, Events: w.svc.Events, Feeds: &w.network, Pipelines: w.svc.Pipelines, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
 	w.stop = func() {
 		cancel()

@@ -96,11 +96,9 @@ func (f *follower) observe(err error) {
 // follow reads and records until something fails.
 func (f *follower) follow(ctx context.Context) error {
 	if f.position == nil {
-		cursors, err := f.Events.Cursors(ctx, f.project.Name)
-		if err != nil {
+		if err := f.load(ctx); err != nil {
 			return err
 		}
-		f.position = newPosition(f.project, cursors, clock.Now())
 	}
 	pace := pace{interval: f.Interval}
 	var pipeline string // its version, as far as it is known
@@ -128,12 +126,35 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
+// load finds the position at which to go on.
+func (f *follower) load(ctx context.Context) error {
+	slot, err := f.takeSlot(ctx)
+	if err != nil {
+		return err
+	}
+	defer slot.release()
+	cursors, err := f.Events.Cursors(ctx, f.project.Name)
+	if err == nil {
+		f.position = newPosition(f.project, cursors, clock.Now())
+	}
+	return err
+}
+
+// takeSlot waits for a slot, and lets readers go first who look for the first time: a start reads all feeds.
+func (f *follower) takeSlot(ctx context.Context) (slot, error) {
+	slot, err := f.slots.take(ctx)
+	if err == nil {
+		f.Pipelines.Yield(ctx)
+	}
+	return slot, err
+}
+
 // read asks for what follows the position and stores it; with a wait the answer comes as well when the pipeline is another one.
 // It returns false when the server has another buffer now, which the next read takes from its beginning.
 func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
-		slot, err := f.slots.take(ctx)
+		slot, err := f.takeSlot(ctx)
 		if err != nil {
 			return answer, false, err
 		}

@@ -39,6 +39,8 @@ type Pipelines interface {
 	// Notice takes what a read says, after what it brought was stored. It is called for every read that went well, and for
 	// the first of those in a row that failed.
 	Notice(project domain.Project, r domain.FeedResult)
+	// Yield returns when no reader waits for a pipeline of which nothing is known yet, or a little later.
+	Yield(ctx context.Context)
 }
 
 // Duties are which feeds this gateway follows. The others are other gateways'.

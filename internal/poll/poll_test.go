@@ -221,3 +221,22 @@ func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.
 		}
 	})
 }
+
+func TestFeedsThatWereNotReadYetWaitWhileReadersLookForTheFirstTime(t *testing.T) {
+	a, b := newServer("i", 10), newServer("k", 100)
+	following(t, a, func(y *site) {
+		y.add("http://b", b)
+		y.looking = make(chan struct{})
+		y.register(alpha, domain.Project{Name: "beta", URL: "http://b"})
+		a.push(20)
+		y.want("10 20") // who is followed already is not held up
+		if n := len(b.requests()); n != 0 {
+			t.Errorf("%d requests while somebody looks", n)
+		}
+		close(y.looking)
+		y.pass(soon)
+		if got := y.stream("beta"); got != "100" {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}

@@ -138,6 +138,7 @@ func (s *Pipelines) Run(ctx context.Context) error {
 
 // fetchNoticed fetches a project that was queued, if it is still to be fetched.
 func (s *Pipelines) fetchNoticed(ctx context.Context, state *pipelineState) {
+	s.Yield(ctx)
 	if fetch := s.beginNoticed(ctx, state); fetch != nil {
 		_, _ = s.stays.catchUp(ctx) // with what is newer than the answer it would have to be fetched again
 		s.fetchPipeline(state, fetch)

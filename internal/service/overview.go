@@ -30,7 +30,8 @@ type Overview struct {
 	events    *Events
 
 	openAlerts atomic.Int64
-	taking     background // a snapshot, for those who do not wait for it
+	taking     background  // a snapshot, for those who do not wait for it
+	known      atomic.Bool // whether there is one
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -74,6 +75,7 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	o.last, o.takenAt, o.lastEvent, o.changed = next, takenAt, lastEvent, changed
 	o.age = min(max(snapshotAge, snapshotShare*next.took), maxSnapshotAge)
 	o.openAlerts.Store(int64(next.Alerts.Open))
+	o.known.Store(true)
 	return next, nil
 }
 

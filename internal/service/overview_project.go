@@ -8,8 +8,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-// othersPatience is how long the page of one project waits for what is known of the others.
-const othersPatience = 20 * time.Millisecond
+const (
+	// othersPatience is how long the page of one project waits for what is known of the others.
+	othersPatience = 20 * time.Millisecond
+	// othersDelay is how much later the others are asked where nothing is known of them yet: after a start the page that somebody
+	// looks at comes first.
+	othersDelay = 100 * time.Millisecond
+)
 
 // ProjectSnapshot is the state of one project.
 type ProjectSnapshot struct {
@@ -50,7 +55,12 @@ func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.
 // withProject returns the part of a snapshot that is about one project, which is the i-th of the registry.
 func (o *Overview) withProject(ctx context.Context, name string) (part *Snapshot, i int, err error) {
 	o.pipelines.askFirst(name, o.pipelines.recentAge(quietAge))
-	done, err := o.taking.do(othersPatience, func() error {
+	patience, delay := othersPatience, time.Duration(0)
+	if !o.known.Load() {
+		patience, delay = 0, othersDelay
+	}
+	done, err := o.taking.do(patience, func() error {
+		time.Sleep(delay)
 		_, err := o.Snapshot(context.WithoutCancel(ctx))
 		return err
 	})

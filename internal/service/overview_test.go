@@ -128,6 +128,39 @@ func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
 	})
 }
 
+// TestTheFirstLookAtAProjectComesBeforeTheOthers: after a start, what all projects cost at once takes all processors.
+func TestTheFirstLookAtAProjectComesBeforeTheOthers(t *testing.T) {
+	slow := good(20 * time.Millisecond)
+	withServers(t, []answerFunc{slow, slow, slow, slow}, func(t *testing.T, s *service.Service, up *servers) {
+		yielded := make(chan time.Duration)
+		go func() {
+			synctest.Wait()
+			began := time.Now()
+			s.Pipelines.Yield(t.Context())
+			yielded <- time.Since(began)
+		}()
+		p, err := s.Overview.Project(t.Context(), "p0002")
+		if err != nil || brief(p.Pipeline) != "fresh [1]" {
+			t.Errorf("%s, %v", brief(p.Pipeline), err)
+		}
+		if calls := up.calls.Load(); calls != 1 {
+			t.Errorf("%d projects were asked before the answer", calls)
+		}
+		if held := <-yielded; held != 20*time.Millisecond {
+			t.Errorf("work in the background waited for %v", held)
+		}
+		time.Sleep(time.Second)
+		if calls := up.calls.Load(); calls != 4 {
+			t.Errorf("%d projects were asked soon after", calls)
+		}
+		began := time.Now()
+		s.Pipelines.Yield(t.Context())
+		if held := time.Since(began); held != 0 {
+			t.Errorf("work in the background waited for %v while nobody looks", held)
+		}
+	})
+}
+
 func sharesCharts(one, other *service.Snapshot) bool { return &one.Charts[0] == &other.Charts[0] }
 
 func TestASnapshotFindsWhatGetsStuckWhileNothingElseHappens(t *testing.T) {

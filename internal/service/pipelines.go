@@ -29,15 +29,16 @@ const (
 // Pipelines are the known pipelines of the projects. They are fetched when somebody wants to see them, and in the background when
 // a project's feed says that something is new.
 type Pipelines struct {
-	projects *Projects
-	servers  ProjectServers
-	events   *Events
-	stays    *Stays
-	duties   Duties
-	log      *slog.Logger
-	workers  workers
-	behind   workers
-	noticed  noticed
+	projects   *Projects
+	servers    ProjectServers
+	events     *Events
+	stays      *Stays
+	duties     Duties
+	log        *slog.Logger
+	workers    workers
+	behind     workers
+	noticed    noticed
+	firstLooks firstLooks
 
 	mu       sync.Mutex
 	registry *domain.Registry
@@ -99,7 +100,12 @@ func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.Proj
 
 // waitFor waits for projects that were asked.
 func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
-	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
+	budget, first := s.budget(asked, age)
+	if first {
+		s.firstLooks.begin()
+		defer s.firstLooks.end()
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	patience := time.NewTimer(pipelineBudget)
 	defer patience.Stop()
@@ -148,19 +154,24 @@ func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited boo
 	return age.unchanged == 0 || !state.isNamed()
 }
 
-// budget returns how long to wait for these projects: less where the known state of all of them would still do.
-func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
+// budget returns how long to wait for these projects: less where the known state of all of them would still do. First is whether
+// nothing is known yet of one.
+func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) (budget time.Duration, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	budget = knownBudget
+	if age.grace == 0 {
+		budget = pipelineBudget
+	}
 	for _, state := range awaited {
+		if state.answer == nil && state.err == nil {
+			return pipelineBudget, true
+		}
 		if state.answer == nil || state.err == nil && !state.isCurrent(age.withGrace()) {
-			return pipelineBudget
+			budget = pipelineBudget
 		}
 	}
-	if age.grace == 0 {
-		return pipelineBudget
-	}
-	return knownBudget
+	return budget, false
 }
 
 // setRegistry forgets projects that are gone or have another address or token now.

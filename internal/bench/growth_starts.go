@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"time"
+)
+
+// measureStarts measures what comes first after a start, several times, and returns the gateway that was started last.
+func measureStarts(binary, dir string, g *growth) (gateway *process, err error) {
+	looks := []struct{ what, path string }{
+		{"first look at a project and its charts", "/projects/project-0001"}, {"then first look at all projects and their charts", "/"},
+	}
+	var starts []float64
+	took, charts := make([][]float64, len(looks)), 0
+	for range repeats {
+		if gateway != nil {
+			gateway.stop()
+		}
+		var start time.Duration
+		if gateway, start, err = startEvents(binary, dir); err != nil {
+			return nil, err
+		}
+		starts = append(starts, float64(start.Microseconds())/1000)
+		for i, look := range looks {
+			began := time.Now()
+			page, _, err := get(gateway.url() + look.path)
+			if err != nil {
+				gateway.stop()
+				return nil, err
+			}
+			took[i] = append(took[i], float64(time.Since(began).Microseconds())/1000)
+			if i == 0 && bytes.Contains(page, []byte(`class="day-chart"`)) {
+				charts++
+			}
+		}
+		time.Sleep(time.Second) // so that the stop does not meet the start
+	}
+	g.add("start to first answer", median(starts), "ms", "≤ 10 ms")
+	for i, look := range looks {
+		g.add(look.what, median(took[i]), "ms", "≤ 50 ms")
+	}
+	g.add("charts in the first look at a project", 100*float64(charts)/repeats, "%", "100 %")
+	return gateway, nil
+}

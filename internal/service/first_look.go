@@ -1,0 +1,55 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// yieldLimit is how long background work waits for readers at a time. It must be less than what a feed's slot may be held for.
+const yieldLimit = 100 * time.Millisecond
+
+// firstLooks are the readers that wait for something of which nothing is known yet, as after a start. The zero value is ready for use.
+type firstLooks struct {
+	mu      sync.Mutex
+	readers int
+	none    chan struct{} // closed when there are none any more; nil while there are none
+}
+
+func (f *firstLooks) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readers++; f.readers == 1 {
+		f.none = make(chan struct{})
+	}
+}
+
+func (f *firstLooks) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.readers--; f.readers == 0 {
+		close(f.none)
+		f.none = nil
+	}
+}
+
+// yield returns when there are none, at the latest after yieldLimit or when ctx ends.
+func (f *firstLooks) yield(ctx context.Context) {
+	f.mu.Lock()
+	none := f.none
+	f.mu.Unlock()
+	if none == nil {
+		return
+	}
+	limit := time.NewTimer(yieldLimit)
+	defer limit.Stop()
+	select {
+	case <-none:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+}
+
+// Yield lets readers go first that wait for a pipeline of which nothing is known yet: what all projects cost at a start at once
+// takes all processors. It returns when none waits, or a little later.
+func (s *Pipelines) Yield(ctx context.Context) { s.firstLooks.yield(ctx) }
