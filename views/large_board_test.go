@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -24,19 +27,31 @@ func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
 	return p, domain.NewAlerts(domain.FindAlerts([]domain.ProjectPipeline{p}, limit, now))
 }
 
+// threadTime is how long this thread has had a processor.
+func threadTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // TestTheGridGrowsWithTheNumberOfStuckStories: not with its square, since each row is on everybody's page.
 func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
+	runtime.LockOSThread() // what else the machine does is not counted
+	defer runtime.UnlockOSThread()
 	took := func(stories int) time.Duration {
 		p, alerts := stuckBoard(stories)
 		props := views.OverviewProps{Pipelines: []domain.ProjectPipeline{p}, Alerts: alerts, Now: now}
 		best := time.Hour
 		for range 10 {
 			var b bytes.Buffer
-			began := time.Now()
+			began := threadTime(t)
 			if err := views.OverviewPart(props).Content.Render(context.Background(), &b); err != nil {
 				t.Fatal(err)
 			}
-			best = min(best, time.Since(began))
+			best = min(best, threadTime(t)-began)
 		}
 		return best
 	}
