@@ -13,6 +13,7 @@ import (
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 )
 
@@ -24,7 +25,7 @@ func (*failedBot) Status() domain.BotStatus {
 }
 
 func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 )
 
@@ -182,7 +183,7 @@ type process struct {
 
 func newProcess(t *testing.T, o bot.Options) *process {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/web"
 )
 
@@ -31,7 +32,7 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	db, ok := o.Store.(*sqlite.DB)
 	if !ok {
 		var err error
-		if db, err = sqlite.Open(context.Background(), t.TempDir()); err != nil {
+		if db, err = sqlite.Open(context.Background(), storetest.Dir(t)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })

@@ -15,6 +15,7 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/upstream"
 )
 
@@ -172,7 +173,7 @@ func (w *world) register(project string) {
 func TestNothingIsLostOrDoubledWhateverDies(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			dir := t.TempDir()
+			dir := storetest.Dir(t)
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 1)), servers: map[string]*server{}, stamp: 1000}
 				w.start()

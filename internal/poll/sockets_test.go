@@ -23,6 +23,7 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/upstream"
 	"switchyard/internal/waittest"
 )
@@ -69,13 +70,19 @@ type realGateway struct {
 
 func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	t.Helper()
-	db, err := sqlite.Open(context.Background(), t.TempDir())
+	return startPatientGateway(t, interval, 30*time.Second)
+}
+
+// startPatientGateway is startRealGateway for one that waits so long for a server's answer.
+func startPatientGateway(t testing.TB, interval, timeout time.Duration) *realGateway {
+	t.Helper()
+	db, err := sqlite.Open(context.Background(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := &realGateway{log: &waittest.Log{}}
 	log := slog.New(slog.NewTextHandler(g.log, nil))
-	client := upstream.NewClient(30 * time.Second)
+	client := upstream.NewClient(timeout)
 	if g.Service, err = service.New(context.Background(), service.Options{Store: db, Projects: client, Log: log}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,7 @@ func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
 	good, plain := newServer("i", 10), newServer("", 10)
 	plain.plain = true
 	goroutines := runtime.NumGoroutine()
-	g := startRealGateway(t, 50*time.Millisecond)
+	g := startPatientGateway(t, 50*time.Millisecond, 5*time.Second)
 	var servers []*httptest.Server
 	serve := func(name string, handler http.Handler) {
 		s := httptest.NewServer(handler)

@@ -9,11 +9,12 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 )
 
 func TestAnAccountHasAHundredSessionsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+		dir := storetest.Dir(t)
 		s, shut := reopen(t, dir)
 		begin := func(who string) domain.Session {
 			t.Helper()
@@ -53,7 +54,7 @@ func TestAnAccountHasAHundredSessionsAtMost(t *testing.T) {
 
 func TestAnExpiredTokenIsListedForThirtyDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+		dir := storetest.Dir(t)
 		s, shut := reopen(t, dir)
 		hour := time.Hour
 		for _, n := range []service.NewToken{{Name: "for an hour", Role: domain.RoleViewer, ExpiresIn: &hour}, {Name: "for ever", Role: domain.RoleViewer}} {

@@ -10,6 +10,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // blockedBoard is stages with a story that is blocked for a reason, JSON.
@@ -56,7 +57,7 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 		}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := storetest.Dir(t)
 			synctest.Test(t, func(t *testing.T) {
 				db, err := sqlite.Open(t.Context(), dir)
 				if err != nil {
@@ -111,7 +112,7 @@ func open(t *testing.T, s *service.Service) int {
 }
 
 func TestOnlyAlertsAreAcknowledged(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

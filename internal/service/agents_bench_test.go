@@ -6,6 +6,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 )
 
 // callers is how many redeem at once: what they wait for is the disk, which takes them together.
@@ -13,7 +14,7 @@ const callers = 16
 
 // BenchmarkRedemption is one agent that joins, stored, among others that join at the same time.
 func BenchmarkRedemption(b *testing.B) {
-	g := openGateway(b, b.TempDir())
+	g := openGateway(b, storetest.Dir(b))
 	defer g.store.Close()
 	tokens := make(chan domain.Secret, b.N)
 	for range b.N {
@@ -40,7 +41,7 @@ func BenchmarkRedemption(b *testing.B) {
 
 // BenchmarkWriteBehind is what a second of heartbeats of 1,000 agents costs.
 func BenchmarkWriteBehind(b *testing.B) {
-	g := openGateway(b, b.TempDir())
+	g := openGateway(b, storetest.Dir(b))
 	defer g.store.Close()
 	ids := make([]string, 1000)
 	for i := range ids {

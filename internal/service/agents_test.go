@@ -14,6 +14,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 const agentTimeout = 45 * time.Second
@@ -139,7 +140,7 @@ func state(s domain.AgentState) service.Heartbeat { return service.Heartbeat{Sta
 
 // inBubble runs fn in fake time with a fresh gateway.
 func inBubble(t *testing.T, fn func(t *testing.T, g *testGateway)) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
 		g := openGateway(t, dir)
 		defer g.store.Close()
@@ -256,7 +257,7 @@ func TestAgentsAreOrderedByLabelThenID(t *testing.T) {
 
 // TestAssigningWhileProjectsVanish: memory and store agree, and no agent is left at a project that is gone.
 func TestAssigningWhileProjectsVanish(t *testing.T) {
-	g := openGateway(t, t.TempDir())
+	g := openGateway(t, storetest.Dir(t))
 	defer g.store.Close()
 	ctx := t.Context()
 	agents := []domain.Agent{g.join("a"), g.join("b"), g.join("c")}

@@ -9,12 +9,13 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // TestTheAuditIsKeptFor400Days, and what is older goes in small steps.
 func TestTheAuditIsKeptFor400Days(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+		dir := storetest.Dir(t)
 		db, err := sqlite.Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func TestTheAuditIsKeptFor400Days(t *testing.T) {
 
 // TestATokenForOneProjectChangesThatOnly: whatever it asks for besides is Forbidden, and changes nothing.
 func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()
 	for _, name := range []string{"alpha", "beta"} {
 		if _, err := s.Projects.Add(t.Context(), name, "http://127.0.0.1:1", nil); err != nil {

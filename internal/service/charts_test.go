@@ -14,6 +14,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 )
 
@@ -61,7 +62,7 @@ func draw(t testing.TB, s *service.Service, projects ...string) (today []int, cu
 }
 
 func TestChartsFollowTheStream(t *testing.T) {
-	o := openStore(t, t.TempDir())
+	o := openStore(t, storetest.Dir(t))
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		record := func(s *service.Service, read domain.FeedRead) {
@@ -123,7 +124,7 @@ func (s *slowStore) Events(ctx context.Context, q domain.EventQuery) (domain.Eve
 }
 
 func TestChartsKeepNobodyWaiting(t *testing.T) {
-	o := openStore(t, t.TempDir())
+	o := openStore(t, storetest.Dir(t))
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		reads := []domain.FeedRead{
@@ -160,7 +161,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 // BenchmarkCharts is over 100,000 events of 14 days in 200 projects: after a start, and for each event from then on.
 func BenchmarkCharts(b *testing.B) {
 	const events, projects = 100_000, 200
-	o := openStore(b, b.TempDir())
+	o := openStore(b, storetest.Dir(b))
 	names := []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"}
 	begin := time.Now().Add(-domain.ChartDays * 24 * time.Hour)
 	step := domain.ChartDays * 24 * time.Hour / events
@@ -220,7 +221,7 @@ func BenchmarkCharts(b *testing.B) {
 }
 
 func TestChartsAreThereRightAfterAStart(t *testing.T) {
-	o := openStore(t, t.TempDir())
+	o := openStore(t, storetest.Dir(t))
 	now := time.Now()
 	reads := []domain.FeedRead{
 		went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-3*time.Hour)),

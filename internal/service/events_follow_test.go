@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 )
 
 func observedStream(t *testing.T, dir string) (*service.Service, *observedStore) {
@@ -32,7 +33,7 @@ func wantInMemory(t *testing.T, s *service.Service, db *observedStore, after int
 }
 
 func TestWhatAnotherGatewayAppendedIsReadBeforeOnesOwn(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	one, atOne := observedStream(t, dir)
 	other, atOther := observedStream(t, dir)
 	recordFeed(t, one, moved("alpha", 1, 2500))
@@ -45,7 +46,7 @@ func TestWhatAnotherGatewayAppendedIsReadBeforeOnesOwn(t *testing.T) {
 }
 
 func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	one, _ := observedStream(t, dir)
 	other, db := observedStream(t, dir)
 	news := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // searchedStore counts the searches in it.
@@ -23,7 +24,7 @@ func (s *searchedStore) Events(ctx context.Context, q domain.EventQuery) (domain
 }
 
 func TestTheSameSearchIsMadeOnce(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

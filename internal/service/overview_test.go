@@ -11,6 +11,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // sameBoard answers for every project alike, with a version.
@@ -23,7 +24,7 @@ func (b *sameBoard) Pipeline(context.Context, domain.Project, *domain.PipelineAn
 // newOverview is a service that has shown the boards of n projects, whose feeds name the boards' version.
 func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
 	t.Helper()
-	db, err := sqlite.Open(context.Background(), t.TempDir())
+	db, err := sqlite.Open(context.Background(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestSnapshotsShareWhatHasNotChanged(t *testing.T) {
 }
 
 func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), dir)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // reopen returns a service over the database in dir, as after a restart.
@@ -35,7 +36,7 @@ func names(r *domain.Registry) string {
 }
 
 func TestRegistryOutlivesRestart(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	s, shut := reopen(t, dir)
 	ctx := t.Context()
 	token, none := domain.Secret("s3cret"), domain.Secret("")
@@ -75,7 +76,7 @@ func TestRegistryOutlivesRestart(t *testing.T) {
 }
 
 func TestRefusedChangesChangeNothing(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()
 	ctx := t.Context()
 	if _, err := s.Projects.Add(ctx, "alpha", "http://a", nil); err != nil {
@@ -114,7 +115,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 }
 
 func TestOneOfManyAddsOfANameSucceeds(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()
 	var group sync.WaitGroup
 	results := make(chan error, 100)
@@ -136,7 +137,7 @@ func TestOneOfManyAddsOfANameSucceeds(t *testing.T) {
 }
 
 func TestChangesAreAnnounced(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()
 	for i, change := range []func() error{
 		func() error { _, err := s.Projects.Add(t.Context(), "a", "http://a", nil); return err },
@@ -160,7 +161,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 }
 
 func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()
 	twice := []domain.Project{{Name: "b", URL: "http://b"}, {Name: " b", URL: "http://c"}}
 	if err := s.Projects.Seed(t.Context(), twice); domain.CodeOf(err) != domain.Conflict {
@@ -181,7 +182,7 @@ func TestSeedsEnterAnEmptyRegistryOnly(t *testing.T) {
 }
 
 func TestNothingIsShownThatWasNotStored(t *testing.T) {
-	s, shut := reopen(t, t.TempDir())
+	s, shut := reopen(t, storetest.Dir(t))
 	if _, err := s.Projects.Add(t.Context(), "a", "http://a", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 		{"http://one.example:8080", false},
 		{"http://two.example", false},
 	} {
-		s, shut := reopen(t, t.TempDir())
+		s, shut := reopen(t, storetest.Dir(t))
 		if _, err := s.Projects.Add(t.Context(), "alpha", "http://one.example/path", &token); err != nil {
 			t.Fatal(err)
 		}

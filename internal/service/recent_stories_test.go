@@ -13,6 +13,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // slowStories takes 20 ms for a story, whose name is the number of the call.
@@ -36,7 +37,7 @@ func (s *slowStories) PatchStory(context.Context, domain.Project, string, []byte
 }
 
 func TestReadersOfAStoryShareCalls(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), dir)
 		if err != nil {

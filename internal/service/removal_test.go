@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store/storetest"
 )
 
 // TestRestoringAProject: what comes back with a project whose removal is undone, now and after a restart.
 func TestRestoringAProject(t *testing.T) {
 	ctx := context.Background()
-	g := openGateway(t, t.TempDir())
+	g := openGateway(t, storetest.Dir(t))
 	defer g.store.Close()
 	token := domain.Secret("secret-1")
 	if _, err := g.Projects.Add(ctx, "alpha", "http://alpha", &token); err != nil {

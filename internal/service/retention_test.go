@@ -10,6 +10,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
+	"switchyard/internal/store/storetest"
 )
 
 // postingBot is a bot that has posted the stream up to an event.
@@ -21,7 +22,7 @@ type postingBot struct {
 func (b *postingBot) Posted(context.Context) (int64, error) { return b.posted, nil }
 
 func TestOldEventsAreRemovedUnlessTheyAreStillNeeded(t *testing.T) {
-	db := openStore(t, t.TempDir())
+	db := openStore(t, storetest.Dir(t))
 	bot := &postingBot{posted: math.MaxInt64}
 	s, err := service.New(t.Context(), service.Options{Store: db, Bot: bot, KeepEvents: time.Hour, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *slowRemoval) RemoveEvents(_ context.Context, ids []int64) error {
 
 func TestRemovingManyEventsHoldsUpNoWriteForLong(t *testing.T) {
 	for _, each := range []time.Duration{20 * time.Microsecond, 100 * time.Microsecond, 200 * time.Microsecond} {
-		o := openStore(t, t.TempDir())
+		o := openStore(t, storetest.Dir(t))
 		synctest.Test(t, func(t *testing.T) {
 			slow := &slowRemoval{observedStore: o, left: 200_000, each: each}
 			s, err := service.New(t.Context(), service.Options{

@@ -10,6 +10,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 // hugeBoards has twenty stories for every project.
@@ -27,7 +28,7 @@ func (hugeBoards) Pipeline(_ context.Context, p domain.Project, known *domain.Pi
 }
 
 func BenchmarkSearch(b *testing.B) {
-	db, err := sqlite.Open(b.Context(), b.TempDir())
+	db, err := sqlite.Open(b.Context(), storetest.Dir(b))
 	if err != nil {
 		b.Fatal(err)
 	}

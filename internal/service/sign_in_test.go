@@ -12,12 +12,13 @@ import (
 	"switchyard/internal/signin"
 	"switchyard/internal/signintest"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 )
 
 func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 	provider := signintest.New(t)
 	log := slog.New(slog.DiscardHandler)
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestASignInIsCarriedThroughWhenTheBrowserLeaves(t *testing.T) {
 }
 
 func TestADenialHasTheTextAndTheCode(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

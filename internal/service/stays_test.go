@@ -11,6 +11,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 	"switchyard/internal/wire"
 )
@@ -57,7 +58,7 @@ func raw(t testing.TB, s *service.Service, text string) string {
 }
 
 func TestAgesSurviveRestartsAndEdits(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir())
+	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

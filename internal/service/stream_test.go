@@ -16,6 +16,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 )
 
@@ -116,7 +117,7 @@ func (o *observedStore) holdFirst() (held, release chan struct{}) {
 }
 
 func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
-	db := openStore(t, t.TempDir())
+	db := openStore(t, storetest.Dir(t))
 	svc := streamOver(t, db)
 	held, release := db.holdFirst()
 	var done sync.WaitGroup
@@ -147,7 +148,7 @@ func TestReadsThatComeWhileOneIsStoredShareATransaction(t *testing.T) {
 }
 
 func TestHugeReadsDoNotShareATransaction(t *testing.T) {
-	db := openStore(t, t.TempDir())
+	db := openStore(t, storetest.Dir(t))
 	svc := streamOver(t, db)
 	held, release := db.holdFirst()
 	var done sync.WaitGroup
@@ -175,7 +176,7 @@ func TestFailedReadIsNotStoredAndStoringItAgainDoublesNothing(t *testing.T) {
 		{"by a panic", func(func() error) error { panic("torn") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db := openStore(t, t.TempDir())
+			db := openStore(t, storetest.Dir(t))
 			svc := streamOver(t, db)
 			recordFeed(t, svc, moved("alpha", 1, 2))
 			changed := svc.Events.Changed()
@@ -198,7 +199,7 @@ func TestFailedReadIsNotStoredAndStoringItAgainDoublesNothing(t *testing.T) {
 }
 
 func TestEndedRecorderStoresNothing(t *testing.T) {
-	svc := streamOver(t, openStore(t, t.TempDir()))
+	svc := streamOver(t, openStore(t, storetest.Dir(t)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := svc.Events.Record(ctx, moved("alpha", 1, 1)); !errors.Is(err, context.Canceled) || svc.Events.LastID() != 0 {
@@ -208,7 +209,7 @@ func TestEndedRecorderStoresNothing(t *testing.T) {
 
 // TestMemoryAndStoreAnswerAlike asks one service that has its events in memory and one that has not.
 func TestMemoryAndStoreAnswerAlike(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	db := openStore(t, dir)
 	inMemory := streamOver(t, db)
 	blocked, _ := domain.ParseRecord(json.RawMessage(`{"type":"story_blocked","story_id":"1","reason":"key","timestamp_ms":9}`))
@@ -241,7 +242,7 @@ func TestMemoryAndStoreAnswerAlike(t *testing.T) {
 }
 
 func TestMemoryIsBoundedByCountAndBytes(t *testing.T) {
-	dir := t.TempDir()
+	dir := storetest.Dir(t)
 	svc := streamOver(t, openStore(t, dir))
 	for i := range 5 {
 		recordFeed(t, svc, moved("alpha", i*500+1, i*500+500))
@@ -266,7 +267,7 @@ func TestMemoryIsBoundedByCountAndBytes(t *testing.T) {
 }
 
 func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
-	db := openStore(t, t.TempDir())
+	db := openStore(t, storetest.Dir(t))
 	svc := streamOver(t, db)
 	type answer struct {
 		events []domain.Event
@@ -293,7 +294,7 @@ func TestWaitingReaderIsWokenByWhatItAskedFor(t *testing.T) {
 }
 
 func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
-	db := openStore(t, t.TempDir())
+	db := openStore(t, storetest.Dir(t))
 	svc := streamOver(t, db)
 	if page, err := svc.Events.Wait(context.Background(), domain.EventQuery{Limit: 10}, time.Millisecond); page.Events != nil || err != nil {
 		t.Errorf("time over: %v, %v", page.Events, err)
@@ -312,7 +313,7 @@ func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 
 // TestReadersSeeEveryEventOnceAndInOrder has readers follow while many feeds are recorded at once.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
-	svc := streamOver(t, openStore(t, t.TempDir()))
+	svc := streamOver(t, openStore(t, storetest.Dir(t)))
 	const projects, each = 20, 60
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -353,7 +354,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 func BenchmarkRecordFeed(b *testing.B) {
 	for _, feeds := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("feeds=%d", feeds), func(b *testing.B) {
-			db := openStore(b, b.TempDir())
+			db := openStore(b, storetest.Dir(b))
 			svc := streamOver(b, db)
 			n := 0
 			for b.Loop() {

@@ -28,7 +28,7 @@ var engines = []struct {
 	open func(t testing.TB) (reopen func() (database, error))
 }{
 	{"SQLite", func(t testing.TB) func() (database, error) {
-		dir := t.TempDir()
+		dir := storetest.Dir(t)
 		return func() (database, error) { return sqlite.Open(context.Background(), dir) }
 	}},
 	{"PostgreSQL", func(t testing.TB) func() (database, error) {
