@@ -18,6 +18,8 @@ const (
 	// firstRetry and maxRetry bound the pause after a failed read.
 	firstRetry = 100 * time.Millisecond
 	maxRetry   = 30 * time.Second
+	// storeRetry is the longest pause after the store failed: it is to be used within seconds of its return.
+	storeRetry = 3 * time.Second
 	// steady is how long reading must have gone well for the next failure to be followed by the first pause again.
 	steady = time.Second
 	// maxPart is the number of records of one feed that are stored in one transaction.
@@ -70,7 +72,11 @@ func (f *follower) run(ctx context.Context) error {
 			f.Pipelines.Notice(f.project, domain.FeedResult{Failed: true})
 			f.Log.WarnContext(ctx, "feed cannot be read", "project", f.project.Name, "error", err)
 		}
-		pause := time.NewTimer(f.retry.Next())
+		next := f.retry.Next()
+		if domain.CodeOf(err) == domain.Unavailable {
+			next = min(next, storeRetry)
+		}
+		pause := time.NewTimer(next)
 		select {
 		case <-pause.C:
 		case <-f.wake:

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,8 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	// SetState stores a small value under a key.
-	SetState(ctx context.Context, key, value string) error
+	// TryWrite writes something, so that WriteFailure knows whether writing works again.
+	TryWrite(ctx context.Context) error
 	WriteFailure() (since time.Time, err error)
 }
 
@@ -29,6 +30,7 @@ const maxBatch = 1000
 // Events is the merged stream: the reads that wait to be stored, the newest stored events in memory, and the store with all.
 type Events struct {
 	store eventStore
+	log   *slog.Logger
 	last  lastTimes
 	ahead ahead
 	tail  atomic.Pointer[tail]

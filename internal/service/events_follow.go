@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 	"switchyard/internal/supervise"
 )
@@ -91,10 +90,10 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	var asides sync.WaitGroup // no event waits for them
 	defer asides.Wait()
 	asides.Go(func() {
-		for supervise.Sleep(ctx, followInterval) {
+		for failing := false; supervise.Sleep(ctx, followInterval); {
 			if s.Available() == nil {
 				_ = s.ahead.share(ctx)
-				s.tryWrite(ctx)
+				failing = s.tryWrite(ctx, failing)
 			}
 		}
 	})
@@ -143,9 +142,19 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 }
 
 // tryWrite writes something if the last write failed because the store was away: otherwise a gateway with nothing to write would
-// stay unready for as long as that failure counts.
-func (s *Events) tryWrite(ctx context.Context) {
-	if _, err := s.store.WriteFailure(); domain.CodeOf(err) == domain.Unavailable {
-		_ = s.store.SetState(ctx, "last_try", clock.Now().UTC().Format(time.RFC3339)) // the store records the result
+// stay unready for as long as that failure counts. It logs when writing begins to fail, unless it was failing, and when it
+// succeeds again, and returns whether it fails.
+func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
+	_, err := s.store.WriteFailure()
+	if domain.CodeOf(err) == domain.Unavailable {
+		_ = s.store.TryWrite(ctx)
+		_, err = s.store.WriteFailure()
 	}
+	switch {
+	case err != nil && !failing:
+		s.log.ErrorContext(ctx, "the database takes no writes", "error", err)
+	case err == nil && failing:
+		s.log.InfoContext(ctx, "the database takes writes again")
+	}
+	return err != nil
 }

@@ -112,7 +112,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store, observe: o.Observe, ahead: ahead{changes: o.Changes}}
+	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, ahead: ahead{changes: o.Changes}}
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}

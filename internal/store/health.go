@@ -9,6 +9,10 @@ import (
 	"switchyard/internal/domain"
 )
 
+// ErrNoSpace is the cause of a write that failed because the database's disk is full. Smaller ones may succeed all the same, and
+// prove nothing.
+var ErrNoSpace = errors.New("no space is left")
+
 // failureMemory is how long a failed write counts when no other write follows it.
 const failureMemory = time.Minute
 
@@ -28,6 +32,9 @@ func (h *health) note(err error) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err == nil && errors.Is(h.err, ErrNoSpace) && now.Sub(h.at) < failureMemory {
+		return
+	}
 	if err != nil && h.err == nil {
 		h.since = now
 	}
@@ -44,4 +51,19 @@ func (db *Tables) WriteFailure() (since time.Time, err error) {
 		return time.Time{}, nil
 	}
 	return h.since, h.err
+}
+
+// TryWrite writes something, so that it becomes known whether writing works again.
+func (db *Tables) TryWrite(ctx context.Context) error {
+	return db.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339))
+}
+
+// HasSpace notes that the disk has space again.
+func (db *Tables) HasSpace() {
+	h := &db.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if errors.Is(h.err, ErrNoSpace) {
+		h.err = nil
+	}
 }

@@ -2,26 +2,28 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 // reasons are the messages for codes of PostgreSQL, or their first two characters, where people can do something about it.
 var reasons = map[string]string{
-	"08":    "cannot be reached",
-	"25006": "is read-only",
-	"28":    "refuses the login",
-	"3D000": "does not exist",
-	"42501": "denies this login the rights that are needed",
-	"53100": "has no space left on its disk",
-	"53200": "is out of memory",
-	"53300": "has no connection left",
-	"55P03": "takes too long",
-	"57014": "takes too long",
-	"57P":   "is shutting down or starting",
+	"08":     "cannot be reached",
+	"25006":  "is read-only",
+	"28":     "refuses the login",
+	"3D000":  "does not exist",
+	"42501":  "denies this login the rights that are needed",
+	diskFull: "has no space left on its disk",
+	"53200":  "is out of memory",
+	"53300":  "has no connection left",
+	"55P03":  "takes too long",
+	"57014":  "takes too long",
+	"57P":    "is shutting down or starting",
 }
 
 // reason returns the message for a code, "" when there is none.
@@ -46,6 +48,9 @@ func code(err error) *domain.Error {
 		return domain.WrapError(domain.Conflict, err, "already exists")
 	case "23503": // what it refers to has just been removed
 		return domain.WrapError(domain.NotFound, err, "not found")
+	}
+	if refused.Code == diskFull {
+		err = fmt.Errorf("%w: %w", store.ErrNoSpace, err)
 	}
 	message := "the store failed"
 	if why := reason(refused.Code); why != "" {

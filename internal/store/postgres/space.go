@@ -1,0 +1,33 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"switchyard/internal/store"
+)
+
+const (
+	diskFull = "53100"
+	denied   = "42501" // insufficient_privilege
+)
+
+// takeSpace needs 10 MB of the disk for a moment.
+const takeSpace = "CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)"
+
+// TryWrite writes something, so that it becomes known whether writing works again. After the disk was full that is much: a few
+// rows find a place on a full disk, too.
+func (db *DB) TryWrite(ctx context.Context) error {
+	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
+		return db.Tables.TryWrite(ctx)
+	}
+	_, err := db.pool.Exec(ctx, takeSpace)
+	var refused *pgconn.PgError
+	if err == nil || errors.As(err, &refused) && refused.Code == denied { // this role may have no temporary tables
+		db.HasSpace()
+		return nil
+	}
+	return db.Wrote(err)
+}
