@@ -29,6 +29,7 @@ type yardWithBot struct {
 }
 
 func newYardWithBot(t *testing.T, operator, teamAPI string) *yardWithBot {
+	browsertest.Needed(t)
 	dir := t.TempDir()
 	y := &yardWithBot{T: t, work: newStories(t, filepath.Join(dir, "work"), 20)}
 	project := start(t, switchyard(t, dir, "project", "--name=alpha", "--work="+y.work.dir, "--listen=127.0.0.1:0", "--allow-writes"))

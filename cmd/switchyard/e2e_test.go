@@ -127,6 +127,7 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestAMoveIsSeenOnceFromTheFileToTheBrowser(t *testing.T) {
+	browsertest.Needed(t)
 	onEachEngine(t, func(t *testing.T, on engine) {
 		dir := t.TempDir()
 		work := newStories(t, filepath.Join(dir, "alpha", ".huskies", "work"), 3)

@@ -10,6 +10,7 @@ import (
 // TestTheFirstStepsAreDoneOneByOne: the command on the page moves a file, its wagon travels, and the strip says so. It is gone
 // once there is a project of one's own.
 func TestTheFirstStepsAreDoneOneByOne(t *testing.T) {
+	browsertest.Needed(t)
 	dir := t.TempDir()
 	up := start(t, switchyard(t, dir, "up", "--listen=localhost:0", "--data=DIR/data with a space"))
 	tab := browsertest.Open(t)

@@ -35,13 +35,19 @@ var (
 	placed sync.Map
 )
 
-// Open returns a new tab, 1280 by 800, which closes with the test. With -short, that is in make test-fast, it skips the test:
-// no other rule skips any.
-func Open(t testing.TB) *Tab {
+// Needed skips the test with -short. Open does so as well; a test that has much to do before calls this first.
+func Needed(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a browser")
 	}
+}
+
+// Open returns a new tab, 1280 by 800, which closes with the test. With -short, that is in make test-fast, it skips the test:
+// no other rule skips any.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	Needed(t)
 	if _, has := placed.LoadOrStore(t, nil); has {
 		t.Fatal("the test has a tab: Another opens more")
 	}

@@ -33,6 +33,7 @@ var (
 )
 
 func TestScreenshots(t *testing.T) {
+	browsertest.Needed(t)
 	dir := *out
 	if dir == "" {
 		dir = t.TempDir()

@@ -13,15 +13,15 @@ import (
 	"switchyard/internal/fold"
 )
 
-const (
-	// SearchLimit is how long a search may take.
-	SearchLimit = 5 * time.Second
-	// Up to fewMatches matches are read from the index of words at once. Where there are more, firstScans batches of events
-	// are read first; if those do not fill the page, up to MaxMatches matches are read. A text with more matches than that is
-	// common enough to be found by reading events.
-	MaxMatches, fewMatches = 5000, 300
-	// scanned is the size of a batch.
-	scanned, firstScans = 2000, 3
+// SearchLimit is how long a search may take.
+const SearchLimit = 5 * time.Second
+
+// Up to fewMatches matches are read from the index of words at once. Where there are more, firstScans batches of scanned events
+// are read first; if those do not fill the page, up to maxMatches matches are read. A text with more matches than that is
+// common enough to be found by reading events. The tests of this package have smaller ones.
+var (
+	maxMatches, fewMatches = 5000, 300
+	scanned, firstScans    = 2000, 3
 )
 
 var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
@@ -59,7 +59,7 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 			return err
 		}
 		*p = before
-		if runs, complete, err = f.matches(ctx, tx, p, MaxMatches); err != nil {
+		if runs, complete, err = f.matches(ctx, tx, p, maxMatches); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader, mos
 	for _, id := range projects {
 		runs = append(runs, eventFilter{project: id}.runs(f.kinds)...)
 	}
-	if len(runs) > MaxMatches {
+	if len(runs) > maxMatches {
 		return nil, false, nil
 	}
 	texts, complete, err := f.matchingTexts(ctx, tx, p.dialect, most)
