@@ -62,6 +62,7 @@ type gateway struct {
 	loops   []loop
 	prepare func(ctx context.Context, out io.Writer) error // called once there is a service; may be nil
 	begun   chan struct{}                                  // closed when that is done
+	fail    context.CancelCauseFunc                        // ends run, which returns a startError
 	closing
 }
 
@@ -75,10 +76,11 @@ type loop struct {
 func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	g.fail = cancel
 	var handler http.Handler
 	loops := supervise.New(ctx, g.log)
 	if g.service == nil {
-		handler = g.waitForDatabase(loops, cancel, out)
+		handler = g.waitForDatabase(loops, out)
 	} else {
 		if err := g.begin(ctx, loops, out); err != nil {
 			return unlessCancelled(ctx, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/bot"
@@ -18,6 +19,7 @@ import (
 	"switchyard/internal/signin"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
+	"switchyard/internal/supervise"
 	"switchyard/internal/upstream"
 )
 
@@ -61,7 +63,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := checkNotEmptied(c.Data); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, c.Data)
+	db, err := sqlite.OpenUnchecked(ctx, c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +75,21 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := g.build(ctx, db, nil); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
 	}
-	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints})
+	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints}, loop{"check of the database", func(ctx context.Context) error {
+		if !supervise.Sleep(ctx, checkDelay) {
+			return nil
+		}
+		if err := db.Check(); err != nil {
+			g.fail(startError{fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)})
+		}
+		return nil
+	}})
 	return g, nil
 }
+
+// checkDelay is how long after the start the database is checked whole, unless something is written before: who looks first does not
+// wait for that.
+const checkDelay = 500 * time.Millisecond
 
 // build builds the gateway over an open database, its parts in the order in which they need each other. Shared is nil where the
 // database is this gateway's alone.

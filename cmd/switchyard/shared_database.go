@@ -117,7 +117,7 @@ type startError struct{ error }
 
 // waitForDatabase opens the shared database as soon as it can be reached, and begins then. What it returns answers in the
 // meantime, and passes requests on afterwards.
-func (g *gateway) waitForDatabase(loops *supervise.Group, fail context.CancelCauseFunc, out io.Writer) http.Handler {
+func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Handler {
 	var reason atomic.Pointer[error]
 	say := func(err error) { reason.Store(&err) }
 	say(domain.Errorf(domain.Unavailable, "the database has not answered yet"))
@@ -141,7 +141,7 @@ func (g *gateway) waitForDatabase(loops *supervise.Group, fail context.CancelCau
 		}
 		g.shared.begin()
 		if err := g.begin(ctx, loops, out); err != nil && ctx.Err() == nil {
-			fail(startError{err})
+			g.fail(startError{err})
 			return nil
 		}
 		ready := g.handler.Handler()

@@ -6,11 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"switchyard/internal/store/sqlite"
 )
 
 func TestADamagedDatabaseStopsTheStart(t *testing.T) {
@@ -23,6 +27,47 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
 	if status != 1 || !strings.Contains(says, path) {
 		t.Errorf("%d, %s", status, says)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+}
+
+// TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon: nothing that a start reads shows it.
+func TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", sqlite.FileName)
+	db, err := sqlite.Open(t.Context(), filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if err := db.SetState(t.Context(), strconv.Itoa(i), strings.Repeat("x", 3000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damaged, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := damaged[len(damaged)/4096/2*4096:]
+	copy(middle, bytes.Repeat([]byte{0xff}, 8192))
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--log-level=error"))
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("it still runs: %s", &p.stderr)
+	}
+	want := "switchyard: database " + path + ": database disk image is malformed"
+	if says := p.stderr.String(); p.ProcessState.ExitCode() != 1 || !strings.Contains(says, want) {
+		t.Errorf("%d, %q, want %q", p.ProcessState.ExitCode(), says, want)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, damaged) {
 		t.Errorf("the file was changed (%v)", err)

@@ -23,7 +23,7 @@ func (db *DB) FillDisk(full bool) error {
 
 // OldDatabase makes the database in directory dir as a version made it that knew so many migrations.
 func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
-	db, err := open(filepath.Join(dir, FileName))
+	db, err := open(filepath.Join(dir, FileName), func() error { return nil })
 	if err != nil {
 		return nil, err
 	}

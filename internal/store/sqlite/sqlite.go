@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"switchyard/internal/files"
@@ -23,6 +24,7 @@ const FileName = "switchyard.db"
 type DB struct {
 	*store.Tables
 	dir      string
+	check    func() error
 	write    *sql.DB
 	read     *sql.DB
 	searches *sql.DB // for what may take long, so that other reads never wait for it
@@ -43,6 +45,18 @@ const searchers = 2
 // Its files, and a directory that it makes, are readable by their owner only, whatever the umask. A file that SQLite
 // cannot read is an error that names it, and is left as it is.
 func Open(ctx context.Context, dir string) (*DB, error) {
+	db, err := OpenUnchecked(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", filepath.Join(dir, FileName), err), db.Close())
+	}
+	return db, nil
+}
+
+// OpenUnchecked is Open without a look at all pages, which the caller has Check do later: that takes longer than all else.
+func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
 	}
@@ -55,16 +69,14 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if db.read, err = openReadOnly(path, readers); err != nil {
 		return nil, err
 	}
-	if err := check(ctx, db.read, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.read.Close())
-	}
+	db.check = sync.OnceValue(func() error { return check(db.read, path) })
 	if db.searches, err = openReadOnly(path, searchers); err != nil {
 		return nil, errors.Join(err, db.read.Close())
 	}
-	if db.write, err = open(path); err != nil {
+	if db.write, err = open(path, db.check); err != nil {
 		return nil, errors.Join(err, db.searches.Close(), db.read.Close())
 	}
-	if db.log, err = open(path); err != nil {
+	if db.log, err = open(path, db.check); err != nil {
 		return nil, errors.Join(err, db.write.Close(), db.searches.Close(), db.read.Close())
 	}
 	db.log.SetMaxIdleConns(0)
@@ -101,17 +113,19 @@ var (
 
 var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)", unattendedLog, maxLog)
 
-// open opens the database at path for the one writer.
-func open(path string) (*sql.DB, error) {
+// open opens the database at path for the one writer, with its first use, once check found nothing.
+func open(path string, check func() error) (*sql.DB, error) {
 	if err := registerFold(); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&"+writerOptions)
-	if err == nil {
-		db.SetMaxOpenConns(1)
+	named, err := sql.Open(driverName, "")
+	if err != nil {
+		return nil, err
 	}
-	return db, err
+	db := sql.OpenDB(checkedConnector{check: check, driver: named.Driver(), name: "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + writerOptions})
+	db.SetMaxOpenConns(1)
+	return db, named.Close()
 }
 
 // openReadOnly opens the database at path for a number of readers, who change nothing in it.
