@@ -271,6 +271,8 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 	lost.Store(true)
 	refresh(tab)
 	tab.WaitText("The gateway does not answer.")
+	tab.Find("button", "Make active").Click()
+	tab.WaitText("The gateway did not answer. Try again when it is back.")
 	lost.Store(false)
 	tab.Wait(`document.getElementById('lost').hidden`)
 	for _, complaint := range tab.Complaints() {

@@ -11,7 +11,7 @@ import (
 // tooSmall is a control that a thumb misses: it answers to less than 44 px above and below its middle, or to less than 24 px
 // beside it. Links within a text are as high as the text.
 const tooSmall = `(() => {
-	if (e.closest('.sr-only, p, dd, .markdown, [popover], .crumbs, .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
+	if (e.closest('.sr-only, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
 	const target = e.matches('[type=checkbox]') ? e.labels[0] : e
 	target.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})
 	const box = target.getClientRects()[0]

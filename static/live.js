@@ -186,7 +186,12 @@
     if (!lost) answered = new Date()
     show()
   }
-  for (const name of ['htmx:sendError', 'htmx:timeout']) document.addEventListener(name, () => setLost(true))
+  for (const name of ['htmx:sendError', 'htmx:timeout']) {
+    document.addEventListener(name, ({ detail }) => {
+      setLost(true)
+      if (detail.requestConfig.verb === 'post') say('The gateway did not answer. Try again when it is back.')
+    })
+  }
   document.addEventListener('htmx:afterRequest', (event) => {
     const { xhr } = event.detail
     if (xhr.status > 0) setLost(xhr.status >= 502 && xhr.getResponseHeader('As-Of') === null || !isOurs(xhr))

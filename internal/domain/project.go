@@ -74,7 +74,7 @@ func checkProjectURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return Errorf(Invalid, "url: is not a valid address")
+		return Errorf(Invalid, "url: must be a valid address")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return Errorf(Invalid, "url: must begin with http:// or https://")
 	case u.Opaque != "" || u.Hostname() == "":

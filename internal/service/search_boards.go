@@ -40,8 +40,12 @@ func (b *searchedBoards) find(pipelines []domain.ProjectPipeline, stories *ranki
 	}
 	for i := range pipelines {
 		p := &pipelines[i]
+		_, done := domain.WorkStages(p.Stages)
 		for _, story := range b.of(p).stories {
 			rank, matches := stories.rank(story.id(), story.name())
+			if rank *= 2; int(story.stage) > done { // it was archived: of two that match alike, the other one is meant
+				rank++
+			}
 			if key := cmp.Or(story.name(), story.id()); matches && stories.takes(rank, key) {
 				item := &p.Stages[story.stage].Items[story.index]
 				stories.add(rank, key, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name})
