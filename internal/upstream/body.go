@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 )
 
 // sizes bound the memory that all large answers take together: to read more of an answer than one size, a call waits for one of
@@ -32,8 +34,9 @@ var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // maxPooled is the largest buffer that is kept, in bytes.
 const maxPooled = 64 << 10
 
-// readBody reads an answer's body with a slot for its size. The caller releases both when it is done with them.
-func (s slots) readBody(ctx context.Context, response *http.Response) (body []byte, release func(), err error) {
+// readBody reads an answer's body with a slot for its size, for which it waits as long as patience. The caller releases both when it
+// is done with them.
+func (s slots) readBody(ctx context.Context, response *http.Response, patience time.Duration) (body []byte, release func(), err error) {
 	taken, buffer := 0, bodies.Get().(*bytes.Buffer)
 	release = func() {
 		for ; taken > 0; taken-- {
@@ -52,13 +55,11 @@ func (s slots) readBody(ctx context.Context, response *http.Response) (body []by
 	}
 	for i, size := range sizes {
 		if i > 0 {
-			select {
-			case s[i] <- struct{}{}:
-				taken = i
-				buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
-			case <-ctx.Done():
-				return nil, release, ctx.Err()
+			if err := s.take(ctx, i, patience); err != nil {
+				return nil, release, err
 			}
+			taken = i
+			buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
 		}
 		if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(size.bytes-buffer.Len()+1))); err != nil {
 			return nil, release, err
@@ -68,4 +69,18 @@ func (s slots) readBody(ctx context.Context, response *http.Response) (body []by
 		}
 	}
 	return nil, release, errTooLarge
+}
+
+// take waits for one of the slots of a size.
+func (s slots) take(ctx context.Context, size int, patience time.Duration) error {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	select {
+	case s[size] <- struct{}{}:
+		return nil
+	case <-timeout.C:
+		return os.ErrDeadlineExceeded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

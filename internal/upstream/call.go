@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"switchyard/internal/domain"
@@ -33,26 +35,50 @@ type answer struct {
 // do makes the call and hands the answer to read, whose error it returns. Every other failure is a BadGateway error with a
 // message for people; the end of ctx is ctx's own error.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
-	bounded, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
+	transport := c.transportFor(p, call)
+	bounded, cancel := boundTime(ctx, transport, c.timeout+call.wait)
 	defer cancel()
-	err := c.send(bounded, cancel, p, call, read)
+	err := c.send(bounded, cancel, transport, p, call, read)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err, bounded.Err() != nil, c.timeout)
+	return explain(err, bounded.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded), c.timeout)
 }
 
-func (c *Client) send(ctx context.Context, cancel func(), p domain.Project, call call, read func(answer) error) error {
+// boundTime returns a context for a call that may take as long as limit. Connections of our own need no timer for that.
+func boundTime(ctx context.Context, t transport, limit time.Duration) (bounded context.Context, cancel func()) {
+	if _, ours := t.(*feedConns); ours {
+		return deadline{ctx, time.Now().Add(limit)}, func() {}
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// deadline is a context with a deadline at which it does not end, since nobody waits for that (BenchmarkFeedRead).
+type deadline struct {
+	context.Context
+	at time.Time
+}
+
+func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
+
+func (d deadline) Err() error {
+	if err := d.Context.Err(); err != nil || time.Now().Before(d.at) {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+func (c *Client) send(ctx context.Context, cancel func(), t transport, p domain.Project, call call, read func(answer) error) error {
 	request, err := newRequest(ctx, p, call)
 	if err != nil {
 		return err
 	}
-	response, err := c.transportFor(request, call.path).RoundTrip(request)
+	response, err := t.RoundTrip(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if call.wait > 0 { // once an answer has begun it is not held any longer
+	if _, ours := t.(*feedConns); call.wait > 0 && !ours { // once an answer has begun it is not held any longer
 		defer time.AfterFunc(c.timeout, cancel).Stop()
 	}
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {
@@ -61,7 +87,7 @@ func (c *Client) send(ctx context.Context, cancel func(), p domain.Project, call
 	if err := checkStatus(response, call.any); err != nil {
 		return err
 	}
-	body, release, err := c.slots.readBody(ctx, response)
+	body, release, err := c.slots.readBody(ctx, response, c.timeout)
 	defer release()
 	if err != nil {
 		return err

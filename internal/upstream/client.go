@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"switchyard/internal/domain"
 )
 
 const (
@@ -42,9 +44,9 @@ type transport interface {
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:       newFeedConns(idleFeeds, 0),
+		feeds:       newFeedConns(timeout, idleFeeds, 0),
 		secureFeeds: newTransport(idleFeeds, 0),
-		fetches:     newFeedConns(idleOthers, maxIdleOthers),
+		fetches:     newFeedConns(timeout, idleOthers, maxIdleOthers),
 		others:      newTransport(idleOthers, maxIdleOthers),
 		timeout:     timeout,
 		slots:       newSlots(),
@@ -74,16 +76,16 @@ func newTransport(idle time.Duration, maxIdle int) transport {
 	}
 }
 
-// transportFor returns what sends a request for a path.
-func (c *Client) transportFor(request *http.Request, path string) transport {
-	isASCII := strings.IndexFunc(request.URL.Host, func(r rune) bool { return r > unicode.MaxASCII }) < 0
-	isPlain := request.URL.Scheme == "http" && isASCII
+// transportFor returns what makes a call.
+func (c *Client) transportFor(p domain.Project, call call) transport {
+	isASCII := strings.IndexFunc(p.URL, func(r rune) bool { return r > unicode.MaxASCII }) < 0 // other hosts are to be translated
+	isPlain := strings.HasPrefix(p.URL, "http://") && isASCII
 	switch {
-	case path == feedPath && isPlain:
+	case call.path == feedPath && isPlain:
 		return c.feeds
-	case path == feedPath:
+	case call.path == feedPath:
 		return c.secureFeeds
-	case isPlain && request.Method == http.MethodGet: // what may be sent again
+	case isPlain && call.method == "": // GET: it may be sent again
 		return c.fetches
 	}
 	return c.others

@@ -38,8 +38,11 @@ func (c *feedConn) exchange(ctx context.Context, request *http.Request) (*http.R
 	c.heard, c.allowed = false, maxHeader
 	deadline, _ := ctx.Deadline()
 	_ = c.SetDeadline(deadline) // of a closed connection, whose use fails anyway
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
-	response, err := c.converse(request)
+	stop := func() bool { return true }
+	if ctx.Done() != nil {
+		stop = context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
+	}
+	response, err := c.converse(request, deadline)
 	if err != nil {
 		stop()
 		c.Close()
@@ -53,16 +56,26 @@ func (c *feedConn) exchange(ctx context.Context, request *http.Request) (*http.R
 	return response, nil
 }
 
-func (c *feedConn) converse(request *http.Request) (*http.Response, error) {
+func (c *feedConn) converse(request *http.Request, deadline time.Time) (*http.Response, error) {
 	if err := c.send(request); err != nil {
 		return nil, err
 	}
-	// Nothing but the connection is held while it waits.
+	if time.Until(deadline) > c.pool.timeout { // the server was asked to hold its answer
+		if err := c.await(request.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return c.receive()
+}
+
+// await returns when the answer has begun. Until then nothing but the connection is held.
+func (c *feedConn) await(ctx context.Context) error {
 	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
-		return nil, err
+		return err
 	}
 	c.heard, c.pending = true, 1
-	return c.receive()
+	_ = c.SetDeadline(time.Now().Add(c.pool.timeout))
+	return ctx.Err() // whose end may have set another deadline just before
 }
 
 func (c *feedConn) send(request *http.Request) error {
@@ -122,6 +135,7 @@ func (c *feedConn) Read(p []byte) (n int, err error) {
 		n, c.pending = copy(p, c.first[:]), 0
 	default:
 		n, err = c.Conn.Read(p[:min(int64(len(p)), c.allowed)])
+		c.heard = c.heard || n > 0
 	}
 	c.allowed -= int64(n)
 	return n, err

@@ -13,6 +13,7 @@ import (
 // a feed instead of 10). It speaks plain HTTP/1.1, without a proxy.
 type feedConns struct {
 	dialer  *net.Dialer
+	timeout time.Duration // how long an answer may take once it has begun
 	keepFor time.Duration // how long a connection stays open that waits for no answer
 	most    int           // how many of these there are at most, 0 for any number
 
@@ -22,8 +23,8 @@ type feedConns struct {
 }
 
 // newFeedConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
-func newFeedConns(keepFor time.Duration, most int) *feedConns {
-	return &feedConns{dialer: &net.Dialer{Control: allowAddress}, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
+func newFeedConns(timeout, keepFor time.Duration, most int) *feedConns {
+	return &feedConns{dialer: &net.Dialer{Control: allowAddress}, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
 }
 
 // RoundTrip answers as http.Transport does. The request's context must have a deadline.
