@@ -102,9 +102,23 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// answersFirst is how long loops wait before they begin: that takes all processors for some milliseconds, in which those are
-// answered who have waited for the start.
-const answersFirst = 20 * time.Millisecond
+const (
+	// answersFirst is how long loops wait before they begin: that takes all processors for a while, in which those are answered who
+	// have waited for the start, with the pages that they ask for.
+	answersFirst = 100 * time.Millisecond
+	// housekeepingDelay is how much longer those wait that nobody waits for.
+	housekeepingDelay = 500 * time.Millisecond
+)
+
+// later returns a loop that begins after housekeepingDelay.
+func later(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if !supervise.Sleep(ctx, housekeepingDelay) {
+			return nil
+		}
+		return run(ctx)
+	}
+}
 
 // begin starts what the gateway does besides answering.
 func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writer) error {

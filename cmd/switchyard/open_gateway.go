@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"switchyard/handlers"
 	"switchyard/internal/bot"
@@ -19,7 +18,6 @@ import (
 	"switchyard/internal/signin"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
-	"switchyard/internal/supervise"
 	"switchyard/internal/upstream"
 )
 
@@ -75,21 +73,14 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := g.build(ctx, db, nil); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
 	}
-	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints}, loop{"check of the database", func(ctx context.Context) error {
-		if !supervise.Sleep(ctx, checkDelay) {
-			return nil
-		}
+	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints}, loop{"check of the database", later(func(context.Context) error {
 		if err := db.Check(); err != nil {
 			g.fail(startError{fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)})
 		}
 		return nil
-	}})
+	})})
 	return g, nil
 }
-
-// checkDelay is how long after the start the database is checked whole, unless something is written before: who looks first does not
-// wait for that.
-const checkDelay = 500 * time.Millisecond
 
 // build builds the gateway over an open database, its parts in the order in which they need each other. Shared is nil where the
 // database is this gateway's alone.
@@ -155,7 +146,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"pipelines", g.service.Pipelines.Run},
 		loop{"agents", g.service.Agents.Run},
 		loop{"access", g.service.Access.Run},
-		loop{"audit", g.service.Audit.Run},
+		loop{"audit", later(g.service.Audit.Run)},
 		loop{"stays", g.service.Stays.Run},
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
