@@ -6,17 +6,20 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // wire stands between a gateway and PostgreSQL, and can be cut.
 type wire struct {
 	t        *testing.T
-	listener net.Listener
+	listener *net.TCPListener
 	target   string
 
 	mu       sync.Mutex
 	swallows bool
+	healed   chan struct{} // closed when it no longer does
 	ends     map[net.Conn]bool // of all connections, both ends
 }
 
@@ -26,7 +29,7 @@ func newWire(t *testing.T, address, target string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, listener: listener, target: target, ends: map[net.Conn]bool{}}
+	w := &wire{t: t, listener: listener.(*net.TCPListener), target: target, ends: map[net.Conn]bool{}}
 	go w.accept()
 	t.Cleanup(func() {
 		listener.Close()
@@ -40,6 +43,14 @@ func (w *wire) accept() {
 		near, err := w.listener.Accept()
 		if err != nil {
 			return
+		}
+		w.mu.Lock()
+		healed := w.healed
+		w.mu.Unlock()
+		if healed != nil {
+			<-healed
+			near.Close()
+			continue
 		}
 		far, err := net.Dial("tcp", w.target)
 		if err != nil { // PostgreSQL is gone
@@ -82,17 +93,47 @@ func (t throat) Write(p []byte) (int, error) {
 	return t.to.Write(p)
 }
 
-// blackhole swallows all that is sent in either direction from now on: connections stay open, and no answer comes.
+// blackhole swallows all that is sent in either direction from now on: connections stay open, no answer comes, and new connections
+// are not made.
 func (w *wire) blackhole() {
+	w.t.Helper()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.swallows = true
+	w.swallows, w.healed = true, make(chan struct{})
+	w.mu.Unlock()
+	w.queue(0)
+	// Nobody accepts any more. Once the queue is full, the kernel drops what would open a connection.
+	for range 10 {
+		filler, err := net.DialTimeout("tcp", w.listener.Addr().String(), 100*time.Millisecond)
+		if err != nil {
+			return
+		}
+		defer filler.Close()
+	}
+	w.t.Error("connections through a dead wire are still made")
+}
+
+// queue sets how many connections wait to be accepted.
+func (w *wire) queue(length int) {
+	raw, err := w.listener.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			if err := syscall.Listen(int(fd), length); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
 }
 
 // heal passes everything on again. What was open meanwhile has lost bytes, and is reset.
 func (w *wire) heal() {
+	w.queue(syscall.SOMAXCONN)
 	w.mu.Lock()
 	w.swallows = false
+	close(w.healed)
+	w.healed = nil
 	w.mu.Unlock()
 	w.reset()
 }
