@@ -19,7 +19,7 @@ type wire struct {
 
 	mu       sync.Mutex
 	swallows bool
-	healed   chan struct{} // closed when it no longer does
+	healed   chan struct{}     // closed when it no longer does
 	ends     map[net.Conn]bool // of all connections, both ends
 }
 
