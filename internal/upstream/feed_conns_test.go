@@ -81,6 +81,23 @@ func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
 	}
 }
 
+func TestPipelinesAreFetchedOverOneConnection(t *testing.T) {
+	pipeline := fmt.Sprintf("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: %d\r\n\r\n%s", len(board), board)
+	project, connections := feedServer(t, pipeline, "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n", pipeline)
+	client := newClient(t)
+	var known *domain.PipelineAnswer
+	for range 4 { // the server closes the connection after three
+		answer, err := client.Pipeline(t.Context(), project, known)
+		if err != nil || len(answer.Stages) != 1 {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+		known = answer
+	}
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections, want 2", n)
+	}
+}
+
 func TestPackedFeedIsUnpacked(t *testing.T) {
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "gzip" {
