@@ -24,7 +24,8 @@ type feedConns struct {
 
 // newFeedConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
 func newFeedConns(timeout, keepFor time.Duration, most int) *feedConns {
-	return &feedConns{dialer: &net.Dialer{Control: allowAddress}, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
+	dialer := &net.Dialer{Control: allowAddress, KeepAlive: -1} // each request has a deadline: TCP's own probes would only cost
+	return &feedConns{dialer: dialer, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
 }
 
 // RoundTrip answers as http.Transport does. The request's context must have a deadline.
