@@ -187,7 +187,7 @@ func TestStoryThatIsGoneKeepsItsPage(t *testing.T) {
 	s.get("/projects/webshop/stories/8_never").wantStatus(t, http.StatusNotFound)
 	s.get("/projects/none/stories/9_story_old").wantStatus(t, http.StatusNotFound)
 	s.project.Close()
-	s.get("/projects/webshop/stories/9_story_old").wantStatus(t, http.StatusOK).wantText(t, "The project server does not say more", "refused", "QA → Merge")
+	s.get("/projects/webshop/stories/9_story_old").wantStatus(t, http.StatusOK).wantText(t, "No details", "refused", "QA → Merge")
 }
 
 func TestStoryOfHostileNamesAndText(t *testing.T) {

@@ -500,7 +500,7 @@ func namedTokenRow(t domain.NamedToken, now time.Time) templ.Component {
 		}
 		templ_7745c5c3_Err = confirmed(question{
 			id: id, button: "Revoke", url: RevokeNamedTokenURL(t.ID), ask: "Revoke " + t.Name + "?",
-			consequence: "It stops working at once, and sessions that were begun with it end.",
+			consequence: "It stops working at once, and sessions that were started with it end.",
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

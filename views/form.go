@@ -28,7 +28,7 @@ func (e FieldError) attributes(field string) templ.Attributes {
 func oneLine(most int) templ.Attributes {
 	return templ.Attributes{
 		"required": true, "maxlength": strconv.Itoa(most), "autocomplete": "off",
-		"pattern": `[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*`, "title": "Not only spaces, and no control characters",
+		"pattern": `[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*`, "title": "At least one visible character, and no control characters",
 	}
 }
 

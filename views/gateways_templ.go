@@ -57,14 +57,14 @@ func gatewayTable(gateways []domain.LiveGateway, now time.Time) templ.Component 
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</bdi> <span class=\"text-muted\" title=\"Several gateways may run on one host: this is how the id of its lease begins\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</bdi> <span class=\"text-muted\" title=\"The beginning of its id: several gateways may run on one host\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(g.ID[:min(len(g.ID), shownGatewayID)])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/gateways.templ`, Line: 29, Col: 156}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/gateways.templ`, Line: 29, Col: 141}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {

@@ -292,7 +292,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow access and copy where you end up</h2><p class=\"mt-2\">The browser ends at an address that begins with <code class=\"break-all\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow access and copy the address that you end up at</h2><p class=\"mt-2\">The browser ends at an address that begins with <code class=\"break-all\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -441,7 +441,7 @@ func SignInSetUp(p SignInSetUpProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<ol class=\"mt-4 flex flex-col gap-4\"><li class=\"panel p-4\"><h2>1. Name the provider</h2><table class=\"table mt-2\"><thead><tr><th scope=\"col\">Setting</th><th scope=\"col\">State</th><th scope=\"col\">Environment variable</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<ol class=\"mt-4 flex flex-col gap-4\"><li class=\"panel p-4\"><h2>1. Configure the provider</h2><table class=\"table mt-2\"><thead><tr><th scope=\"col\">Setting</th><th scope=\"col\">State</th><th scope=\"col\">Environment variable</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -534,7 +534,7 @@ func SignInSetUp(p SignInSetUpProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "</li><li class=\"panel p-4\"><h2>2. Let the provider send browsers back here</h2><p class=\"mt-2\">Its client needs this redirect address. It is a public client: there is no secret.</p><div class=\"mt-2\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "</li><li class=\"panel p-4\"><h2>2. Register the redirect address</h2><p class=\"mt-2\">Its client needs this redirect address. It is a public client: there is no secret.</p><div class=\"mt-2\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

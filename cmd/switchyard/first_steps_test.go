@@ -34,7 +34,7 @@ func TestTheFirstStepsAreDoneOneByOne(t *testing.T) {
 
 	tab.Goto(up.url + "/")
 	tab.WaitText("You moved a story")
-	browsertest.Eval[bool](tab, `document.querySelector('.steps a').click(), true`)
+	tab.Find("link", "Add a project").Click()
 	tab.Wait(`location.pathname + location.hash === '/projects#add-project'`)
 	tab.Find("textbox", "Name")
 	remote{t, up.url}.register("mine", "http://127.0.0.1:9")

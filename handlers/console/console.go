@@ -106,7 +106,7 @@ func errorWords(status int) (title, next string) {
 	case http.StatusInternalServerError:
 		return "Internal error", "Try again. If it happens again, tell whoever runs the gateway which request it was."
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return http.StatusText(status), "It may pass by itself: reload the page in a moment."
+		return http.StatusText(status), "This may be temporary: reload the page in a moment."
 	}
 	return http.StatusText(status), ""
 }
