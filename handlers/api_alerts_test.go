@@ -78,12 +78,9 @@ func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
 		{"stuck", "story 2_slow of a/b has been in Current for longer than is usual there", "/projects/a%2Fb/stories/2_slow"},
 	}
 	var answer struct{ Items []item }
-	var got reply
-	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine the projects may have given no answer yet
-		got, answer.Items = s.send("GET", "/api/gateway/attention", ""), nil
-		got.decode(t, &answer)
-		return !strings.Contains(got.body, "no answer yet")
-	})
+	answered(t, g.Service)
+	got := s.send("GET", "/api/gateway/attention", "")
+	got.decode(t, &answer)
 	if len(answer.Items) != len(want) {
 		t.Fatalf("%d items: %s", len(answer.Items), got.body)
 	}

@@ -7,16 +7,19 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"switchyard/handlers"
+	"switchyard/internal/domain"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 // apiSite is a gateway over a real store, real sockets and real calls of project servers.
@@ -73,6 +76,15 @@ func (s apiSite) send(method, path, body string, headers ...string) reply {
 		s.Fatal(err)
 	}
 	return reply{response.StatusCode, response.Header.Get("Content-Type"), string(data), response.Header}
+}
+
+// answered waits until each project server has answered, well or not: a page waits for none of them for long.
+func answered(t testing.TB, s *service.Service) {
+	t.Helper()
+	waittest.Until(t, "each project server has answered", func() bool {
+		_, all := s.Pipelines.All(t.Context(), time.Hour)
+		return !slices.ContainsFunc(all, func(p domain.ProjectPipeline) bool { return p.Error == "no answer yet" })
+	})
 }
 
 func (s apiSite) add(name, url string) {

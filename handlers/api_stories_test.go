@@ -69,6 +69,7 @@ func TestStoryThatItsProjectServerDoesNotHave(t *testing.T) {
 		t.Errorf("away: %d %s", got.status, got.body)
 	}
 	s.add("old", upstreamServer(t, says(boardText)))
+	answered(t, s.Service)
 	got = s.send("GET", "/api/gateway/projects/old/stories/7_pay", "")
 	if got.status != 200 || !strings.Contains(got.body, `"stage":"2_current",`) || !strings.Contains(got.body, `"merge_failure":"conflict"`) ||
 		!strings.Contains(got.body, `"body":null,`) || !strings.Contains(got.body, `"reachable":true,"error":"the project server shows no single stories"`) {
@@ -114,6 +115,7 @@ func TestSearch(t *testing.T) {
 	s.add("alpha", upstreamServer(t, says(`{"project":"x","stages":[{"name":"1_backlog","items":[{"story_id":"77_other","story_name":"Pay 7 times"}]},`+
 		`{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Überweisung prüfen"}]}]}`)))
 	s.add("payments", "http://127.0.0.1:1")
+	answered(t, s.Service)
 	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"9_gone","story_name":"Prüfung","reason":"r","timestamp_ms":1000}`))
 	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"7_pay","story_name":"Überweisung prüfen","reason":"r","timestamp_ms":1001}`))
 	s.record("alpha", eventOf(t, `{"type":"merge_failure","story_id":"77_other","story_name":"Its name before","reason":"r","timestamp_ms":1002}`))

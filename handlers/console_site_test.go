@@ -181,6 +181,7 @@ func (s *consoleSite) add(name string, stages []domain.Stage) {
 	if _, err := s.Projects.Add(context.Background(), name, "http://127.0.0.1:3001", nil); err != nil {
 		s.Fatal(err)
 	}
+	answered(s, s.Service)
 }
 
 // move records that a story went on.

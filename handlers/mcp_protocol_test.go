@@ -20,6 +20,7 @@ import (
 func TestMCPTakesHostileArguments(t *testing.T) {
 	s := newMCPSite(t)
 	s.add("alpha", storyServer(t))
+	answered(t, s.Service)
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct{ tool, arguments string }{
 		{"overview", `{"extra":1}`},

@@ -16,7 +16,6 @@ import (
 	"switchyard/handlers"
 	"switchyard/internal/gatewaytest"
 	"switchyard/internal/service"
-	"switchyard/internal/waittest"
 )
 
 // Versions of the protocol.
@@ -132,10 +131,7 @@ func TestMCPReads(t *testing.T) {
 	s.refused("get_story", `{"project":"alpha","story_id":"7_pay"}`, "There are no projects yet")
 	s.add("alpha", storyServer(t))
 	s.add("away", "http://127.0.0.1:1")
-	waittest.Until(t, "the pipelines are asked for", func() bool {
-		text, _ := s.call("overview", `{}`)
-		return !strings.Contains(text, "no answer yet")
-	})
+	answered(t, s.Service)
 	s.record("alpha", eventOf(t, `{"type":"story_blocked","story_id":"7_pay","story_name":"Pay","reason":"why","timestamp_ms":1000}`))
 	for i := range 60 {
 		s.record("alpha", eventOf(t, fmt.Sprintf(`{"type":"merge_failure","story_id":"%d_other","story_name":"Other","reason":"why","timestamp_ms":%d}`, i, 2000+i)))
@@ -182,6 +178,7 @@ func TestMCPChanges(t *testing.T) {
 	const story = `{"project":"alpha","story_id":"7_pay",`
 	s.refused("update_story", story+`"stage":"3_qa","version":"v0"}`, "Read the story again with get_story")
 	s.add("away", "http://127.0.0.1:1")
+	answered(t, s.Service)
 	s.want("list_stories", `{"project":"away"}`, `"unreachable":[{"project":"away","error":"connection refused"}]`)
 	s.want("overview", `{}`, `"key":"unreachable/away"`, `"acknowledged_by":null`)
 	s.refused("acknowledge", `{"key":"unreachable/away","for":"-1h"}`, "for: must be a duration")
@@ -196,6 +193,7 @@ func TestMCPChanges(t *testing.T) {
 func TestMCPTakesNullForNone(t *testing.T) {
 	s := newMCPSite(t)
 	s.add("alpha", storyServer(t))
+	answered(t, s.Service)
 	s.want("list_stories", `{"project":null,"stage":null,"trouble":null}`, "7_pay")
 	s.want("wait_for_events", `{"after":null,"project":null,"story_id":null,"wait":null}`, `"events":[]`)
 	const asked = "the story has changed" // says the project server, which is as far as it can come here
@@ -208,6 +206,7 @@ func TestMCPTakesNullForNone(t *testing.T) {
 func TestMCPResources(t *testing.T) {
 	s := newMCPSite(t)
 	s.add("a b/c", storyServer(t))
+	answered(t, s.Service)
 	for uri, want := range map[string]string{
 		"switchyard://projects/a%20b%2Fc":                `"name":"a b/c","reachable":true`,
 		"switchyard://projects/a%20b%2Fc/stories/7_pay":  `"story_id":"7_pay"`,

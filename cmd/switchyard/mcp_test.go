@@ -65,10 +65,10 @@ func TestACodingAgentWorksOverStdio(t *testing.T) {
 			t.Errorf("%s: the gateway speaks %s", version, got)
 		}
 		const story = `{"project":"alpha","story_id":"7_pay"`
-		listed := callTool(t, session, "list_stories", `{"project":"alpha","stage":"current"}`)["stories"].([]any)
-		if len(listed) != 1 || listed[0].(map[string]any)["story_id"] != "7_pay" {
-			t.Fatalf("%s: stories: %v", version, listed)
-		}
+		waittest.Until(t, version+": the story is listed in its stage", func() bool {
+			listed := callTool(t, session, "list_stories", `{"project":"alpha","stage":"current"}`)["stories"].([]any)
+			return len(listed) == 1 && listed[0].(map[string]any)["story_id"] == "7_pay"
+		})
 		if got := callTool(t, session, "get_story", story+`}`); got["writable"] != true || got["blocked"] != nil {
 			t.Fatalf("%s: story: %v", version, got)
 		}

@@ -98,15 +98,19 @@ func TestTheCommandGetsATokenOfItsOwn(t *testing.T) {
 		data, _ := os.ReadFile(out)
 		return strings.Fields(string(data))
 	}
+	last := func() string {
+		all := lines()
+		return all[len(all)-1]
+	}
 	run(t, g, out+".state", "sh", "-c", `echo "$SWITCHYARD_PROJECT,${SWITCHYARD_MCP_URL-none},${SWITCHYARD_API_TOKEN-none}" >> "$0"`, out)
 	g.assign("alpha")
 	waittest.Until(t, "the command has run twice", func() bool { return len(lines()) >= 2 })
 	g.mu.Lock()
 	g.ended = true
 	g.mu.Unlock()
-	waittest.Until(t, "it gets a new token", func() bool { return strings.HasSuffix(lines()[len(lines())-1], ",swk_2") })
+	waittest.Until(t, "it gets a new token", func() bool { return strings.HasSuffix(last(), ",swk_2") })
 	g.assign("beta")
-	waittest.Until(t, "it runs elsewhere", func() bool { return strings.HasPrefix(lines()[len(lines())-1], "beta,") })
+	waittest.Until(t, "it runs elsewhere", func() bool { return strings.HasPrefix(last(), "beta,") })
 	url := "," + g.URL + "/mcp,"
 	all := lines()
 	if want := "alpha" + url + "swk_1"; all[0] != want || all[1] != want {

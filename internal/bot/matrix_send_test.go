@@ -4,16 +4,19 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"switchyard/internal/bottest"
 	"switchyard/internal/domain"
+	"switchyard/internal/waittest"
 )
 
 func TestMatrixEndsASendUnderWayBeforeItStops(t *testing.T) {
 	t.Parallel()
 	sending, stopping := make(chan struct{}), make(chan struct{})
-	sends, stops := sync.OnceFunc(func() { close(sending) }), sync.OnceFunc(func() { close(stopping) })
+	sends := sync.OnceFunc(func() { close(sending) })
+	var polls atomic.Int64 // that are under way
 	p, h := joinedThrough(t, func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/send/") {
@@ -23,16 +26,21 @@ func TestMatrixEndsASendUnderWayBeforeItStops(t *testing.T) {
 					t.Error("the send was cut off")
 				}
 			}
-			inner.ServeHTTP(w, r)
-			if strings.HasSuffix(r.URL.Path, "/sync") && r.Context().Err() != nil {
-				stops()
+			if strings.HasSuffix(r.URL.Path, "/sync") {
+				polls.Add(1)
+				defer polls.Add(-1)
 			}
+			inner.ServeHTTP(w, r)
 		})
 	})
 	h.Do(func() { h.Forgetful = true })
 	p.gateway.move("alpha", 1)
 	<-sending
-	p.kill()
+	killed := make(chan struct{})
+	go func() { defer close(killed); p.kill() }()
+	waittest.Until(t, "the long-poll is cut off", func() bool { return polls.Load() == 0 })
+	close(stopping)
+	<-killed
 	if stored, err := p.db.State(t.Context(), "bot.outbox"); err != nil || stored != `{"cursor":1}` {
 		t.Errorf("stored %s, %v; the message is posted", stored, err)
 	}

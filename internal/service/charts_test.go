@@ -220,49 +220,53 @@ func BenchmarkCharts(b *testing.B) {
 	})
 }
 
+// TestChartsAreThereRightAfterAStart: in a bubble no patience ends while somebody is at work.
 func TestChartsAreThereRightAfterAStart(t *testing.T) {
-	o := openStore(t, storetest.Dir(t))
-	now := time.Now()
-	reads := []domain.FeedRead{
-		went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-3*time.Hour)),
-		went(t, "alpha", "1", "2_current", "5_done", now.Add(-2*time.Hour)),
-		went(t, "beta", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
-	}
-	if _, err := o.AppendEvents(t.Context(), reads); err != nil {
-		t.Fatal(err)
-	}
-	pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}
-	before := streamOver(t, o)
-	want, err := before.Charts.Draw(t.Context(), pipelines)
-	if err != nil || want[0].Stages[0].Median != time.Hour {
-		t.Fatal(want, err)
-	}
-	if err := service.SaveStays(t.Context(), before); err != nil {
-		t.Fatal(err)
-	}
-	restart := func() []domain.Charts {
-		after := streamOver(t, o)
-		charts, err := after.Charts.Draw(t.Context(), pipelines)
-		if err != nil {
+	dir := storetest.Dir(t)
+	synctest.Test(t, func(t *testing.T) {
+		o := openStore(t, dir)
+		now := time.Now()
+		reads := []domain.FeedRead{
+			went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-3*time.Hour)),
+			went(t, "alpha", "1", "2_current", "5_done", now.Add(-2*time.Hour)),
+			went(t, "beta", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
+		}
+		if _, err := o.AppendEvents(t.Context(), reads); err != nil {
 			t.Fatal(err)
 		}
-		return charts
-	}
-	if got := restart(); !reflect.DeepEqual(got, want) {
-		t.Errorf("after a restart\n got %v\nwant %v", got, want)
-	}
-	// A feed tells of what was long ago, and the gateway is killed before the moves are stored in one piece again.
-	again := streamOver(t, o)
-	if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = again.Charts.Draw(t.Context(), pipelines); err != nil {
-		t.Fatal(err)
-	}
-	if err := service.SaveStaysAlone(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := o.Moves(t.Context()); domain.CodeOf(err) != domain.NotFound {
-		t.Errorf("moves that miss one are kept: %v", err)
-	}
+		pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}
+		before := streamOver(t, o)
+		want, err := before.Charts.Draw(t.Context(), pipelines)
+		if err != nil || want[0].Stages[0].Median != time.Hour {
+			t.Fatal(want, err)
+		}
+		if err := service.SaveStays(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		restart := func() []domain.Charts {
+			after := streamOver(t, o)
+			charts, err := after.Charts.Draw(t.Context(), pipelines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return charts
+		}
+		if got := restart(); !reflect.DeepEqual(got, want) {
+			t.Errorf("after a restart\n got %v\nwant %v", got, want)
+		}
+		// A feed tells of what was long ago, and the gateway is killed before the moves are stored in one piece again.
+		again := streamOver(t, o)
+		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = again.Charts.Draw(t.Context(), pipelines); err != nil {
+			t.Fatal(err)
+		}
+		if err := service.SaveStaysAlone(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := o.Moves(t.Context()); domain.CodeOf(err) != domain.NotFound {
+			t.Errorf("moves that miss one are kept: %v", err)
+		}
+	})
 }

@@ -41,7 +41,8 @@ func (s *Events) skip(last int64) {
 
 // readOn makes visible what the store has after the tail. Callers hold publishing.
 func (s *Events) readOn(ctx context.Context) error {
-	if s.following.Load() && s.Available() != nil {
+	since := s.reached.since.Load()
+	if s.following.Load() && since != 0 {
 		if err := s.recheck(ctx); err != nil {
 			return err
 		}
@@ -49,7 +50,8 @@ func (s *Events) readOn(ctx context.Context) error {
 	for more := true; more; {
 		page, err := s.store.Events(ctx, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
 		if s.following.Load() && ctx.Err() == nil {
-			s.reached.note(err) // before readers are woken
+			s.reached.note(since, err) // before readers are woken
+			since = 0
 		}
 		if err != nil {
 			return err

@@ -56,4 +56,4 @@ func TickStays(ctx context.Context, s *Service) error {
 }
 
 // LoseStore makes the stream believe that the store cannot be reached, until it is read again.
-func LoseStore(s *Service) { s.Events.reached.note(context.DeadlineExceeded) }
+func LoseStore(s *Service) { s.Events.reached.note(0, context.DeadlineExceeded) }

@@ -15,11 +15,12 @@ type reached struct {
 	since atomic.Int64 // last, while it cannot be reached; else 0
 }
 
-// note records how an attempt went.
-func (r *reached) note(err error) {
+// note records how an attempt went that began when the store had been away since then, 0 for not at all. One that began before a
+// failure says nothing about the time after it.
+func (r *reached) note(since int64, err error) {
 	if err == nil {
 		r.last.Store(clock.Now().UnixMilli())
-		r.since.Store(0)
+		r.since.CompareAndSwap(since, 0)
 	} else {
 		r.since.CompareAndSwap(0, max(r.last.Load(), 1))
 	}
@@ -28,7 +29,7 @@ func (r *reached) note(err error) {
 // noteAway records a failed call to the store, so that nobody has to wait until following the stream fails, too.
 func (s *Events) noteAway(ctx context.Context, err error) {
 	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
-		s.reached.note(err)
+		s.reached.note(0, err)
 	}
 }
 
