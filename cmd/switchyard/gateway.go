@@ -90,7 +90,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
 	notify(ready)
 	keepHeapFloor(gatewayHeapFloor)
-	loops.Go("trim", trimMemory)
+	go trimMemory(ctx)
 	err := serve(ctx, g.log, g.listeners, handler)
 	cancel(nil)
 	await(g.log, loops)

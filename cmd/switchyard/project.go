@@ -47,6 +47,7 @@ func projectCommand() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
 			notify(ready)
+			go trimMemory(cmd.Context())
 			return p.run(cmd.Context(), listeners)
 		},
 	}
@@ -85,7 +86,6 @@ func (p *projectServer) run(ctx context.Context, listeners []net.Listener) error
 	loops := supervise.New(ctx, p.log)
 	loops.Go("board", p.board.Run)
 	loops.Go("commits", p.commits.Run)
-	loops.Go("trim", trimMemory)
 	err := serve(ctx, p.log, listeners, p.handler)
 	cancel()
 	await(p.log, loops)

@@ -14,14 +14,13 @@ var trimTimes = []time.Duration{time.Second, 12 * time.Second}
 
 // trimMemory gives back to the system what only the start needed. The heap would keep it for minutes, as it is collected rarely
 // while little happens; pages of the program file, of which the start maps nearly all, would stay for good.
-func trimMemory(ctx context.Context) error {
+func trimMemory(ctx context.Context) {
 	began := time.Now()
 	for _, after := range trimTimes {
 		if !supervise.Sleep(ctx, time.Until(began.Add(after))) {
-			break
+			return
 		}
 		debug.FreeOSMemory()
 		unmapProgram()
 	}
-	return nil
 }
