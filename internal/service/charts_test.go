@@ -254,6 +254,27 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		if got := restart(); !reflect.DeepEqual(got, want) {
 			t.Errorf("after a restart\n got %v\nwant %v", got, want)
 		}
+		// What is cut off is made again from the stays; what was changed otherwise at least fails nothing.
+		at, moves, err := o.Moves(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for length := range len(moves) {
+			other := slices.Clone(moves)
+			other[length] ^= 0xff
+			for _, unreadable := range [][]byte{moves[:length], other} {
+				if err := o.SaveMoves(t.Context(), at, unreadable); err != nil {
+					t.Fatal(err)
+				}
+				if got := restart(); len(unreadable) < len(moves) && !reflect.DeepEqual(got, want) {
+					t.Errorf("with %d bytes of %d moves are\n got %v\nwant %v", length, len(moves), got, want)
+				}
+			}
+		}
+		if err := o.SaveMoves(t.Context(), at, moves); err != nil {
+			t.Fatal(err)
+		}
+
 		// A feed tells of what was long ago, and the gateway is killed before the moves are stored in one piece again.
 		again := streamOver(t, o)
 		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {

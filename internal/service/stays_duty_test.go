@@ -199,8 +199,26 @@ func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
 	b.show(t, "http://alpha", fmt.Sprintf(board, "2_current", now.UnixMilli()))
 	recordFeed(t, other.Service, went(t, "alpha", "1", "1_backlog", "2_current", now))
 	one.tick()
+	pipelines := []domain.ProjectPipeline{{Project: "alpha", Stages: []domain.Stage{{Name: "0_ideas"}, {Name: "1_backlog"}, {Name: "2_current"}, {Name: "5_done"}}}}
+	inBacklog := func() (median time.Duration) {
+		waittest.Until(t, "charts are drawn", func() bool {
+			charts, err := third.Charts.Draw(t.Context(), pipelines)
+			if err != nil || charts[0].Days == nil {
+				return false
+			}
+			median = charts[0].Stages[0].Median
+			return true
+		})
+		return median
+	}
+	if before := inBacklog(); before != 0 {
+		t.Errorf("before anybody told when the story came it was there for %v", before)
+	}
 	other.tick() // only now does it tell
 	third.tick()
+	if after := inBacklog(); after != now.Sub(came) {
+		t.Errorf("charts say that the story was there for %v, want %v", after, now.Sub(came))
+	}
 	one.tick()
 	for _, s := range []*saver{one, other, third} {
 		s.want("1_backlog", "2_current")
