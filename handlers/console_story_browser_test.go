@@ -168,3 +168,17 @@ func TestStoryPagesNeedALogin(t *testing.T) {
 	}
 	s.submit("/projects/alpha/stories/12_story_pay", "do", "unblock").wantStatus(t, http.StatusUnauthorized)
 }
+
+// TestALongJourneyBeginsWhereTheStoryIs: its station is in sight, though the track is wider than the window.
+func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	stages := []string{"01_backlog:"}
+	for i := range 18 {
+		stages = append(stages, fmt.Sprintf("%02d_step:", i+2))
+	}
+	s.add("alpha", board(append(stages, "20_review: 14_story_login", "21_done:")...))
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/projects/alpha/stories/14_story_login")
+	tab.Wait(`(box => box.left > 0 && box.right < innerWidth)(document.querySelector('.journey [aria-current]').getBoundingClientRect())`)
+}
