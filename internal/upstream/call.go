@@ -42,7 +42,10 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err, bounded.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded), c.timeout)
+	end, _ := bounded.Deadline()
+	// What is read of half an answer's first line hides why it is half.
+	late := bounded.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(end)
+	return explain(err, late, c.timeout)
 }
 
 // boundTime returns a context for a call that may take as long as limit. Connections of our own need no timer for that.

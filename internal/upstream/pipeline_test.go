@@ -109,6 +109,12 @@ func slice(conn net.Conn) {
 	}
 }
 
+func letter(conn net.Conn) {
+	_, _ = conn.Read(make([]byte, 1<<10))
+	_, _ = io.WriteString(conn, "H")
+	_, _ = io.Copy(io.Discard, conn)
+}
+
 func reset(conn net.Conn) {
 	_, _ = conn.Read(make([]byte, 1))
 	_ = conn.(*net.TCPConn).SetLinger(0)
@@ -182,6 +188,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 		"hangs":            {serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "timed out"},
 		"says nothing":     {speak(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "timed out"},
 		"a byte at a time": {speak(t, slice), "timed out"},
+		"one byte":         {speak(t, letter), "timed out"},
 		"resets":           {speak(t, reset), "connection reset"},
 		"closes":           {speak(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<10)) }), "connection closed before"},
 		"cuts off": {speak(t, func(c net.Conn) {
