@@ -48,9 +48,7 @@ func measureDelivery(binary string) ([]row, error) {
 		}
 	}()
 	time.Sleep(15 * time.Second) // all feeds are being followed
-	used := cpuTime(gateway.pid())
-	time.Sleep(10 * time.Second)
-	idle := (cpuTime(gateway.pid()) - used).Seconds() / 10 * 100
+	idle := cpuShare(gateway, feedRound)
 	resident := memory(gateway.pid())
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
