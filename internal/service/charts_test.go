@@ -255,7 +255,11 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 			t.Errorf("after a restart\n got %v\nwant %v", got, want)
 		}
 		// What is cut off is made again from the stays; what was changed otherwise at least fails nothing.
-		at, moves, err := o.Moves(t.Context())
+		at, pieces, err := o.Moves(t.Context())
+		if err != nil || pieces != 1 {
+			t.Fatal(pieces, err)
+		}
+		moves, err := o.MovesPiece(t.Context(), 0, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +267,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 			other := slices.Clone(moves)
 			other[length] ^= 0xff
 			for _, unreadable := range [][]byte{moves[:length], other} {
-				if err := o.SaveMoves(t.Context(), at, unreadable); err != nil {
+				if err := o.SaveMoves(t.Context(), at, [][]byte{unreadable}); err != nil {
 					t.Fatal(err)
 				}
 				if got := restart(); len(unreadable) < len(moves) && !reflect.DeepEqual(got, want) {
@@ -271,7 +275,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 				}
 			}
 		}
-		if err := o.SaveMoves(t.Context(), at, moves); err != nil {
+		if err := o.SaveMoves(t.Context(), at, [][]byte{moves}); err != nil {
 			t.Fatal(err)
 		}
 
@@ -290,4 +294,81 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 			t.Errorf("moves that miss one are kept: %v", err)
 		}
 	})
+}
+
+// piecesRead counts the pieces of moves that are read, and the projects whose stays are read instead.
+type piecesRead struct {
+	service.Store
+	pieces, projects atomic.Int64
+}
+
+func (s *piecesRead) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
+	s.projects.Add(1)
+	return s.Store.ProjectStays(ctx, project, since, limit)
+}
+
+func (s *piecesRead) MovesPiece(ctx context.Context, piece int, before time.Time) ([]byte, error) {
+	s.pieces.Add(1)
+	return s.Store.MovesPiece(ctx, piece, before)
+}
+
+func TestAfterAStartTheChartsOfAProjectAreReadWithoutThoseOfAllOthers(t *testing.T) {
+	o := &piecesRead{Store: openStore(t, storetest.Dir(t))}
+	service.SplitMoves(t, 500)
+	const projects, stories = 12, 20
+	now := time.Now()
+	var reads []domain.FeedRead
+	var pipelines []domain.ProjectPipeline
+	for project := range projects {
+		name := fmt.Sprint("project-", project)
+		pipelines = append(pipelines, chartPipeline(name))
+		read := went(t, name, "0", "1_backlog", "5_done", now.Add(-2*time.Hour))
+		for story := range stories {
+			at := now.Add(-time.Hour).Add(time.Duration(story) * time.Second)
+			read.Records = append(read.Records, went(t, name, fmt.Sprint(story+project), "1_backlog", "5_done", at).Records...)
+		}
+		reads = append(reads, read)
+	}
+	if _, err := o.AppendEvents(t.Context(), reads); err != nil {
+		t.Fatal(err)
+	}
+	drawn := func(s *service.Service, pipelines []domain.ProjectPipeline) (charts []domain.Charts) {
+		waittest.Until(t, "the stream is accounted for", func() bool {
+			var err error
+			if charts, err = s.Charts.Draw(t.Context(), pipelines); err != nil {
+				t.Fatal(err)
+			}
+			return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })
+		})
+		return charts
+	}
+	before := streamOver(t, o)
+	want := drawn(before, pipelines)
+	if err := service.SaveStays(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	_, pieces, err := o.Moves(t.Context())
+	if err != nil || pieces < 3 {
+		t.Fatalf("%d pieces, %v: this tests nothing", pieces, err)
+	}
+	for range 2 { // the second one reads what the first one saved, which had read little
+		s := streamOver(t, o)
+		o.pieces.Store(0)
+		o.projects.Store(0)
+		if got := drawn(s, pipelines[4:5]); !reflect.DeepEqual(got, want[4:5]) {
+			t.Errorf("after a restart\n got %v\nwant %v", got, want[4:5])
+		}
+		if read := o.pieces.Load(); read != 1 {
+			t.Errorf("%d of %d pieces were read for one project", read, pieces)
+		}
+		if err := service.SaveStays(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if got := drawn(s, pipelines); !reflect.DeepEqual(got, want) {
+			t.Errorf("of all\n got %v\nwant %v", got, want)
+		}
+		if read := o.projects.Load(); read != 0 {
+			t.Errorf("of %d projects the stays were read", read)
+		}
+	}
 }

@@ -68,6 +68,10 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 		maxAge = snapshotAge
 	}
 	changed := o.alerts.changed.Load()
+	if o.last == nil {
+		o.pipelines.firstLooks.begin()
+		defer o.pipelines.firstLooks.end()
+	}
 	next, err := o.take(ctx, maxAge, o.last)
 	if err != nil {
 		return nil, err

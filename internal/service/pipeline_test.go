@@ -39,8 +39,8 @@ func (m *memory) LastingStays(context.Context, string) ([]domain.Stay, error) { 
 
 func (m *memory) AllLastingStays(context.Context, int) ([]domain.Stay, error) { return nil, nil }
 
-func (m *memory) Moves(context.Context) (time.Time, []byte, error) {
-	return time.Time{}, nil, domain.Errorf(domain.NotFound, "none")
+func (m *memory) Moves(context.Context) (time.Time, int, error) {
+	return time.Time{}, 0, domain.Errorf(domain.NotFound, "none")
 }
 
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {

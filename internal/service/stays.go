@@ -17,9 +17,12 @@ type stayStore interface {
 	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
 	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
 	SaveStays(ctx context.Context, c domain.StayChanges) error
-	// Moves returns the moves of all projects before a time; NotFound when they are to be read from stays.
-	Moves(ctx context.Context) (before time.Time, moves []byte, err error)
-	SaveMoves(ctx context.Context, before time.Time, moves []byte) error
+	// Moves returns in how many pieces the moves of all projects before a time are stored; NotFound when they are to be read from
+	// stays.
+	Moves(ctx context.Context) (before time.Time, pieces int, err error)
+	// MovesPiece returns one of them, from 0 on; NotFound when there are other ones by now.
+	MovesPiece(ctx context.Context, piece int, before time.Time) (moves []byte, err error)
+	SaveMoves(ctx context.Context, before time.Time, pieces [][]byte) error
 }
 
 const (
@@ -51,6 +54,7 @@ type Stays struct {
 	catching  background // the reading of what is new in the stream
 	recalling background // the reading of what was saved of projects that are not in memory
 	reading   sync.Mutex // one project at a time, so that pages find free connections
+	pieces    sync.Mutex // one piece of moves at a time, likewise
 
 	mu        sync.Mutex
 	loaded    bool

@@ -52,6 +52,9 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 	if complete {
 		return nil
 	}
+	if err := s.readPiecesOf(ctx, map[string]bool{project: true}); err != nil {
+		return err
+	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.mu.Lock()
@@ -131,6 +134,9 @@ func (s *Stays) save(ctx context.Context) error {
 	s.mu.Unlock()
 	if unchanged {
 		return nil
+	}
+	if c.ForgetMoves {
+		_ = s.readAllPieces(ctx) // else they are read from stays, which takes longer
 	}
 	err := s.store.SaveStays(ctx, c)
 	s.mu.Lock()

@@ -276,13 +276,26 @@ func TestStaysAndMoves(t *testing.T) {
 		if _, _, err := db.Moves(ctx); domain.CodeOf(err) != domain.NotFound {
 			t.Errorf("no moves: %v", err)
 		}
-		for _, moves := range [][]byte{{1}, {0, 255, 2}} {
-			if err := db.SaveMoves(ctx, at(len(moves)), moves); err != nil {
+		for _, pieces := range [][][]byte{{{1}, {2}, {3, 4}}, {{0, 255, 2}, {7}}} {
+			if err := db.SaveMoves(ctx, at(len(pieces)), pieces); err != nil {
 				t.Fatal(err)
 			}
-			before, got, err := db.Moves(ctx)
-			if err != nil || !before.Equal(at(len(moves))) || !bytes.Equal(got, moves) {
-				t.Errorf("moves %v before %v, %v", got, before, err)
+			before, n, err := db.Moves(ctx)
+			if err != nil || !before.Equal(at(len(pieces))) || n != len(pieces) {
+				t.Errorf("%d pieces of moves before %v, %v", n, before, err)
+			}
+			for i, piece := range pieces {
+				if got, err := db.MovesPiece(ctx, i, before); err != nil || !bytes.Equal(got, piece) {
+					t.Errorf("piece %d: %v, %v", i, got, err)
+				}
+			}
+			for _, missing := range []struct {
+				piece  int
+				before time.Time
+			}{{len(pieces), before}, {0, at(9)}} {
+				if _, err := db.MovesPiece(ctx, missing.piece, missing.before); domain.CodeOf(err) != domain.NotFound {
+					t.Errorf("piece %d of moves before %v: %v", missing.piece, missing.before, err)
+				}
 			}
 		}
 		save(domain.StayChanges{Drop: []domain.Stay{lasting, {Project: "gone", StoryID: "gone", Number: 3}}, ForgetMoves: true, UpTo: 3})

@@ -64,7 +64,7 @@ func filled(t *testing.T, dir string) (events int) {
 		},
 		Stories: []domain.StoryRef{{Project: "Ärger", ID: "shown", Name: "Nur gezeigt"}}, UpTo: 12,
 	}))
-	check(db.SaveMoves(t.Context(), now, []byte{0, 1, 2, 255}))
+	check(db.SaveMoves(t.Context(), now, [][]byte{{0, 1, 2, 255}, {3}}))
 	return len(reads) - len(removed)
 }
 
@@ -126,8 +126,12 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	add("last", last, err)
 	upTo, err := db.StaysUpTo(ctx)
 	add("up to", upTo, err)
-	before, moves, err := db.Moves(ctx)
-	add("moves", []any{before, moves}, err)
+	before, pieces, err := db.Moves(ctx)
+	add("moves", []any{before, pieces}, err)
+	for piece := range pieces {
+		moves, err := db.MovesPiece(ctx, piece, before)
+		add(fmt.Sprint("moves ", piece), moves, err)
+	}
 	return found
 }
 
