@@ -241,8 +241,12 @@ func (s *server) feed(ctx context.Context, r upstream.FeedRequest) (upstream.Fee
 		}
 		s.mu.Unlock()
 		if hanging {
-			<-ctx.Done()
-			return upstream.FeedAnswer{}, ctx.Err()
+			select {
+			case <-time.After(wait + 2*time.Second): // as long as the client has patience
+				return upstream.FeedAnswer{}, errors.New("no answer")
+			case <-ctx.Done():
+				return upstream.FeedAnswer{}, ctx.Err()
+			}
 		}
 		if down != nil {
 			return upstream.FeedAnswer{}, down

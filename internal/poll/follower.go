@@ -37,6 +37,7 @@ type follower struct {
 	epoch     int64     // under which the feed is this gateway's
 	position  *position // nil until it was loaded, or when the store may know better
 	failing   bool
+	readSince time.Time // when the first of those reads went well that have not failed since; zero for none
 	retry     supervise.Backoff
 	refused   refused
 	allowance allowance
@@ -58,12 +59,12 @@ func newFollower(o Options, s slots, project domain.Project, epoch int64) *follo
 func (f *follower) run(ctx context.Context) error {
 	f.position = nil
 	for {
-		began := time.Now()
+		f.readSince = time.Time{}
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if time.Since(began) > steady {
+		if !f.readSince.IsZero() && time.Since(f.readSince) > steady {
 			f.retry.Reset()
 		}
 		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // that is the store's
@@ -119,6 +120,9 @@ func (f *follower) follow(ctx context.Context) error {
 			continue
 		}
 		f.succeeded(ctx)
+		if f.readSince.IsZero() {
+			f.readSince = time.Now()
+		}
 		pace.moved, pipeline = answer.Pipeline != pipeline, answer.Pipeline
 		f.Pipelines.Notice(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
 		now := time.Now()

@@ -149,6 +149,24 @@ func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 	})
 }
 
+// TestServerThatHangsIsAskedLessAndLess: that a request takes long does not mean that reading went well.
+func TestServerThatHangsIsAskedLessAndLess(t *testing.T) {
+	a := newServer("i", 10)
+	a.hanging = true
+	following(t, a, func(y *site) {
+		y.pass(time.Minute)
+		before := len(a.requests())
+		y.pass(time.Hour)
+		if n := len(a.requests()) - before; n < 100 || n > 250 {
+			t.Errorf("%d requests in an hour, want one in 15 to 32 s", n)
+		}
+		a.push(20)
+		a.change(func() { a.hanging = false })
+		y.pass(35 * time.Second)
+		y.want("10 20")
+	})
+}
+
 func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *site) {
