@@ -279,7 +279,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// A feed tells of what was long ago, and the gateway is killed before the moves are stored in one piece again.
+		// A feed tells of what was long ago, and the gateway is killed before the moves are stored again.
 		again := streamOver(t, o)
 		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
 			t.Fatal(err)

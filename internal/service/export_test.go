@@ -24,7 +24,7 @@ func TailSize(s *Service) (events, bytes int) {
 // SaveBeats writes the heartbeats that wait for it.
 func SaveBeats(ctx context.Context, s *Service) error { return s.Agents.table.save(ctx, true) }
 
-// SaveStays writes what became of stays, and the moves in one piece.
+// SaveStays writes what became of stays, and the moves of all projects.
 func SaveStays(ctx context.Context, s *Service) error {
 	if err := s.Stays.save(ctx); err != nil {
 		return err

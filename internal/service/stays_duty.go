@@ -58,7 +58,7 @@ func (s *Stays) flush(ctx context.Context) error {
 	return nil
 }
 
-// flushMoves saves the moves of all projects in one piece, if this gateway saves stays.
+// flushMoves saves the moves of all projects together, if this gateway saves stays.
 func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
 	ctx, ours := s.dutyContext(ctx)
 	if !ours {
