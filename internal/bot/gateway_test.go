@@ -271,7 +271,7 @@ func (p *process) waitRooms(n int) {
 // eventually waits until check has no complaint any more.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -14,6 +14,9 @@ func (t *Tab) Phone() {
 	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
+// tapTime is how long a touch has to become a click. On a page to which the first of two has led, the second would hit anything.
+const tapTime = 20 * time.Second
+
 // Tap touches the middle of the thing, again where no click comes of it: a page that is just changing takes a touch for the
 // begin of something else. Of two touches whose clicks come late, the second one does nothing.
 func (g Thing) Tap() {
@@ -30,7 +33,7 @@ func (g Thing) Tap() {
 	touches := 0
 	var touched time.Time
 	g.tab.until("the click of a tap", func(ctx context.Context) (bool, error) {
-		waited := time.Since(touched) >= answerTime
+		waited := time.Since(touched) >= tapTime
 		// Another page knows nothing of the tap that has led to it.
 		clicks, err := chromedp.Run(ctx, chromedp.Evaluate[int]("window.taps?.clicks ?? 1000"))
 		if err != nil || clicks >= max(touches, 1) || clicks > 0 && waited {
