@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +36,11 @@ func wrongNow() (sec int64, nsec int32, mono int64) {
 // buildWithWrongClock builds the program over a package time of which the clock can be wrong.
 func buildWithWrongClock(t *testing.T) string {
 	t.Helper()
-	dir, std := t.TempDir(), filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, std := t.TempDir(), filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	original, err := os.ReadFile(filepath.Join(std, "time.go"))
 	if err != nil {
 		t.Fatal(err)
