@@ -149,6 +149,7 @@ func TestSearchFindsWhatIsInWorkBeforeWhatWasArchived(t *testing.T) {
 	s := newAPISite(t)
 	s.add("alpha", upstreamServer(t, says(`{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"2_b","story_name":"Pay again"}]},`+
 		`{"name":"5_done","items":[]},{"name":"6_archived","items":[{"story_id":"1_a","story_name":"Pay again"},{"story_id":"3_c","story_name":"Again"}]}]}`)))
+	answered(t, s.Service)
 	want := `{"stories":[{"project":"alpha","story_id":"3_c","story_name":"Again","stage":"6_archived"},` +
 		`{"project":"alpha","story_id":"2_b","story_name":"Pay again","stage":"2_current"},` +
 		`{"project":"alpha","story_id":"1_a","story_name":"Pay again","stage":"6_archived"}],"projects":[],"agents":[]}`
