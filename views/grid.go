@@ -54,12 +54,12 @@ const (
 )
 
 func newGrid(p OverviewProps) grid {
-	yard := p.Yard
-	if yard == nil {
-		yard = NewYard(p.Pipelines, p.Alerts.Stuck, nil)
+	order := p.Order
+	if order == nil {
+		order = NewTrackOrder(p.Pipelines, p.Alerts.Stuck, nil)
 	}
-	g := grid{page: max(1, p.Page), working: yard.working}
-	page, room := g.cut(yard, g.choose(yard, p))
+	g := grid{page: max(1, p.Page), working: order.working}
+	page, room := g.cut(order, g.choose(order, p))
 	atWork := agentsAtWork(p.Agents)
 	var tracks []*track
 	for _, i := range page {
@@ -77,11 +77,11 @@ func newGrid(p OverviewProps) grid {
 }
 
 // choose returns the indexes of the projects that have tracks, and counts the others.
-func (g *grid) choose(yard *Yard, p OverviewProps) (shown []int32) {
+func (g *grid) choose(order *TrackOrder, p OverviewProps) (shown []int32) {
 	wanted := strings.ToLower(strings.TrimSpace(p.Filter))
-	folds := wanted == "" && len(yard.order) > foldOver
-	for _, i := range yard.order {
-		t, name := &yard.tracks[i], p.Pipelines[i].Project
+	folds := wanted == "" && len(order.order) > foldOver
+	for _, i := range order.order {
+		t, name := &order.tracks[i], p.Pipelines[i].Project
 		switch {
 		case wanted != "" && !strings.Contains(strings.ToLower(name), wanted),
 			p.Show == ShowBusy && t.working == 0, p.Show == ShowTroubled && !t.isTroubled():
@@ -99,7 +99,7 @@ func (g *grid) choose(yard *Yard, p OverviewProps) (shown []int32) {
 }
 
 // cut returns those that are on the page, and how many stories it may hold: those in trouble are the first.
-func (g *grid) cut(yard *Yard, shown []int32) (page []int32, room int) {
+func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
 	g.all = len(shown)
 	most := maxTracks
 	if len(shown) > maxTracks {
@@ -107,7 +107,7 @@ func (g *grid) cut(yard *Yard, shown []int32) (page []int32, room int) {
 	}
 	left := 0
 	for at := 0; at < len(shown); {
-		n, cost := yard.pageLength(shown[at:min(at+most, len(shown))])
+		n, cost := order.pageLength(shown[at:min(at+most, len(shown))])
 		g.pages++
 		if g.pages <= g.page {
 			page, left, g.from, g.to = shown[at:at+n], gridElements-cost, at+1, at+n
@@ -119,10 +119,10 @@ func (g *grid) cut(yard *Yard, shown []int32) (page []int32, room int) {
 }
 
 // pageLength is how many of these tracks fit on a page, and what they cost without their stories.
-func (y *Yard) pageLength(tracks []int32) (n, cost int) {
+func (o *TrackOrder) pageLength(tracks []int32) (n, cost int) {
 	seen := make([]uint64, 0, maxTracks) // stages
 	for n < len(tracks) {
-		t := &y.tracks[tracks[n]]
+		t := &o.tracks[tracks[n]]
 		stations := int(t.stations)
 		c := trackCost + stationCost*stations
 		if !slices.Contains(seen, t.stages) {

@@ -19,7 +19,7 @@ import (
 type OverviewProps struct {
 	Active     string
 	Pipelines  []domain.ProjectPipeline // ordered by name
-	Yard       *Yard                    // of Pipelines and the stuck stories among Alerts; nil to make one
+	Order      *TrackOrder              // of Pipelines and the stuck stories among Alerts; nil to make one
 	Alerts     domain.Alerts
 	Events     []domain.Event  // the latest, newest first
 	Charts     []domain.Charts // of Pipelines, in their order; may be missing
@@ -35,11 +35,11 @@ type OverviewProps struct {
 // isSame finds out in no time that thousands of projects are the same: what is shared is compared by where it is.
 func (p OverviewProps) isSame(other any) bool {
 	o, ok := other.(OverviewProps)
-	if !ok || p.Yard != o.Yard || !isShared(p.Pipelines, o.Pipelines) || !isShared(p.Charts, o.Charts) {
+	if !ok || p.Order != o.Order || !isShared(p.Pipelines, o.Pipelines) || !isShared(p.Charts, o.Charts) {
 		return false
 	}
-	p.Yard, p.Pipelines, p.Charts = nil, nil, nil
-	o.Yard, o.Pipelines, o.Charts = nil, nil, nil
+	p.Order, p.Pipelines, p.Charts = nil, nil, nil
+	o.Order, o.Pipelines, o.Charts = nil, nil, nil
 	return reflect.DeepEqual(p, o)
 }
 

@@ -21,7 +21,7 @@ type Console struct {
 	sample   Sample
 	notices  notices
 	parts    parts
-	yard     keptYard
+	order    keptOrder
 }
 
 // Sessions begins and ends the reader's session.

@@ -32,7 +32,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines, Yard: c.yard.of(s),
+		Pipelines: s.Pipelines, Order: c.order.of(s),
 		Alerts: s.Alerts,
 		Events: latest,
 		Charts: s.Charts, Together: s.Together, Agents: s.Agents,
@@ -49,16 +49,16 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// keptYard is the last one, for all readers.
-type keptYard struct {
+// keptOrder is the last order of the tracks, for all readers.
+type keptOrder struct {
 	mu   sync.Mutex
-	last *views.Yard
+	last *views.TrackOrder
 }
 
-func (k *keptYard) of(s *service.Snapshot) *views.Yard {
+func (k *keptOrder) of(s *service.Snapshot) *views.TrackOrder {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = views.NewYard(s.Pipelines, s.Alerts.Stuck, k.last)
+	k.last = views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck, k.last)
 	return k.last
 }
 

@@ -50,7 +50,7 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 
 // boundTime returns a context for a call that may take as long as limit. Connections of our own need no timer for that.
 func boundTime(ctx context.Context, t transport, limit time.Duration) (bounded context.Context, cancel func()) {
-	if _, ours := t.(*feedConns); ours {
+	if _, ours := t.(*plainConns); ours {
 		return deadline{ctx, time.Now().Add(limit)}, func() {}
 	}
 	return context.WithTimeout(ctx, limit)
@@ -81,7 +81,7 @@ func (c *Client) send(ctx context.Context, cancel func(), t transport, p domain.
 		return err
 	}
 	defer response.Body.Close()
-	if _, ours := t.(*feedConns); call.wait > 0 && !ours { // once an answer has begun it is not held any longer
+	if _, ours := t.(*plainConns); call.wait > 0 && !ours { // once an answer has begun it is not held any longer
 		defer time.AfterFunc(c.timeout, cancel).Stop()
 	}
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {

@@ -44,9 +44,9 @@ type transport interface {
 // NewClient returns a Client whose calls take at most timeout each, connection and body included.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
-		feeds:       newFeedConns(timeout, idleFeeds, 0),
+		feeds:       newPlainConns(timeout, idleFeeds, 0),
 		secureFeeds: newTransport(idleFeeds, 0),
-		fetches:     newFeedConns(timeout, idleOthers, maxIdleOthers),
+		fetches:     newPlainConns(timeout, idleOthers, maxIdleOthers),
 		others:      newTransport(idleOthers, maxIdleOthers),
 		timeout:     timeout,
 		slots:       newSlots(),

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// feedConns sends requests over connections each of which waits for an answer most of the time. One of http.Transport holds two
+// plainConns sends requests over connections each of which waits for an answer most of the time. One of http.Transport holds two
 // goroutines and two buffers meanwhile, which is more than all else that a followed project costs (BenchmarkIdleFeeds: 23 KiB
 // a feed instead of 10). It speaks plain HTTP/1.1, without a proxy.
-type feedConns struct {
+type plainConns struct {
 	dialer  *net.Dialer
 	timeout time.Duration // how long an answer may take once it has begun
 	keepFor time.Duration // how long a connection stays open that waits for no answer
 	most    int           // how many of these there are at most, 0 for any number
 
 	mu      sync.Mutex
-	idle    map[string]*feedConn // by host and port; at most one each
-	closing *time.Timer          // of those that are idle for too long; nil while there are none
+	idle    map[string]*plainConn // by host and port; at most one each
+	closing *time.Timer           // of those that are idle for too long; nil while there are none
 }
 
-// newFeedConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
-func newFeedConns(timeout, keepFor time.Duration, most int) *feedConns {
+// newPlainConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
+func newPlainConns(timeout, keepFor time.Duration, most int) *plainConns {
 	dialer := &net.Dialer{Control: allowAddress, KeepAlive: -1} // each request has a deadline: TCP's own probes would only cost
-	return &feedConns{dialer: dialer, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*feedConn{}}
+	return &plainConns{dialer: dialer, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*plainConn{}}
 }
 
 // RoundTrip answers as http.Transport does. The request's context must have a deadline.
-func (c *feedConns) RoundTrip(request *http.Request) (*http.Response, error) {
+func (c *plainConns) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, address := request.Context(), hostPort(request)
 	if conn := c.take(address); conn != nil {
 		response, err := conn.exchange(ctx, request)
@@ -52,16 +52,16 @@ func hostPort(request *http.Request) string {
 	return net.JoinHostPort(request.URL.Hostname(), "80")
 }
 
-func (c *feedConns) dial(ctx context.Context, address string) (*feedConn, error) {
+func (c *plainConns) dial(ctx context.Context, address string) (*plainConn, error) {
 	conn, err := c.dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return &feedConn{Conn: conn, pool: c, address: address}, nil
+	return &plainConn{Conn: conn, pool: c, address: address}, nil
 }
 
 // take returns the idle connection to an address, nil where there is none.
-func (c *feedConns) take(address string) *feedConn {
+func (c *plainConns) take(address string) *plainConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.idle[address]
@@ -70,7 +70,7 @@ func (c *feedConns) take(address string) *feedConn {
 }
 
 // keep takes back a connection that can be used again.
-func (c *feedConns) keep(conn *feedConn) {
+func (c *plainConns) keep(conn *plainConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.idle[conn.address]; other != nil {
@@ -90,13 +90,13 @@ func (c *feedConns) keep(conn *feedConn) {
 }
 
 // drop closes an idle connection. Callers hold mu.
-func (c *feedConns) drop(conn *feedConn) {
+func (c *plainConns) drop(conn *plainConn) {
 	conn.Close()
 	delete(c.idle, conn.address)
 }
 
 // closeIdle closes what has not been used for keepFor.
-func (c *feedConns) closeIdle() {
+func (c *plainConns) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {
@@ -110,7 +110,7 @@ func (c *feedConns) closeIdle() {
 }
 
 // CloseIdleConnections closes those that no request uses.
-func (c *feedConns) CloseIdleConnections() {
+func (c *plainConns) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {

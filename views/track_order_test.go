@@ -12,11 +12,11 @@ import (
 	"switchyard/views"
 )
 
-// TestTheGridOfAChangedYardIsThatOfANewOne changes a few projects at a time, or all of them, or their number.
-func TestTheGridOfAChangedYardIsThatOfANewOne(t *testing.T) {
+// TestTheGridOfAChangedOrderIsThatOfANewOne changes a few projects at a time, or all of them, or their number.
+func TestTheGridOfAChangedOrderIsThatOfANewOne(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pipelines, stuck := manyProjects(400, false), map[string][]string{}
-	var yard *views.Yard
+	var order *views.TrackOrder
 	for round := range 20 {
 		pipelines = slices.Clone(pipelines)
 		for range random.IntN(30) {
@@ -32,14 +32,14 @@ func TestTheGridOfAChangedYardIsThatOfANewOne(t *testing.T) {
 		}
 		alerts := domain.NewAlerts(nil)
 		alerts.Stuck = stuck
-		yard = views.NewYard(pipelines, stuck, yard)
-		if again := views.NewYard(pipelines, stuck, yard); again != yard {
-			t.Errorf("round %d: the same projects have another yard", round)
+		order = views.NewTrackOrder(pipelines, stuck, order)
+		if again := views.NewTrackOrder(pipelines, stuck, order); again != order {
+			t.Errorf("round %d: the same projects have another order", round)
 		}
 		for page := 1; page < 40; page += 13 {
 			p := views.OverviewProps{Pipelines: pipelines, Alerts: alerts, Now: now, Page: page}
 			want := overviewHTML(t, p)
-			p.Yard = yard
+			p.Order = order
 			if got := overviewHTML(t, p); got != want {
 				t.Fatalf("round %d: page %d is another one than without what was known", round, page)
 			}

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// feedConn is a connection to a project server, for one request at a time.
-type feedConn struct {
+// plainConn is a connection to a project server, for one request at a time.
+type plainConn struct {
 	net.Conn
-	pool      *feedConns
+	pool      *plainConns
 	address   string
 	idleSince time.Time
 
@@ -34,7 +34,7 @@ var (
 )
 
 // exchange sends the request and returns the answer, whose body has to be closed. The end of ctx ends both.
-func (c *feedConn) exchange(ctx context.Context, request *http.Request) (*http.Response, error) {
+func (c *plainConn) exchange(ctx context.Context, request *http.Request) (*http.Response, error) {
 	c.heard, c.allowed = false, maxHeader
 	deadline, _ := ctx.Deadline()
 	_ = c.SetDeadline(deadline) // of a closed connection, whose use fails anyway
@@ -51,12 +51,12 @@ func (c *feedConn) exchange(ctx context.Context, request *http.Request) (*http.R
 		}
 		return nil, err
 	}
-	body := response.Body.(*feedBody)
+	body := response.Body.(*plainBody)
 	body.stop = stop
 	return response, nil
 }
 
-func (c *feedConn) converse(request *http.Request, deadline time.Time) (*http.Response, error) {
+func (c *plainConn) converse(request *http.Request, deadline time.Time) (*http.Response, error) {
 	if err := c.send(request); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c *feedConn) converse(request *http.Request, deadline time.Time) (*http.Re
 }
 
 // await returns when the answer has begun. Until then nothing but the connection is held.
-func (c *feedConn) await(ctx context.Context) error {
+func (c *plainConn) await(ctx context.Context) error {
 	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *feedConn) await(ctx context.Context) error {
 	return ctx.Err() // whose end may have set another deadline just before
 }
 
-func (c *feedConn) send(request *http.Request) error {
+func (c *plainConn) send(request *http.Request) error {
 	if request.Header.Get("Accept-Encoding") == "" {
 		request.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -93,7 +93,7 @@ func (c *feedConn) send(request *http.Request) error {
 }
 
 // receive reads the header of the answer.
-func (c *feedConn) receive() (*http.Response, error) {
+func (c *plainConn) receive() (*http.Response, error) {
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
 	response, err := http.ReadResponse(r, nil)
@@ -108,7 +108,7 @@ func (c *feedConn) receive() (*http.Response, error) {
 		return nil, err
 	}
 	c.allowed = math.MaxInt64
-	body := &feedBody{Reader: response.Body, body: response.Body, conn: c, reader: r, reusable: !response.Close && response.StatusCode >= http.StatusOK}
+	body := &plainBody{Reader: response.Body, body: response.Body, conn: c, reader: r, reusable: !response.Close && response.StatusCode >= http.StatusOK}
 	body.ended = response.Body == http.NoBody
 	if response.Header.Get("Content-Encoding") == "gzip" {
 		response.Header.Del("Content-Encoding")
@@ -125,7 +125,7 @@ func giveReader(r *bufio.Reader) {
 }
 
 // Read returns the byte that was read before, and then what follows it.
-func (c *feedConn) Read(p []byte) (n int, err error) {
+func (c *plainConn) Read(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
@@ -141,18 +141,18 @@ func (c *feedConn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// feedBody is the body of an answer. Its end makes the connection fit for another request.
-type feedBody struct {
+// plainBody is the body of an answer. Its end makes the connection fit for another request.
+type plainBody struct {
 	io.Reader
 	body     io.Closer
-	conn     *feedConn
+	conn     *plainConn
 	reader   *bufio.Reader // nil once it is closed
 	reusable bool
 	ended    bool
 	stop     func() bool // following the request's context
 }
 
-func (b *feedBody) Read(p []byte) (int, error) {
+func (b *plainBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err == io.EOF {
 		b.ended = true
@@ -160,7 +160,7 @@ func (b *feedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *feedBody) Close() error {
+func (b *plainBody) Close() error {
 	if b.reader == nil {
 		return nil
 	}
