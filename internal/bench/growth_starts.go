@@ -29,7 +29,7 @@ func measureStarts(binary, dir string, g *growth) (gateway *process, err error) 
 				return nil, err
 			}
 			took[i] = append(took[i], float64(time.Since(began).Microseconds())/1000)
-			if i == 0 && bytes.Contains(page, []byte(`class="day-chart"`)) {
+			if i == 0 && bytes.Contains(page, []byte(`id="finished-title"`)) {
 				charts++
 			}
 		}
