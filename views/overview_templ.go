@@ -35,7 +35,7 @@ type OverviewProps struct {
 // isSame finds out in no time that thousands of projects are the same: what is shared is compared by where it is.
 func (p OverviewProps) isSame(other any) bool {
 	o, ok := other.(OverviewProps)
-	if !ok || p.Order != o.Order || !isShared(p.Pipelines, o.Pipelines) || !isShared(p.Charts, o.Charts) {
+	if !ok || p.Order != o.Order || !domain.SameArray(p.Pipelines, o.Pipelines) || !domain.SameArray(p.Charts, o.Charts) {
 		return false
 	}
 	p.Order, p.Pipelines, p.Charts = nil, nil, nil

@@ -32,7 +32,7 @@ type trackSummary struct {
 // NewTrackOrder returns the order for these pipelines and stuck stories, none of which may change later. It returns last, which may
 // be nil, if they are the same, and works faster if most of them are.
 func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string, last *TrackOrder) *TrackOrder {
-	if last != nil && isShared(pipelines, last.pipelines) && reflect.DeepEqual(stuck, last.stuck) {
+	if last != nil && domain.SameArray(pipelines, last.pipelines) && reflect.DeepEqual(stuck, last.stuck) {
 		return last
 	}
 	o := &TrackOrder{pipelines: pipelines, stuck: stuck, tracks: make([]trackSummary, len(pipelines))}
@@ -49,9 +49,6 @@ func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string
 	o.sort(last, changed)
 	return o
 }
-
-// isShared reports whether both are the same array.
-func isShared[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // hasSame reports whether the i-th project is as it was in o, which may be nil.
 func (o *TrackOrder) hasSame(i int, p *domain.ProjectPipeline, stuck map[string][]string) bool {

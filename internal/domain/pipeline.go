@@ -78,11 +78,11 @@ type ProjectPipeline struct {
 func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
 	return p.Project == other.Project && p.URL == other.URL && p.Reachable == other.Reachable && p.Stale == other.Stale &&
 		p.EventsOnly == other.EventsOnly && p.Note == other.Note && p.Error == other.Error && p.FailedSince.Equal(other.FailedSince) &&
-		isShared(p.Stages, other.Stages) && isShared(p.Raw, other.Raw)
+		SameArray(p.Stages, other.Stages) && SameArray(p.Raw, other.Raw)
 }
 
-// isShared reports whether both are the same array.
-func isShared[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+// SameArray reports whether both slices share one array: of what never changes, the same values.
+func SameArray[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // NoAnswerYet is the Error of a project whose first answer may still be on its way.
 const NoAnswerYet = "no answer yet"

@@ -63,7 +63,7 @@ func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (
 }
 
 func (l listed) isSame(other listed) bool {
-	return l.changed == other.changed && isSame(l.stories, other.stories) && slices.Equal(l.others, other.others)
+	return l.changed == other.changed && domain.SameArray(l.stories, other.stories) && slices.Equal(l.others, other.others)
 }
 
 // ofStory returns what is wrong with one story, nil when nothing is.

@@ -126,7 +126,7 @@ func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
 	revision := s.stays.revisionNow()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same = isSame(s.last.pipelines, d.pipelines) && s.last.day == d.day && s.last.revision == revision && !s.last.partial
+	same = domain.SameArray(s.last.pipelines, d.pipelines) && s.last.day == d.day && s.last.revision == revision && !s.last.partial
 	return s.last.charts, same
 }
 

@@ -101,7 +101,7 @@ func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapsho
 	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
 		return nil, err
 	}
-	if last != nil && isSame(s.Charts, last.Charts) {
+	if last != nil && domain.SameArray(s.Charts, last.Charts) {
 		s.Together = last.Together
 	} else {
 		s.Together = domain.SumCharts(s.Charts)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"time"
 
 	"switchyard/internal/domain"
@@ -79,30 +80,28 @@ func (s *Stays) encodeMoves(before time.Time) (pieces [][]byte) {
 // readAllPieces reads the pieces that were not read yet.
 func (s *Stays) readAllPieces(ctx context.Context) error {
 	s.mu.Lock()
-	var left []int
-	for piece := range s.moves.unread.left {
-		left = append(left, piece)
-	}
+	left := maps.Clone(s.moves.unread.left)
 	s.mu.Unlock()
-	for _, piece := range left {
-		if err := s.readPiece(ctx, piece); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.readPieces(ctx, left)
 }
 
 // readPiecesOf reads the pieces that hold these projects.
 func (s *Stays) readPiecesOf(ctx context.Context, projects map[string]bool) error {
 	s.mu.Lock()
 	left := map[int]bool{}
-	for project := range projects {
-		if u := s.moves.unread; len(u.left) > 0 && u.left[pieceOf(project, u.pieces)] {
-			left[pieceOf(project, u.pieces)] = true
+	if u := s.moves.unread; len(u.left) > 0 {
+		for project := range projects {
+			if piece := pieceOf(project, u.pieces); u.left[piece] {
+				left[piece] = true
+			}
 		}
 	}
 	s.mu.Unlock()
-	for piece := range left {
+	return s.readPieces(ctx, left)
+}
+
+func (s *Stays) readPieces(ctx context.Context, pieces map[int]bool) error {
+	for piece := range pieces {
 		if err := s.readPiece(ctx, piece); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := clock.Now()
-	if revision := s.stays.revisionNow(); revision != s.revision || !isSame(pipelines, s.pipelines) || !now.Before(s.until) {
+	if revision := s.stays.revisionNow(); revision != s.revision || !domain.SameArray(pipelines, s.pipelines) || !now.Before(s.until) {
 		s.findChanged(pipelines, now)
 		s.revision = revision
 	}
@@ -44,7 +44,7 @@ func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 
 // findChanged searches the projects in which something has changed, or where what was found no longer holds. Callers hold mu.
 func (s *storyAlerts) findChanged(pipelines []domain.ProjectPipeline, now time.Time) {
-	same := isSame(pipelines, s.pipelines)
+	same := domain.SameArray(pipelines, s.pipelines)
 	projects, count := make([]projectAlerts, len(pipelines)), 0
 	s.stays.withLimits(func(limit domain.StuckLimit) {
 		for i := range pipelines {
@@ -71,6 +71,3 @@ func (s *storyAlerts) findChanged(pipelines []domain.ProjectPipeline, now time.T
 		s.found = found
 	}
 }
-
-// isSame reports whether both slices share one array.
-func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
