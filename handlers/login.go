@@ -86,7 +86,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 		}
 	}
 	if mine == nil {
-		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid, "This login was not begun in this browser, was finished before, or has taken too long."))
+		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid, "This login was not begun in this browser, has already been completed, or took too long."))
 	}
 	if err := a.logins.keep(w, r, others); err != nil {
 		return "", err

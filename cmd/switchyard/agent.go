@@ -20,11 +20,11 @@ func agentCommand() *cobra.Command {
 	var leave bool
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
-		Short: "Run a build agent: join a gateway, run a command while assigned to a project",
-		Long: "Run a build agent. It redeems a join token once, keeps its identity in the state file, and runs CMD while it is\n" +
-			"assigned to a project, with SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its environment, and\n" +
-			"with SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN, with which it can call the gateway itself.\n" +
-			"Without CMD it only joins and stays alive.",
+		Short: "Run a build agent: join a gateway and run a command while assigned to a project",
+		Long: "Run a build agent. It joins a gateway once, with a join token, keeps its identity in the state file, and runs CMD while\n" +
+			"it is assigned to a project. CMD gets SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its\n" +
+			"environment, as well as SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN for calling the gateway itself. Without CMD the\n" +
+			"agent only joins and sends heartbeats.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {
@@ -62,12 +62,12 @@ func agentCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&gateway, "gateway", "", "the `URL` of the gateway")
-	flags.StringVar(&token.flag, "token", "", "the join `TOKEN`, which every user of this machine can see; by default $SWITCHYARD_TOKEN, else it is asked for; not needed once joined")
+	flags.StringVar(&gateway, "gateway", "", "call the gateway at `URL` (required)")
+	flags.StringVar(&token.flag, "token", "", "join with `TOKEN`; other users of this machine can see it in the process list; prompted for if neither given nor in $SWITCHYARD_TOKEN; not needed after joining")
 	flags.StringVar(&token.file, "token-file", "", "read the join token from `FILE`")
-	flags.StringVar(&label, "label", "", "call the agent `LABEL`; by default the name of this machine")
-	flags.StringVar(&state, "state", "", "keep the identity in `FILE` (default $XDG_STATE_HOME/switchyard/agent-LABEL.json)")
-	flags.BoolVar(&leave, "leave", false, "give up the identity and exit")
+	flags.StringVar(&label, "label", "", "name the agent `LABEL` (default: this machine's host name)")
+	flags.StringVar(&state, "state", "", "keep the agent's identity in `FILE` (default \"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
+	flags.BoolVar(&leave, "leave", false, "remove the agent from the gateway, delete its identity, and exit")
 	return cmd
 }
 
@@ -76,14 +76,14 @@ func gatewayAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return "", usagef("--gateway is needed: the URL of the gateway")
+		return "", usagef("--gateway is required: the URL of the gateway")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(text, "?#"):
 		return "", usagef("--gateway must be an address such as http://yard:3000")
 	}
 	return text, nil
 }
 
-// hostLabel is the machine's name as a label.
+// hostLabel returns the machine's host name, or "agent" where that is not a valid label.
 func hostLabel() string {
 	name, err := os.Hostname()
 	if err != nil || domain.CheckAgentLabel(name) != nil {

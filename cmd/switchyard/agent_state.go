@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/config"
 )
 
-// agentStateFile is where the identity of an agent of this label is kept by default.
+// agentStateFile returns the default path of the state file of an agent with this label.
 func agentStateFile(label string) (string, error) {
 	dir, ok := config.Expand("$XDG_STATE_HOME/switchyard", os.Getenv)
 	if !ok {
@@ -20,10 +20,10 @@ func agentStateFile(label string) (string, error) {
 	return filepath.Join(dir, agentStateName(label)), nil
 }
 
-// maxStateName leaves room in the 255 bytes of a file's name for what the names of lock and temporary files add.
+// maxStateName is in bytes. Names of lock and temporary files are longer and must still fit the usual limit of 255.
 const maxStateName = 255 - len("..1234567890.tmp")
 
-// agentStateName is a file's name that no two labels share. A label that is too long for one stands in it as its hash.
+// agentStateName returns a file name that is unique to the label. A label that is too long for one is replaced by its hash.
 func agentStateName(label string) string {
 	name := "agent-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(label) + ".json"
 	if len(name) > maxStateName {

@@ -192,15 +192,15 @@ func TestAgentProgram(t *testing.T) {
 	}
 
 	s.stop(t, syscall.SIGKILL)
-	waittest.Until(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway is away") })
+	waittest.Until(t, "the agent notices", func() bool { return strings.Contains(p.stderr.String(), "the gateway cannot be reached") })
 	s.again()
-	waittest.Until(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway is back") })
+	waittest.Until(t, "the agent is back", func() bool { return strings.Contains(p.stderr.String(), "the gateway can be reached again") })
 	s.wait("running on", func(a domain.Agent) bool { return a.ID == agent.ID && a.State == domain.AgentRunning })
 	if !back.runs() || len(s.work()) != 5 {
 		t.Error("the command did not run on while the gateway was away")
 	}
 
-	if status, says := refused(t, switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1")); status != 1 || !strings.Contains(says, "another agent runs") {
+	if status, says := refused(t, switchyard(t, s.dir, "agent", "--gateway", s.url, "--label", "builder-1")); status != 1 || !strings.Contains(says, "another agent is using") {
 		t.Errorf("a second agent on the state file: status %d, %s", status, says)
 	}
 
@@ -228,7 +228,7 @@ func TestAgentProgram(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the removed agent goes on")
 	}
-	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "its identity is gone") || again.runs() {
+	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "the gateway no longer knows this agent") || again.runs() {
 		t.Errorf("removed: status %d, command runs: %v: %s", status, again.runs(), &p.stderr)
 	}
 
@@ -260,12 +260,12 @@ func TestAgentCommandLine(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"", 2, "--gateway is needed"},
+		{"", 2, "--gateway is required"},
 		{"--gateway yard:3000", 2, "--gateway must be an address"},
 		{"--gateway URL --label a/../b\x01", 2, "label: must not contain control characters"},
 		{"--gateway URL make", 2, "must follow --"},
 		{"--gateway URL --token swj_wrong", 1, "the join token is not valid"},
-		{"--gateway URL", 1, "a join token is needed"},
+		{"--gateway URL", 1, "a join token is required"},
 		{"--gateway URL --leave", 1, "nothing to leave"},
 		{"--gateway URL/nowhere --token swj_wrong", 1, "404"},
 		{"--gateway URL --state DIR/broken", 1, "is not an agent's state file"},

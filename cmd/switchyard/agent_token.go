@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// joinToken says where an agent gets its join token.
+// joinToken holds the flags that an agent's join token can come from.
 type joinToken struct {
 	flag string // the token itself
 	file string // a file that holds it
@@ -30,13 +30,13 @@ func (j joinToken) check() error {
 	return nil
 }
 
-// given reports whether nobody has to be asked.
+// given reports whether there is a token without prompting for one.
 func (j joinToken) given() bool {
 	return j.flag != "" || j.file != "" || os.Getenv("SWITCHYARD_TOKEN") != ""
 }
 
-// get returns the token of the flag, else of the file, else of the environment, else of whoever is at the terminal. The file
-// is read only then, since an agent that has joined needs none.
+// get returns the token from the flag, else the file, else the environment, else a prompt. It reads the file each time it is
+// called, since an agent that has joined needs none.
 func (j joinToken) get(ctx context.Context, cmd *cobra.Command, log *slog.Logger) (domain.Secret, error) {
 	if j.file == "" {
 		if token := cmp.Or(j.flag, os.Getenv("SWITCHYARD_TOKEN")); token != "" {
@@ -54,7 +54,7 @@ func (j joinToken) get(ctx context.Context, cmd *cobra.Command, log *slog.Logger
 	return token, nil
 }
 
-// askForToken reads a join token from in, one line.
+// askForToken prompts for a join token and reads it from in, one line.
 func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secret, error) {
 	fmt.Fprint(out, "Join token: ")
 	line := make(chan string, 1)
@@ -65,7 +65,7 @@ func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secre
 	select {
 	case text := <-line:
 		if text == "" {
-			return "", errors.New("a join token is needed: --token-file, SWITCHYARD_TOKEN, or an answer here; get one from the gateway's Agents page")
+			return "", errors.New("a join token is required: create one on the gateway's Agents page, and enter it here or pass it with --token-file or SWITCHYARD_TOKEN")
 		}
 		return domain.Secret(text), nil
 	case <-ctx.Done():

@@ -16,10 +16,10 @@ import (
 func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the gateway's database to a new file, also while the gateway runs",
-		Long: "Copy the gateway's database to a new file, also while the gateway runs. To restore a copy, stop the gateway and\n" +
-			"put the copy in place of " + sqlite.FileName + " in the data directory; remove the files beside it that end in -wal and -shm.\n" +
-			"A PostgreSQL database is backed up with pg_dump.",
+		Short: "Copy the gateway's database to a new file, even while the gateway is running",
+		Long: "Copy the gateway's database to a new file, even while the gateway is running. To restore a copy, stop the gateway, replace\n" +
+			sqlite.FileName + " in the data directory with the copy, and remove the files beside it that end in -wal and -shm.\n" +
+			"To back up a PostgreSQL database, use pg_dump.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, database, err := config.LoadStore(cmd.Flags(), os.Getenv)
@@ -27,7 +27,7 @@ func backupCommand() *cobra.Command {
 				return asUsage(err)
 			}
 			if database != "" || strings.Contains(args[0], "://") {
-				return errors.New("backup copies the database of a data directory only: to back up PostgreSQL, use pg_dump")
+				return errors.New("backup only copies the database in the data directory; to back up PostgreSQL, use pg_dump")
 			}
 			target, err := filepath.Abs(args[0])
 			if err != nil {

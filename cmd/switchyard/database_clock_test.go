@@ -76,7 +76,7 @@ func TestGatewaysGoByTheClockOfTheirDatabase(t *testing.T) {
 			for _, e := range audit.Entries {
 				at("the audit of "+e.Action, e.At, 0)
 			}
-			if len(audit.Entries) == 0 || !strings.Contains(p.stderr.String(), "clock of this machine is wrong") {
+			if len(audit.Entries) == 0 || !strings.Contains(p.stderr.String(), "clocks of this machine and the database differ") {
 				t.Errorf("%d entries; the log: %s", len(audit.Entries), &p.stderr)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// Names in the data directory, besides the database's.
+// Names of files in the data directory, besides the database.
 const (
 	lockName       = "gateway" // the lock file is gateway.lock
 	sessionKeyName = "session.key"
@@ -24,7 +24,7 @@ const (
 // sessionKeySize is in bytes.
 const sessionKeySize = 32
 
-// openDataDir makes the data directory, readable by its owner only, and takes it for this process until unlock.
+// openDataDir creates the data directory, readable by its owner only, and locks it for this process until unlock.
 func openDataDir(dir string) (unlock func(), err error) {
 	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func openDataDir(dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// makePrivate takes the rights of others from a directory that was there before. One that holds other things than ours
-// belongs to somebody else and keeps its mode: the files in it are private anyway.
+// makePrivate removes other users' permissions from an existing directory that is empty or holds our database. Any other one
+// keeps its mode: our files in it are private anyway.
 func makePrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() == 0o700 {
@@ -57,8 +57,8 @@ func makePrivate(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// makeConfigDirPrivate takes the rights of others from our directory below the user's configuration, where secrets is a file in it:
-// people make it for their switchyard.toml before we do. Another directory that holds secrets belongs to somebody else.
+// makeConfigDirPrivate removes other users' permissions from our configuration directory if the file secrets is in it: people
+// create that directory for their switchyard.toml before we do. Any other directory keeps its mode.
 func makeConfigDirPrivate(secrets string) error {
 	own, ok := config.Expand("$XDG_CONFIG_HOME/switchyard", os.Getenv)
 	if !ok || filepath.Dir(secrets) != own {
@@ -74,8 +74,8 @@ func makeConfigDirPrivate(secrets string) error {
 	return os.Chmod(own, 0o700)
 }
 
-// checkNotEmptied returns an error where the data directory's database is an empty file although there was one before: beginning
-// with nothing would hide that.
+// checkNotEmptied returns an error if the database is an empty file although there was one before: starting with an empty one
+// would hide the loss.
 func checkNotEmptied(dir string) error {
 	path := filepath.Join(dir, sqlite.FileName)
 	database, err := os.Stat(path)
@@ -83,13 +83,13 @@ func checkNotEmptied(dir string) error {
 		return nil // sqlite.Open says what else is wrong with it
 	}
 	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
-		return nil // a first start was cut short
+		return nil // the first start was interrupted
 	}
-	return fmt.Errorf("the database %s is empty, but there was one before: put a backup in its place, or remove it to begin with nothing", path)
+	return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it to start with an empty one", path)
 }
 
-// sessionKey returns the key of the data directory's sessions, which is made once. Without its file all sessions end.
-// Its caller has taken the directory.
+// sessionKey returns the key that signs sessions, and creates it if there is none; removing its file ends all sessions. The
+// caller holds the directory's lock.
 func sessionKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, sessionKeyName)
 	if err := files.SweepOrphansLocked(path); err != nil {
@@ -98,7 +98,7 @@ func sessionKey(dir string) ([]byte, error) {
 	text, err := files.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		key := make([]byte, sessionKeySize)
-		rand.Read(key) // it never fails
+		rand.Read(key) // never fails
 		return key, files.WriteAtomic(path, []byte(hex.EncodeToString(key)+"\n"))
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func sessionKey(dir string) ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != sessionKeySize {
-		return nil, fmt.Errorf("%s is damaged; without it a new one is made and everyone logs in again", path)
+		return nil, fmt.Errorf("%s is damaged; remove it to have a new one created, which ends all sessions", path)
 	}
 	return key, files.Restrict(path)
 }

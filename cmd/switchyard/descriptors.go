@@ -8,10 +8,10 @@ import (
 	"switchyard/internal/web"
 )
 
-// spareDescriptors are kept for what a process opens besides its clients' connections: files, the database, calls to others.
+// spareDescriptors is the number of descriptors reserved for files, the database and outgoing calls.
 const spareDescriptors = 64
 
-// clientConnections bounds those of all servers of this process, which share its descriptors.
+// clientConnections limits the connections of all servers in this process, which share its descriptors.
 var clientConnections = sync.OnceValue(func() *web.Connections {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {

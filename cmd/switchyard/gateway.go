@@ -24,7 +24,7 @@ import (
 func gatewayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gateway",
-		Short: "Run the gateway: registry, stream, pipelines, agents, bot, sign-in, console, JSON API",
+		Short: "Run the gateway: event stream, pipelines, agents, chat bot, sign-in, console and JSON API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
@@ -42,7 +42,7 @@ func gatewayCommand() *cobra.Command {
 	return cmd
 }
 
-// unlessCancelled is why a start failed, nil if that is because the process was asked to stop in the meantime.
+// unlessCancelled returns why a start failed, nil if the reason is that the process was asked to stop.
 func unlessCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -50,29 +50,29 @@ func unlessCancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// gateway is a gateway that has everything that it needs, its port included, and does not serve yet.
+// gateway is a gateway that is ready to run; it holds its port already.
 type gateway struct {
 	config    *config.Config
 	log       *slog.Logger
 	listeners []net.Listener
 	handler   handlers.Gateway
-	// What the service needs, and what it is: nil until a shared database was opened.
+	// nil until a shared database has been opened
 	service *service.Service
-	shared  *sharedDatabase // nil where the database is this gateway's alone
+	shared  *sharedDatabase // nil when no other gateway shares the database
 	loops   []loop
 	prepare func(ctx context.Context, out io.Writer) error // called once there is a service; may be nil
-	begun   chan struct{}                                  // closed when that is done
+	begun   chan struct{}                                  // closed when prepare has returned
 	fail    context.CancelCauseFunc                        // ends run, which returns a startError
 	closing
 }
 
-// loop is what a gateway does besides answering.
+// loop is a background task of the gateway.
 type loop struct {
 	name string
 	run  func(context.Context) error
 }
 
-// run serves until ctx ends, and says on out where. Its loops have ended when it returns, or were given up.
+// run serves until ctx ends, and prints the address to out. When it returns, its loops have ended or were abandoned.
 func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -103,10 +103,10 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 }
 
 const (
-	// answersFirst is how long loops wait before they begin: that takes all processors for a while, in which those are answered who
-	// have waited for the start, with the pages that they ask for.
+	// answersFirst is how long loops wait before they begin, which takes all processors for a while: requests that came during the
+	// start are answered first.
 	answersFirst = 100 * time.Millisecond
-	// housekeepingDelay is how much longer those wait that nobody waits for.
+	// housekeepingDelay is how much longer loops wait that are not urgent.
 	housekeepingDelay = 500 * time.Millisecond
 )
 
@@ -120,7 +120,7 @@ func later(run func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// begin starts what the gateway does besides answering.
+// begin starts the gateway's loops.
 func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writer) error {
 	if g.prepare != nil {
 		if err := g.prepare(ctx, out); err != nil {
@@ -137,10 +137,11 @@ func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writ
 	return nil
 }
 
-// loopLimit is how long loops may take to end once the server has drained. With drainLimit it is the 10 s that a stop may take.
+// loopLimit is how long loops may take to end once the server has drained. Together with drainLimit it is the 10 s that a stop
+// may take.
 const loopLimit = time.Second
 
-// await waits for the loops, but not for one that hangs.
+// await waits for the loops to end, at most for loopLimit.
 func await(log *slog.Logger, loops *supervise.Group) {
 	ended := make(chan struct{})
 	go func() { loops.Wait(); close(ended) }()
@@ -151,7 +152,7 @@ func await(log *slog.Logger, loops *supervise.Group) {
 	}
 }
 
-// closing is what was opened. A gateway that serves already adds to it.
+// closing collects what must be closed in the end, in the order of opening. It is safe for concurrent use.
 type closing struct {
 	mu      sync.Mutex
 	closers []func() error // in the order of opening
@@ -163,7 +164,7 @@ func (c *closing) addCloser(closer func() error) {
 	c.closers = append(c.closers, closer)
 }
 
-// close gives back what was opened, the last first.
+// close closes everything, the last opened first.
 func (c *closing) close() (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +175,7 @@ func (c *closing) close() (err error) {
 	return err
 }
 
-// closeAll closes listeners, including those that their server has closed already.
+// closeAll closes listeners. Some may have been closed by their server already.
 func closeAll(listeners []net.Listener) {
 	for _, listener := range listeners {
 		listener.Close()

@@ -15,15 +15,15 @@ import (
 	"switchyard/internal/neterr"
 )
 
-// healthLimit is how long a server may take to say that it serves.
+// healthLimit is how long to wait for the response.
 const healthLimit = 5 * time.Second
 
 func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Check whether the server on this machine serves, for container health checks",
-		Long: "Ask the gateway on this machine for /healthz, at the address that the gateway itself would listen on. The exit status is 0\n" +
-			"if it serves, else 1. For a project server, give its address with --listen.",
+		Short: "Check whether the server on this machine is up, for container health checks",
+		Long: "Request /healthz from the gateway on this machine, at the address that it is configured to listen on. The exit status is 0\n" +
+			"if it responds, else 1. To check a project server, pass its address with --listen.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address, err := config.LoadListen(cmd.Flags(), os.Getenv)
@@ -34,11 +34,11 @@ func healthCommand() *cobra.Command {
 		},
 	}
 	config.AddListenFlags(cmd.Flags())
-	cmd.Flags().Lookup("listen").Usage = "ask the server that listens on `ADDR` (HOST:PORT) [$SWITCHYARD_LISTEN]"
+	cmd.Flags().Lookup("listen").Usage = "check the server that listens on `ADDR` (HOST:PORT) [$SWITCHYARD_LISTEN]"
 	return cmd
 }
 
-// localURL is where a server that listens on address is reached from this machine.
+// localURL returns the address at which this machine reaches a server that listens on address.
 func localURL(address string) string {
 	host, port, _ := net.SplitHostPort(address) // the configuration has checked it
 	switch ip, err := netip.ParseAddr(host); {
@@ -57,7 +57,7 @@ func checkHealth(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	request.Host = "localhost" // a name that every server of ours answers to
+	request.Host = "localhost" // all our servers accept this name
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("%s: %s", address, neterr.Describe(err, healthLimit))

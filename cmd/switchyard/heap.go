@@ -7,20 +7,20 @@ import (
 	"runtime/metrics"
 )
 
-// The sizes, in bytes, to which a heap may grow before it is collected, however little of it is in use. A gateway
-// with few projects uses 2 to 5 MiB, a project server less; by Go's defaults these are collected sixty times a second
-// under load, which takes a fifth of the CPU time of small answers (make bench, "small JSON").
+// The sizes, in bytes, that a heap reaches before it is collected, however little of it is in use. A gateway with few
+// projects uses 2 to 5 MiB, a project server less. With Go's defaults these would be collected sixty times a second
+// under load, which takes a fifth of the CPU time of small responses (make bench, "small JSON").
 const (
 	gatewayHeapFloor = 9 << 20
 	projectHeapFloor = 16 << 20
 )
 
-// largeHeap is the size in use, in bytes, from which a heap is collected when it has grown by half: a gateway with a thousand
-// projects, of which 19 MiB are in use, would else take 92 MiB of memory instead of 82 (make bench, "memory, idle").
+// largeHeap is the live size, in bytes, from which a heap is collected whenever it has grown by half. Otherwise a gateway with a
+// thousand projects, whose live heap is 19 MiB, would take 92 MiB of memory instead of 82 (make bench, "memory, idle").
 const largeHeap = 12 << 20
 
-// keepHeapFloor sets floor for the garbage collector from now on. Larger heaps are collected as usual, when they have
-// doubled, and large ones earlier. Whoever sets GOGC has decided otherwise.
+// keepHeapFloor keeps heaps below floor from being collected. Larger heaps are collected when they have doubled, as usual,
+// and those over largeHeap when they have grown by half. It does nothing when GOGC is set.
 func keepHeapFloor(floor int) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -35,6 +35,6 @@ func keepHeapFloor(floor int) {
 		}
 	}
 	debug.SetGCPercent(percent)
-	type mark struct{ _ *mark } // garbage at once, so that the next collection finds it
+	type mark struct{ _ *mark } // unreachable at once, so that the next collection finalizes it
 	runtime.AddCleanup(&mark{}, keepHeapFloor, floor)
 }

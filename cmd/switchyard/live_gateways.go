@@ -6,11 +6,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// LiveGateways returns the gateways that share the database, the first to start first.
+// LiveGateways returns the live gateways that share the database, by their time of starting.
 func (s *sharedDatabase) LiveGateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	live, err := s.store.Duties().Gateways(ctx)
 	if err != nil {
-		return nil, domain.WrapError(domain.Unavailable, err, "the gateways cannot be listed: the database does not answer")
+		return nil, domain.WrapError(domain.Unavailable, err, "the gateways cannot be listed: the database does not respond")
 	}
 	own := s.member.ID()
 	list := make([]domain.LiveGateway, len(live))

@@ -1,4 +1,4 @@
-// Switchyard is a gateway in front of several project servers, the project server, and the build agent.
+// Command switchyard is a gateway in front of several project servers, the project server, and the build agent.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 		<-signals
 		notify(stopping)
 		cancel()
-		<-signals // the second one does not wait for the drain
+		<-signals // a second signal ends the process without draining
 		os.Exit(exitFailure)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return runE(cmd, args)
 		}
 	}
-	err := usagef("a command is needed: 'switchyard help' lists them")
+	err := usagef("missing command; 'switchyard help' lists them")
 	if len(args) > 0 {
 		err = root.ExecuteContext(ctx)
 	}
@@ -69,12 +69,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitFailure
 }
 
-// usageError is a mistake in how a command was called.
+// usageError is a mistake in a command line. The exit status is exitUsage.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// asUsage makes a mistake in a flag a usage error.
+// asUsage turns a FlagError into a usageError.
 func asUsage(err error) error {
 	var ofFlag config.FlagError
 	if errors.As(err, &ofFlag) {
@@ -86,7 +86,7 @@ func asUsage(err error) error {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:                "switchyard",
-		Short:              "A gateway, console and build agents for many project servers",
+		Short:              "Switchyard is a gateway and web console in front of many project servers",
 		SilenceErrors:      true,
 		SilenceUsage:       true,
 		DisableSuggestions: true,
@@ -100,15 +100,15 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// helpCommand is cobra's own but for its exit status: asking for the help of an unknown command is a mistake.
+// helpCommand is cobra's, except that the help of an unknown command is a usage error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Show what a command does and its flags",
+		Short: "Show help for a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("no command %q: 'switchyard help' lists them", strings.Join(args, " "))
+				return usagef("unknown command %q; 'switchyard help' lists them", strings.Join(args, " "))
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -126,12 +126,12 @@ func completionCommand() *cobra.Command {
 	names := []string{"bash", "fish", "powershell", "zsh"}
 	return &cobra.Command{
 		Use:       "completion SHELL",
-		Short:     "Print the completion script for " + strings.Join(names, ", "),
+		Short:     "Print a shell completion script (" + strings.Join(names, ", ") + ")",
 		Example:   "  switchyard completion bash > /etc/bash_completion.d/switchyard",
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
-				return usagef("completion: must be one of %s", strings.Join(names, ", "))
+				return usagef("completion: SHELL must be one of %s", strings.Join(names, ", "))
 			}
 			return shells[args[0]](cmd.Root(), cmd.OutOrStdout())
 		},

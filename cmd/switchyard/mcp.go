@@ -13,9 +13,9 @@ func mcpCommand() *cobra.Command {
 	var gateway string
 	cmd := &cobra.Command{
 		Use:   "mcp [--gateway URL]",
-		Short: "Connect a program that speaks MCP over stdin and stdout to a gateway",
-		Long: "Connect a program that speaks MCP over stdin and stdout to a gateway's /mcp. If the gateway asks for a token, it is taken\n" +
-			"from SWITCHYARD_API_TOKEN. In an agent's command, that and SWITCHYARD_MCP_URL, the gateway's address, are set.",
+		Short: "Connect an MCP client that uses stdin and stdout to a gateway",
+		Long: "Connect an MCP client that uses stdin and stdout to a gateway's /mcp. SWITCHYARD_API_TOKEN is the token for a gateway that\n" +
+			"requires one. In an agent's command, it and SWITCHYARD_MCP_URL, the gateway's address, are already set.",
 		Example: "  SWITCHYARD_API_TOKEN=… switchyard mcp --gateway http://yard:3000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +34,6 @@ func mcpCommand() *cobra.Command {
 			return unlessCancelled(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "the `URL` of the gateway; $SWITCHYARD_MCP_URL takes the place of the default")
+	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "connect to the gateway at `URL` [$SWITCHYARD_MCP_URL]")
 	return cmd
 }

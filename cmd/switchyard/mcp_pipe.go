@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// maxMCPMessage is the longest message that a gateway takes, in bytes.
+	// maxMCPMessage is the longest message that a gateway accepts, in bytes.
 	maxMCPMessage = 1 << 20
-	// maxMCPAnswer is the longest answer that is passed on, in bytes: a project's tool may answer with 8 MiB, encoded twice.
+	// maxMCPAnswer is the longest response that is passed on, in bytes: a tool's result may be 8 MiB, and is encoded twice.
 	maxMCPAnswer = 32 << 20
-	// mcpAtOnce is how many messages are under way at once.
+	// mcpAtOnce is how many calls are in flight at once.
 	mcpAtOnce = 32
-	// mcpCallLimit bounds a call. The gateway waits for events for 50 s at most.
+	// mcpCallLimit is the time limit of a call. The gateway waits for events for at most 50 s.
 	mcpCallLimit = 2 * time.Minute
-	// newestHandshake is the last version of the protocol that begins with a handshake, which settles the version for all messages.
-	// Later ones name it in each.
+	// newestHandshake is the last version of the protocol in which a handshake negotiates the version. In later ones each message
+	// names it.
 	newestHandshake = "2025-11-25"
 )
 
-// mcpPipe passes the messages of a program on to a gateway, each as a request of its own, and the answers back.
+// mcpPipe passes a client's messages on to a gateway, each as an HTTP request, and passes the responses back.
 type mcpPipe struct {
 	url    string
 	token  domain.Secret
@@ -43,14 +43,14 @@ type mcpPipe struct {
 
 	mu      sync.Mutex // guards what follows, and writing
 	out     io.Writer
-	version string // that the handshake has settled, "" before
-	said    string // the last error on stderr
-	worked  bool   // the gateway has answered
+	version string // negotiated in the handshake, "" before it
+	said    string // the last error printed to stderr
+	worked  bool   // the gateway has responded
 	cancel  map[string]context.CancelFunc
-	failed  error // why there is no use in going on
+	failed  error // why it stops early
 }
 
-// mcpMessage is what is read of a message.
+// mcpMessage has the fields of a message that matter here.
 type mcpMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -69,15 +69,15 @@ func newMCPPipe(gateway string, token domain.Secret, stdout, stderr io.Writer) *
 		url: strings.TrimRight(gateway, "/") + "/mcp", token: token, out: stdout, stderr: stderr,
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),
-			// A redirect would carry the token elsewhere.
+			// A redirect would send the token elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		slots: make(chan struct{}, mcpAtOnce), cancel: map[string]context.CancelFunc{},
 	}
 }
 
-// run passes messages on, one a line, until in ends and all are answered. It returns an error when the gateway has never answered,
-// or refuses the token.
+// run passes messages on, one per line, until in ends and all have been answered. It returns an error when the gateway never
+// responded, or refused the token.
 func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -114,10 +114,10 @@ func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// pass sends a message in the background; the first ones of a conversation come one after the other by themselves.
+// pass sends a message in the background. Clients await the response to each message of the handshake, so these need no order.
 func (p *mcpPipe) pass(ctx context.Context, line []byte, stop context.CancelCauseFunc) {
 	var message mcpMessage
-	_ = json.Unmarshal(line, &message) // the gateway says what is wrong with it
+	_ = json.Unmarshal(line, &message) // the gateway reports malformed messages
 	if message.Method == "notifications/cancelled" {
 		p.mu.Lock()
 		if cancel := p.cancel[string(message.Params.RequestID)]; cancel != nil {
@@ -158,7 +158,8 @@ func (p *mcpPipe) pass(ctx context.Context, line []byte, stop context.CancelCaus
 	})
 }
 
-// explain returns the answer to a message that got none, and says on stderr what is wrong, or ends the pipe with it.
+// explain returns the error response to a message that could not be delivered, and prints the error to stderr or, when it is
+// final, ends the pipe with it.
 func (p *mcpPipe) explain(message mcpMessage, err error) []byte {
 	var refused *tokenRefused
 	text := err.Error()
@@ -178,12 +179,12 @@ func (p *mcpPipe) explain(message mcpMessage, err error) []byte {
 	return answer
 }
 
-// tokenRefused is the gateway's answer to a wrong token, or none.
+// tokenRefused is the error for a missing or wrong token.
 type tokenRefused struct{ text string }
 
 func (e *tokenRefused) Error() string { return e.text }
 
-// send makes one request and returns its answer as one line, empty for what gets none.
+// send makes one request and returns the response as one line, empty for a notification.
 func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(line))
 	if err != nil {
@@ -197,13 +198,13 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) ([]
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPAnswer+1))
 	if err != nil || len(body) > maxMCPAnswer {
-		return nil, fmt.Errorf("the answer of the gateway at %s is not complete, or over %d MiB", p.url, maxMCPAnswer>>20)
+		return nil, fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
 	}
 	var answer bytes.Buffer
 	isMessage := json.Compact(&answer, body) == nil && bytes.HasPrefix(answer.Bytes(), []byte("{"))
 	switch {
 	case response.StatusCode == http.StatusUnauthorized && p.token == "":
-		return nil, &tokenRefused{"the gateway at " + p.url + " needs a token: set SWITCHYARD_API_TOKEN"}
+		return nil, &tokenRefused{"the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN"}
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusTooManyRequests:
 		return nil, &tokenRefused{"the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN"}
 	case response.StatusCode == http.StatusAccepted && len(body) == 0:
@@ -218,7 +219,7 @@ func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) ([]
 	return answer.Bytes(), nil
 }
 
-// setHeader sets what the transport wants beside the message.
+// setHeader sets the headers that the MCP transport requires.
 func (p *mcpPipe) setHeader(header http.Header, message mcpMessage) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "application/json, text/event-stream")
@@ -248,7 +249,7 @@ func (p *mcpPipe) setHeader(header http.Header, message mcpMessage) {
 	}
 }
 
-// headerValue encodes what a header cannot hold, in the protocol's way.
+// headerValue encodes text that a header cannot hold, as the protocol specifies.
 func headerValue(text string) string {
 	if domain.Secret(text).FitsHeader() {
 		return text

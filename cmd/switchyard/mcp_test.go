@@ -194,7 +194,7 @@ func TestThePipeSaysWhatIsWrong(t *testing.T) {
 		status                      int
 		answered                    bool
 	}{
-		"no token":      {p.url, "", message, "needs a token: set SWITCHYARD_API_TOKEN", 1, true},
+		"no token":      {p.url, "", message, "requires a token: set SWITCHYARD_API_TOKEN", 1, true},
 		"wrong token":   {p.url, "wrong", message, "refuses the token in SWITCHYARD_API_TOKEN", 1, true},
 		"away":          {"http://127.0.0.1:1", "", message, "does not answer: connection refused", 1, true},
 		"long message":  {p.url, "", strings.Repeat("x", 1<<20+100), "a message is longer than 1048576 bytes", 1, false},

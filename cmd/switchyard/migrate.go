@@ -19,10 +19,10 @@ func migrateCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "migrate --to URL",
-		Short: "Move the gateway's database into an empty PostgreSQL database, for several gateways",
-		Long: "Move the gateway's database into an empty PostgreSQL database, all of it or nothing. The gateway must not be\n" +
-			"running. Afterwards start any number of gateways with --database URL; the data directory is marked, and no gateway starts on it.\n" +
-			"To keep the password out of the list of processes, put it into $PGPASSWORD.",
+		Short: "Move the gateway's database to PostgreSQL, to run several gateways",
+		Long: "Move the gateway's database, all of it or nothing, into an empty PostgreSQL database. The gateway must not be running.\n" +
+			"Afterwards start any number of gateways with --database URL; the data directory is marked as moved, and no gateway starts on it.\n" +
+			"To keep the password out of the process list, put it into $PGPASSWORD.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
@@ -50,7 +50,7 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "%s is moved to %s; start the gateway with that as --database\n", path, postgres.Address(to))
+			_, err = fmt.Fprintf(out, "%s has been moved to %s; start the gateway with that as --database\n", path, postgres.Address(to))
 			return err
 		},
 	}

@@ -25,7 +25,7 @@ func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
 	_, want := p.do(t, "GET", "/api/gateway", "")
 	p.stop(t, syscall.SIGTERM)
 
-	if out, err := switchyard(t, dir, migrate(url)...).CombinedOutput(); err != nil || !strings.Contains(string(out), "is moved to postgres://127.0.0.1:") {
+	if out, err := switchyard(t, dir, migrate(url)...).CombinedOutput(); err != nil || !strings.Contains(string(out), "has been moved to postgres://127.0.0.1:") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")); status != 1 || !strings.Contains(says, "was moved to postgres://127.0.0.1:") {

@@ -5,14 +5,13 @@ import (
 	"os"
 )
 
-// What a service manager is told (sd_notify(3)).
+// Messages to the service manager, see sd_notify(3).
 const (
 	ready    = "READY=1\n"
 	stopping = "STOPPING=1\n"
 )
 
-// notify sends message to a service manager that asked for it (systemd's Type=notify). Without one, and when it does not
-// listen, nothing happens.
+// notify sends message to the service manager (systemd's Type=notify). It does nothing without one, and ignores errors.
 func notify(message string) {
 	address := os.Getenv("NOTIFY_SOCKET")
 	if address == "" {

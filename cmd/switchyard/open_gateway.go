@@ -28,8 +28,8 @@ type database interface {
 	Close() error
 }
 
-// openGateway takes the data directory and the port, and opens the database there; one that is shared is opened by run, which
-// waits for it while the gateway serves. The caller closes the gateway.
+// openGateway locks the data directory, opens the port, and opens the database in the directory. A shared database is opened by
+// run, which waits for it while the gateway serves. The caller closes the gateway.
 func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
 	g := &gateway{config: c, log: log, handler: newHandler(c, log), begun: make(chan struct{})}
 	for _, warning := range c.Warnings {
@@ -66,7 +66,7 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 		return nil, err
 	}
 	g.addCloser(db.Close)
-	// Made after the database: where there is a key, there was one.
+	// Created after the database: the key's presence shows that there was a database.
 	if g.handler.SessionKey, err = sessionKey(c.Data); err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	return g, nil
 }
 
-// build builds the gateway over an open database, its parts in the order in which they need each other. Shared is nil where the
-// database is this gateway's alone.
+// build builds the gateway over an open database, its parts in the order of their dependencies. shared is nil when no other
+// gateway shares the database.
 func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase) (err error) {
 	c, log := g.config, g.log
 	botFile := botfile.File{Path: c.BotConfig}
@@ -163,7 +163,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	return nil
 }
 
-// newHandler returns what is known of a gateway's HTTP before its service is built.
+// newHandler returns the gateway's HTTP settings that do not depend on its service.
 func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 	return handlers.Gateway{
 		Log:        log,

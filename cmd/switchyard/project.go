@@ -22,7 +22,7 @@ import (
 func projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "project --name N --work DIR",
-		Short: "Run a project server: watch work items, serve their events, the pipeline and the stories",
+		Short: "Run a project server: watch a work directory, and serve its events, pipeline and stories",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadProject(cmd.Flags(), os.Getenv)
@@ -55,7 +55,7 @@ func projectCommand() *cobra.Command {
 	return cmd
 }
 
-// projectServer is a project server that has read its work directory, and does not serve yet.
+// projectServer is a project server that has read its work directory but does not serve yet.
 type projectServer struct {
 	log     *slog.Logger
 	board   *board.Board
@@ -63,7 +63,7 @@ type projectServer struct {
 	handler http.Handler
 }
 
-// openProject reads the work directory of c for the first time. It makes the directory and the default stages where there are none.
+// openProject reads the work directory of c for the first time. It creates the directory and the default stages if there are none.
 func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	if err := os.MkdirAll(c.Work, 0o777); err != nil {
 		return nil, err

@@ -14,13 +14,13 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// sampleName is the sample board's project and its directory in the data directory.
+// sampleName is the name of the sample project, and of its directory in the data directory.
 const sampleName = "sample-board"
 
 //go:embed sample
 var sampleFiles embed.FS
 
-// sampleAges say how long the first story of each stage has been there; the others are older.
+// sampleAges is how long the first story of each stage has been there; the others are older.
 var sampleAges = map[string]time.Duration{
 	"1_backlog":  5 * 24 * time.Hour,
 	"2_current":  3 * time.Hour,
@@ -30,7 +30,7 @@ var sampleAges = map[string]time.Duration{
 	"6_archived": 20 * 24 * time.Hour,
 }
 
-// unpackSample writes the sample board to dir, and reports false where it is already, whatever has become of it.
+// unpackSample writes the sample board to dir. It returns false, and changes nothing, when dir exists.
 func unpackSample(dir string) (fresh bool, err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -63,7 +63,7 @@ func unpackSample(dir string) (fresh bool, err error) {
 	return true, os.Rename(unfinished, dir)
 }
 
-// sampleMoves are what happens on a new sample board, one after each samplePause.
+// sampleMoves are played on a new sample board, each after a samplePause.
 var sampleMoves = []struct{ from, to string }{
 	{"4_merge/13_story_photo_sizes.md", "5_done"},
 	{"3_qa/14_story_login_by_link.md", "4_merge"},
@@ -73,13 +73,13 @@ var sampleMoves = []struct{ from, to string }{
 
 const samplePause = 2 * time.Second
 
-// sampleSteps is the sample board in dir as the console explains it.
+// sampleSteps returns what the console explains about the sample board in dir.
 func sampleSteps(dir string) console.Sample {
 	return console.Sample{Project: sampleName, Dir: dir, Story: "17_story_search_typos", From: "2_current", To: "3_qa"}
 }
 
-// playSample waits until the board is watched, and then makes the moves on the board in dir, but for stories that somebody has moved meanwhile. A moved story counts as
-// changed now: from its file's time a later start takes since when it has been in its stage.
+// playSample waits until the board in dir is watched and then makes the moves, except of stories that somebody has moved in the
+// meantime. It touches each moved file: a later start takes the file's time for when the story entered its stage.
 func playSample(ctx context.Context, dir string, watched <-chan struct{}) error {
 	select {
 	case <-watched:

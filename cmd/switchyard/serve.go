@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// drainLimit is how long a server that stops waits for its requests. The process, which must end within 10 s, has
-	// the rest for closing what they used.
+	// drainLimit is how long a stopping server waits for its requests. The process must end within 10 s; the rest of that
+	// time is for its loops and for closing.
 	drainLimit = 9 * time.Second
-	// headerLimit is how long the headers of a request may take.
+	// headerLimit is how long a client may take to send a request's headers.
 	headerLimit = 10 * time.Second
-	// idleLimit is longer than the pause between two polls of a console, so that they share a connection.
+	// idleLimit is longer than the console's polling interval, so that its polls share a connection.
 	idleLimit = 2 * time.Minute
-	// maxHeader is the size of a request's headers, in bytes, over which the answer is 431.
+	// maxHeader is the size limit of a request's headers, in bytes; larger ones are answered 431.
 	maxHeader = 64 << 10
 )
 
-// newLogger returns a logger that writes to w as "text" or "json" what is of the level ("info") or above.
+// newLogger returns a logger that writes messages of level ("info") and above to w in format, "text" or "json".
 func newLogger(w io.Writer, format, level string) *slog.Logger {
 	var options slog.HandlerOptions
 	var least slog.Level
-	if least.UnmarshalText([]byte(level)) == nil { // the configuration lets nothing else through
+	if least.UnmarshalText([]byte(level)) == nil { // the configuration has checked it
 		options.Level = least
 	}
 	if format == "json" {
@@ -41,9 +41,8 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &options))
 }
 
-// listen opens the listeners of address (HOST:PORT). The name localhost is 127.0.0.1 and ::1, both on one port:
-// if ::1 belonged to another program, that would get what browsers send to http://localhost. Only on a machine
-// without IPv6 is it 127.0.0.1 alone, and the log says so.
+// listen opens the listeners of address (HOST:PORT). localhost is both 127.0.0.1 and ::1, on the same port: another program
+// on ::1 would get what browsers send to http://localhost. On a machine without IPv6 it is 127.0.0.1 alone, which is logged.
 func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -54,7 +53,7 @@ func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	}
 	network := "tcp"
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
-		network = "tcp4" // Go would take 0.0.0.0 for all of IPv6 as well
+		network = "tcp4" // Go would listen on all IPv6 addresses as well
 	}
 	listener, err := net.Listen(network, address)
 	if err != nil {
@@ -63,7 +62,7 @@ func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	return []net.Listener{listener}, nil
 }
 
-// portTries is how many free ports of IPv4 are tried, each of which may be taken on IPv6.
+// portTries is how many free IPv4 ports are tried, since each may be in use on IPv6.
 const portTries = 10
 
 func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
@@ -89,7 +88,7 @@ func listenLocalhost(log *slog.Logger, port string) ([]net.Listener, error) {
 
 func portOf(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
 
-// baseURL is where people reach what serves on listeners, opened for address.
+// baseURL returns the URL of a server on listeners, which were opened for address.
 func baseURL(address string, listeners []net.Listener) string {
 	host, _, err := net.SplitHostPort(address)
 	if ip, ipErr := netip.ParseAddr(host); err != nil || host == "" || ipErr == nil && ip.IsUnspecified() {
@@ -98,12 +97,12 @@ func baseURL(address string, listeners []net.Listener) string {
 	return fmt.Sprintf("http://%s", net.JoinHostPort(host, strconv.Itoa(portOf(listeners[0]))))
 }
 
-// stoppedAt is the cause of a context that ended some time after the process was asked to stop.
+// stoppedAt is the cause of a context that ends later than the process was asked to stop.
 type stoppedAt struct{ time time.Time }
 
 func (s stoppedAt) Error() string { return "asked to stop at " + s.time.String() }
 
-// stopTime is when the process was asked to stop, which is why ctx has just ended.
+// stopTime returns when the process was asked to stop: the time in ctx's cause if it is a stoppedAt, else now.
 func stopTime(ctx context.Context) time.Time {
 	var later stoppedAt
 	if errors.As(context.Cause(ctx), &later) {
@@ -112,8 +111,8 @@ func stopTime(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// serve answers requests on listeners with handler until ctx ends; then it takes no new ones, answers those that wait
-// for news, and returns when the others have ended, or after drainLimit from when the process was asked to stop.
+// serve serves handler on listeners until ctx ends. Then it accepts no new requests, ends long-polls, and returns when the
+// other requests have ended, or drainLimit after the process was asked to stop.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
@@ -132,7 +131,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 		go func() { failed <- server.Serve(listener) }()
 	}
 	select {
-	case err := <-failed: // the others cannot make up for it
+	case err := <-failed: // one failed listener stops them all
 		server.Close()
 		return err
 	case <-ctx.Done():

@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// sharedDatabase is this gateway among those that share its database. Its methods take nil for a gateway alone.
+// sharedDatabase is this gateway's membership among those that share its database. Its methods accept nil, for a single gateway.
 type sharedDatabase struct {
 	store  *postgres.DB
 	name   string // of this gateway
@@ -27,7 +27,7 @@ type sharedDatabase struct {
 	loops  *supervise.Group // that outlive the gateway's others
 }
 
-// joinShared makes a gateway one of those that share the database. It has no duties before wanted returns any.
+// joinShared makes the gateway one of those that share the database. It gets no duties before wanted returns any.
 func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	name, err := os.Hostname()
 	if err != nil {
@@ -40,7 +40,7 @@ func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	return s
 }
 
-// dutiesOf returns all duties that there are.
+// dutiesOf returns the names of all duties.
 func dutiesOf(registry *domain.Registry) []string {
 	duties := make([]string, 0, len(registry.Projects)+3)
 	duties = append(duties, domain.DutyBot, domain.DutyRetention, domain.DutyStays)
@@ -50,13 +50,13 @@ func dutiesOf(registry *domain.Registry) []string {
 	return duties
 }
 
-// begin makes the gateway take part. The service must be there.
+// begin lets the gateway take duties. The service must have been built.
 func (s *sharedDatabase) begin() {
 	s.loops.Go("changes", whileAway(s.store.Run))
 	s.loops.Go("duties", s.member.Run)
 }
 
-// leave gives the gateway's duties back, after everything that is done under them has ended.
+// leave releases the gateway's duties. Everything done under them must have ended.
 func (s *sharedDatabase) leave() {
 	if s != nil {
 		s.end()
@@ -64,7 +64,7 @@ func (s *sharedDatabase) leave() {
 	}
 }
 
-// feedDuties is which feeds this gateway follows, nil for all.
+// feedDuties returns which feeds this gateway follows, nil for all.
 func (s *sharedDatabase) feedDuties() poll.Duties {
 	if s == nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *sharedDatabase) follows(project string) bool {
 	return ours
 }
 
-// followers are the loops that take over what other gateways change.
+// followers returns the loops that read other gateways' changes.
 func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	if s == nil {
 		return nil
@@ -88,8 +88,8 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	}}}
 }
 
-// whileAway is loop that is begun again each second while the database cannot be reached: no more than that goes by until it
-// is noticed to be back. That it is away is logged elsewhere.
+// whileAway returns loop restarted every second while the database cannot be reached, so that its return is noticed within a
+// second. The outage itself is logged elsewhere.
 func whileAway(loop func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
@@ -105,22 +105,22 @@ func whileAway(loop func(context.Context) error) func(context.Context) error {
 }
 
 const (
-	// openInterval is how often a database that is not there is tried, openLimit how long a try may take.
+	// openInterval is how often opening an unreachable database is retried, and openLimit how long an attempt may take.
 	openInterval = time.Second
 	openLimit    = 30 * time.Second
-	// wrongClock is how far a machine's clock may be from that of the database before that is logged.
+	// wrongClock is the difference between the machine's and the database's clock from which it is logged.
 	wrongClock = 2 * time.Second
 )
 
-// startError is why a gateway that serves already could not begin its work.
+// startError is why a gateway could not begin its work, though it already serves.
 type startError struct{ error }
 
-// waitForDatabase opens the shared database as soon as it can be reached, and begins then. What it returns answers in the
-// meantime, and passes requests on afterwards.
+// waitForDatabase opens the shared database as soon as it can be reached, and then starts the loops. The handler that it returns
+// answers requests in the meantime and passes them on afterwards.
 func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Handler {
 	var reason atomic.Pointer[error]
 	say := func(err error) { reason.Store(&err) }
-	say(domain.Errorf(domain.Unavailable, "the database has not answered yet"))
+	say(domain.Errorf(domain.Unavailable, "the database has not responded yet"))
 	var serving atomic.Pointer[http.Handler]
 	waiting := g.handler.Waiting(func() error { return *reason.Load() })
 	serving.Store(&waiting)
@@ -160,10 +160,10 @@ func (g *gateway) openShared(ctx context.Context) error {
 		return err
 	}
 	if !store.SearchesUseIndex() {
-		g.log.WarnContext(ctx, "searches read all texts: the database has no extension pg_trgm, and this role may not create it")
+		g.log.WarnContext(ctx, "searches are slow: the database lacks the extension pg_trgm, and this role may not create it")
 	}
 	if ahead := store.Clock().Ahead(); ahead.Abs() > wrongClock {
-		g.log.WarnContext(ctx, "the clock of this machine is wrong, or that of the database, by which this gateway goes", "database_ahead", ahead.Round(time.Millisecond))
+		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's", "database_ahead", ahead.Round(time.Millisecond))
 	}
 	clock.Follow(store.Clock())
 	shared := g.joinShared(store)

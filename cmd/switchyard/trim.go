@@ -8,12 +8,12 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// trimTimes are how long after the start memory is trimmed: when a gateway with a few projects has begun to follow them, and
-// when one with thousands has stored what they had to tell.
+// trimTimes are the times after the start at which memory is trimmed: when a gateway with a few projects has begun to follow
+// them, and when one with thousands has stored their events.
 var trimTimes = []time.Duration{time.Second, 12 * time.Second}
 
-// trimMemory gives back to the system what only the start needed. The heap would keep it for minutes, as it is collected rarely
-// while little happens; pages of the program file, of which the start maps nearly all, would stay for good.
+// trimMemory returns memory that only the start needed to the system. The heap would keep it for minutes, as an idle gateway rarely
+// collects; pages of the program file, nearly all of which the start touches, would stay mapped for good.
 func trimMemory(ctx context.Context) {
 	began := time.Now()
 	for _, after := range trimTimes {

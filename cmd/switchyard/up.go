@@ -25,10 +25,10 @@ func upCommand() *cobra.Command {
 		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
 		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
-			"under the directory's name (for …/.huskies/work and …/work, that of the repository above). DIR may also be the repository.\n" +
-			"Stage directories are made in a DIR that is empty or does not exist. Without DIR and with no project registered, a sample\n" +
+			"under the directory's name, or the repository's for …/.huskies/work and …/work. DIR may also be the repository. In a DIR\n" +
+			"that is empty or does not exist, stage directories are created. If no DIR is given and no project is registered, a sample\n" +
 			"board is served. With --agent, a build agent runs as well, and runs CMD while it is assigned to a project. If\n" +
-			"SWITCHYARD_PROJECT_TOKEN is set, the project servers require it of callers; the gateway knows it.",
+			"SWITCHYARD_PROJECT_TOKEN is set, the project servers require that token, and the gateway uses it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -40,7 +40,7 @@ func upCommand() *cobra.Command {
 			}
 			switch err := domain.CheckAgentLabel(agent); {
 			case !cmd.Flags().Changed("agent") && len(command) > 0:
-				return usagef("a command needs --agent LABEL, the agent that runs it")
+				return usagef("CMD requires --agent LABEL, the agent that runs it")
 			case cmd.Flags().Changed("agent") && err != nil:
 				return usagef("--agent: %s", domain.MessageOf(err))
 			}
@@ -66,12 +66,12 @@ func upCommand() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&agent, "agent", "", "run a build agent along, called `LABEL`")
+	cmd.Flags().StringVar(&agent, "agent", "", "also run a build agent named `LABEL`")
 	return cmd
 }
 
-// runWithAgent serves with a build agent of this process, which joins by itself. The gateway outlives it, so that it can
-// say that it stops.
+// runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that it can
+// tell the gateway that it stops.
 func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,7 +95,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 		case <-ctx.Done():
 		}
 		supervise.Run(ctx, g.log, "agent", func(ctx context.Context) error {
-			if err := agentrun.Run(ctx, options); err != nil { // removed on the console, say: it stays so
+			if err := agentrun.Run(ctx, options); err != nil { // not started again: somebody may have removed it in the console
 				g.log.Error("the agent ended", "agent", label, "error", err)
 			}
 			return nil
@@ -108,9 +108,9 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	return err
 }
 
-// addBoards gives each board a project server of its own, with that token, and registers it; the first becomes the active
-// project where none is. The sample board is among them while it is registered, and even where nothing is, if there are no
-// others; out says where it is.
+// addBoards starts a project server with the given token for each board and registers it; the first becomes the active project
+// if there is none. The sample board is added if it is registered, or if there are neither boards nor registered projects. The
+// addresses and directories are printed to out.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
 	registry := g.service.Projects.Registry()
 	_, registered := registry.Find(sampleName)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is that of the next or the current release.
+// version is the current release, or the next one during its development.
 const version = "0.1.0"
 
 func versionCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// revision is the commit that the binary was built from, where the build knew it.
+// revision returns the commit that the binary was built from as " (COMMIT)", "" if it is unknown.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

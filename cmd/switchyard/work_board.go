@@ -11,8 +11,8 @@ import (
 // workBoard is a work directory that is served as a project.
 type workBoard struct{ name, dir string }
 
-// boardsOf finds the work directories and names them as the registry will. It returns a usage error when two have one name,
-// or one has a name that no project can have.
+// boardsOf finds the work directories and their projects' names. It returns a usage error when two have the same name or a name
+// is not valid for a project.
 func boardsOf(dirs []string) ([]workBoard, error) {
 	var boards []workBoard
 	taken := map[string]string{}
@@ -37,7 +37,7 @@ func boardsOf(dirs []string) ([]workBoard, error) {
 	return boards, nil
 }
 
-// boardName is the name of the directory, or for …/work and …/.huskies/work of the repository above it.
+// boardName returns the name of the directory, or for …/work and …/.huskies/work that of the repository above it.
 func boardName(dir string) string {
 	above := filepath.Dir(dir)
 	if filepath.Base(dir) != "work" {

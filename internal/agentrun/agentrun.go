@@ -1,5 +1,5 @@
-// Package agentrun is the build agent: it joins a gateway, reports that it is alive, and runs a command where the gateway
-// sends it. It must never know the gateway's insides: all it has of it is the address.
+// Package agentrun is the build agent: it joins a gateway, sends heartbeats, and runs a command for the project that it is
+// assigned to. It talks to the gateway over HTTP only and must know nothing of its internals.
 package agentrun
 
 import (
@@ -17,36 +17,37 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Options are what an agent is made of.
+// Options configure an agent.
 type Options struct {
-	Gateway   string // its address, http or https
-	Label     string // what it asks to be called when it joins
+	Gateway   string // the address, http or https
+	Label     string // the name under which it joins
 	StateFile string
 	Version   string
-	// Token gives a join token. It is called only where one is needed.
+	// Token returns a join token. It is called only when one is needed.
 	Token func(context.Context) (domain.Secret, error)
-	// Rejoin lets the agent join again when it starts and the gateway no longer knows the identity in the state file.
+	// Rejoin makes the agent join again if, when it starts, the gateway no longer knows the identity in the state file.
 	Rejoin bool
-	// Command and its arguments; empty for an agent that only joins and stays alive.
+	// Command and its arguments; empty for an agent that only joins and sends heartbeats.
 	Command     []string
-	Environment []string  // of the command, besides what says where it is assigned
-	Output      io.Writer // gets the command's output
+	Environment []string  // of the command, besides the variables for its assignment
+	Output      io.Writer // receives the command's output
 	Log         *slog.Logger
 }
 
 const (
-	// beatWait is how long the gateway is asked to hold a heartbeat; it holds none longer than a third of its agent timeout.
+	// beatWait is how long the gateway is asked to hold a heartbeat; it holds one for at most a third of its agent timeout.
 	beatWait = 30 * time.Second
-	// refreshWait is the wait of a heartbeat that is to be answered at once, to learn what has changed in the meantime.
+	// refreshWait is the wait of a heartbeat that should be answered at once.
 	refreshWait = time.Millisecond
-	// beatPause keeps a gateway that does not hold heartbeats from being called in a busy loop.
+	// beatPause prevents a busy loop with a gateway that does not hold heartbeats.
 	beatPause = 100 * time.Millisecond
-	// Pauses while the gateway is away are from 1 s (half of retryFirst) to retryMax.
+	// Retries while the gateway cannot be reached are from 1 s (half of retryFirst) to retryMax apart.
 	retryFirst = 2 * time.Second
 	retryMax   = time.Minute
-	// joinGrace is how long a stop waits for the answer of the gateway that is asked to let the agent join.
+	// joinGrace is how long a stop waits for the response to a join request.
 	joinGrace = 2 * time.Second
-	// farewell bounds saying that the agent stops. After a command that took long to end, it is lastFarewell.
+	// farewell is the time limit for telling the gateway that the agent stops. After a command that took long to end, it is
+	// lastFarewell.
 	farewell, lastFarewell = 5 * time.Second, 2 * time.Second
 )
 
@@ -59,8 +60,8 @@ type agent struct {
 	known  bool // the gateway has accepted the identity in this run
 }
 
-// Run runs an agent until ctx ends; then its command is stopped and the gateway is informed. It returns an error where the
-// agent cannot go on: its state file is in use or unreadable, the token is refused, or its identity is gone.
+// Run runs an agent until ctx ends; then it stops the command and informs the gateway. It returns an error when the agent
+// cannot continue: its state file is in use or unreadable, the token is refused, or the gateway no longer knows it.
 func Run(ctx context.Context, o Options) error {
 	if err := hideMemory(); err != nil {
 		o.Log.WarnContext(ctx, "the command may be able to read this process's secrets", "error", err)
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 			return unlessEnded(ctx, err)
 		}
 	} else {
-		a.Log.InfoContext(ctx, "joined already; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
+		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
 	}
 
 	asked := make(chan time.Time, 1)
@@ -96,7 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	return unlessEnded(ctx, err)
 }
 
-// Leave ends a command that was left running, gives the identity of the state file up and removes the file.
+// Leave ends a command that was left running, removes the agent in the state file from the gateway, and removes the file.
 func Leave(ctx context.Context, o Options) error {
 	file, unlock, err := openState(o.StateFile)
 	if err != nil {
@@ -118,7 +119,7 @@ func Leave(ctx context.Context, o Options) error {
 	return nil
 }
 
-// unlessEnded is err, or nil where the end of ctx is why something failed.
+// unlessEnded returns err, or nil if ctx has ended.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -131,7 +132,7 @@ func isRefusal(err error, status int) bool {
 	return errors.As(err, &r) && r.status == status
 }
 
-// join redeems a token and keeps the identity that it gives. It tries until the gateway can be reached.
+// join redeems a token and stores the identity it gets. It retries until the gateway can be reached.
 func (a *agent) join(ctx context.Context) error {
 	token, err := a.Token(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func (a *agent) join(ctx context.Context) error {
 	}
 	var who identity
 	err = a.untilReached(ctx, func() (err error) {
-		// A stop waits for an answer that is on its way: it holds an identity that nobody else would ever give up.
+		// A stop waits for the response: without it, the new agent could never leave.
 		answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		defer context.AfterFunc(ctx, func() { time.AfterFunc(joinGrace, cancel) })()
@@ -150,14 +151,14 @@ func (a *agent) join(ctx context.Context) error {
 		return fmt.Errorf("could not join: %w", err)
 	}
 	if err := a.file.update(func(s *state) { s.identity = who }); err != nil {
-		return errors.Join(err, a.client.leave(ctx, who)) // the token is spent, but no dead agent stays behind
+		return errors.Join(err, a.client.leave(ctx, who)) // the token is used up, but no dead agent is left behind
 	}
 	a.known = true
 	a.Log.InfoContext(ctx, "joined", "agent", who.Label, "id", who.ID, "gateway", who.Gateway)
 	return nil
 }
 
-// untilReached calls fn until the gateway answers with a success or a refusal that is final.
+// untilReached calls fn until the gateway responds with success or a final refusal.
 func (a *agent) untilReached(ctx context.Context, fn func() error) error {
 	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
 	for {
@@ -168,7 +169,7 @@ func (a *agent) untilReached(ctx context.Context, fn func() error) error {
 			return err
 		}
 		pause := backoff.Next()
-		a.Log.WarnContext(ctx, "the gateway is away", "error", err, "retry_in", pause)
+		a.Log.WarnContext(ctx, "the gateway cannot be reached", "error", err, "retry_in", pause)
 		if !supervise.Sleep(ctx, pause) {
 			return ctx.Err()
 		}

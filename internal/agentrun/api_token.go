@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// apiTokenLimit bounds getting a token: a command must not wait for long for a gateway that is away.
+// apiTokenLimit is the time limit for getting a token, so that an unreachable gateway does not delay a command for long.
 const apiTokenLimit = 5 * time.Second
 
-// apiToken is the token with which the command itself may speak to the gateway. Only the runner's goroutine uses it.
+// apiToken holds the token with which the command itself can call the gateway. Only the runner's goroutine uses it.
 type apiToken struct {
 	client  *client
 	file    *stateFile
 	log     *slog.Logger
-	project string // that secret is for
+	project string // the project that secret is for
 	secret  string
 }
 
-// variables returns what a command that starts in a project gets in its environment, nothing from a gateway that gives out no
-// tokens. The last token is used again while it is good, and while the gateway is away.
+// variables returns the environment variables with a token for a command in the given project, none if the gateway does not issue
+// tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
 func (t *apiToken) variables(ctx context.Context, project string) []string {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenLimit)
 	defer cancel()
@@ -29,11 +29,11 @@ func (t *apiToken) variables(ctx context.Context, project string) []string {
 	}
 	if t.secret == "" || isRefusal(t.client.checkToken(ctx, t.secret), http.StatusUnauthorized) {
 		issued, err := t.client.issueToken(ctx, t.file.who())
-		if t.secret = ""; err == nil && issued.Project == project { // else the agent has just been assigned elsewhere
+		if t.secret = ""; err == nil && issued.Project == project { // otherwise the agent has just been reassigned
 			t.secret = issued.Token
 		}
 		if err != nil {
-			t.log.WarnContext(ctx, "the command gets no token for the gateway", "error", err)
+			t.log.WarnContext(ctx, "cannot get a token for the command", "error", err)
 		}
 	}
 	if t.secret == "" {

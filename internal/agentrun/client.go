@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// callLimit bounds a call to the gateway, beside the time that the gateway is asked to hold the answer.
+	// callLimit is the time limit of a call, in addition to the time for which the gateway is asked to hold it.
 	callLimit = 15 * time.Second
-	// maxBeat is the longest heartbeat that a gateway takes, in bytes.
+	// maxBeat is the longest heartbeat that a gateway accepts, in bytes.
 	maxBeat = 4 << 10
-	// maxAnswer is the longest answer that is read, in bytes.
+	// maxAnswer is the size limit of responses, in bytes.
 	maxAnswer = 1 << 20
 )
 
@@ -33,12 +33,12 @@ type client struct {
 func newClient(gateway string) *client {
 	return &client{strings.TrimRight(gateway, "/"), &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// A redirect would carry the secret elsewhere.
+		// A redirect would send the secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// refusal is an answer other than a success.
+// refusal is a response other than 2xx.
 type refusal struct {
 	status int
 	text   string
@@ -48,7 +48,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the gateway answered %d: %s", r.status, r.text)
 }
 
-// agentAnswer is what is read of a gateway's answer; null is "".
+// agentAnswer has the fields of a response that matter here; null is "".
 type agentAnswer struct {
 	ID              string `json:"id"`
 	Label           string `json:"label"`
@@ -71,7 +71,8 @@ func (c *client) join(ctx context.Context, token domain.Secret, label, version s
 	return identity{Gateway: c.gateway, ID: answer.Agent.ID, Label: answer.Agent.Label, Secret: answer.Secret}, err
 }
 
-// heartbeat says what the agent does; the gateway holds its answer for wait at most, while the agent is still assigned to assigned.
+// heartbeat reports the agent's state and returns its assignment. The gateway holds the response for at most wait, as long as the
+// agent is assigned to the project assigned.
 func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string, wait time.Duration) (assignment, error) {
 	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
 	if wait <= 0 {
@@ -86,7 +87,7 @@ func (c *client) heartbeat(ctx context.Context, who identity, state domain.Agent
 	return assignment{project: answer.AssignedProject, url: answer.ProjectURL}, nil
 }
 
-// beatBody is what a heartbeat says. Of a detail that a gateway would not take it leaves out the beginning.
+// beatBody returns a heartbeat's body, with the beginning of detail cut off if the whole would exceed maxBeat.
 func beatBody(state domain.AgentState, detail string) map[string]string {
 	body := map[string]string{"state": string(state), "detail": detail}
 	for {
@@ -105,24 +106,24 @@ type issuedToken struct {
 	Project string `json:"project"`
 }
 
-// issueToken asks for a token for the command; the last one ends.
+// issueToken gets a token for the command, which invalidates the previous one.
 func (c *client) issueToken(ctx context.Context, who identity) (issued issuedToken, err error) {
 	err = c.call(ctx, callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/token", who.Secret, nil, &issued)
 	return issued, err
 }
 
-// checkToken returns a refusal of 401 for a token that has ended.
+// checkToken returns a refusal with status 401 for a token that is no longer valid.
 func (c *client) checkToken(ctx context.Context, token string) error {
 	return c.call(ctx, callLimit, http.MethodGet, "/gateway/mode", token, nil, nil)
 }
 
-// leave gives the identity up.
+// leave removes the agent from the gateway.
 func (c *client) leave(ctx context.Context, who identity) error {
 	return c.call(ctx, callLimit, http.MethodDelete, "/gateway/agents/"+url.PathEscape(who.ID), who.Secret, nil, nil)
 }
 
-// call sends one request and decodes the answer into out, unless that is nil. It returns a *refusal for any answer
-// that is not a success.
+// call sends one request and decodes the response into out, unless that is nil. It returns a *refusal for any status other
+// than 2xx.
 func (c *client) call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -160,17 +161,17 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("the gateway's answer is not readable: %w", err)
+		return fmt.Errorf("the gateway's response is malformed: %w", err)
 	}
 	return nil
 }
 
-// away is the error of a call that got no answer.
+// away returns the error of a call that got no response.
 func (c *client) away(err error, limit time.Duration) error {
 	return fmt.Errorf("the gateway at %s does not answer: %s", c.gateway, neterr.Describe(err, limit))
 }
 
-// firstLine is what of a refusal's text people are shown.
+// firstLine returns the part of a refusal's text that is shown to people.
 func firstLine(data []byte) string {
 	const longest = 200
 	line, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")

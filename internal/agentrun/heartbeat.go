@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// beat reports again and again that the agent is alive, and assigns the runner as the answers say. It returns when ctx
-// ends or the identity is gone.
+// beat sends heartbeats and passes the assignments it gets to the runner. It returns when ctx ends or the gateway no longer
+// knows the agent.
 func (a *agent) beat(ctx context.Context) error {
 	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
 	var at assignment
@@ -20,12 +20,12 @@ func (a *agent) beat(ctx context.Context) error {
 		began := time.Now()
 		next, interrupted, err := a.call(ctx, at, wait)
 		switch {
-		case interrupted: // the answer may have been lost
+		case interrupted: // the response may have been lost
 			wait = refreshWait
 			continue
 		case isRefusal(err, http.StatusUnauthorized):
 			if !a.Rejoin || a.known {
-				return fmt.Errorf("the gateway no longer knows this agent, its identity is gone: remove %s and join with a new token", a.file.path)
+				return fmt.Errorf("the gateway no longer knows this agent: remove %s and join with a new token", a.file.path)
 			}
 			a.Log.WarnContext(ctx, "the gateway no longer knows this agent, joining again")
 			if err := a.join(ctx); err != nil {
@@ -35,7 +35,7 @@ func (a *agent) beat(ctx context.Context) error {
 		case err != nil:
 			pause := backoff.Next()
 			if !away && ctx.Err() == nil {
-				a.Log.WarnContext(ctx, "the gateway is away; the command runs on", "error", err, "retry_in", pause)
+				a.Log.WarnContext(ctx, "the gateway cannot be reached; the command keeps running", "error", err, "retry_in", pause)
 			}
 			wait, away = refreshWait, true
 			supervise.Sleep(ctx, pause)
@@ -43,7 +43,7 @@ func (a *agent) beat(ctx context.Context) error {
 		}
 		a.known = true
 		if away {
-			a.Log.InfoContext(ctx, "the gateway is back")
+			a.Log.InfoContext(ctx, "the gateway can be reached again")
 		}
 		backoff.Reset()
 		a.runner.assign(next)
@@ -55,7 +55,7 @@ func (a *agent) beat(ctx context.Context) error {
 	return nil
 }
 
-// call sends one heartbeat. It is interrupted when the runner's state changes, which the next one is to report at once.
+// call sends one heartbeat. It is interrupted when the runner's state changes, so that the next one reports that at once.
 func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (next assignment, interrupted bool, err error) {
 	calling, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,12 +75,12 @@ func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (ne
 	return next, interrupted, err
 }
 
-// sayStopped takes the agent, which was asked to stop at that time, off the gateway's list; its identity stays.
+// sayStopped tells the gateway that the agent, which was asked to stop at the time asked, is stopping. It keeps its identity.
 func (a *agent) sayStopped(ctx context.Context, asked time.Time) {
 	limit := max(lastFarewell, min(farewell, time.Until(asked.Add(lastGrace+lastFarewell))))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if _, err := a.client.heartbeat(ctx, a.file.who(), domain.AgentStopped, "", "", 0); err != nil {
-		a.Log.WarnContext(ctx, "the gateway was not told that the agent stops", "error", err)
+		a.Log.WarnContext(ctx, "cannot tell the gateway that the agent stops", "error", err)
 	}
 }

@@ -12,40 +12,40 @@ import (
 )
 
 const (
-	// killGrace is how long killed processes may take to vanish; the kernel holds on to one that is in the middle of I/O.
+	// killGrace is how long killed processes may take to end; one in the middle of I/O cannot end before that completes.
 	killGrace = 5 * time.Second
-	// stopPoll is the time between two checks of a group that was asked to stop.
+	// stopPoll is the interval at which a group that was asked to stop is checked.
 	stopPoll = 50 * time.Millisecond
-	// drainGrace is how long output is read on after the last process of the group ended: one that left the group
-	// may hold the pipe for ever.
+	// drainGrace is how long output is read after the group's last process ended: a process that left the group may keep
+	// the pipe open forever.
 	drainGrace = 500 * time.Millisecond
 )
 
-// agentIDVariable says to the command, and to whoever finds it after a crash, whose it is.
+// agentIDVariable identifies the agent, to the command and to a later agent that finds the command after a crash.
 const agentIDVariable = "SWITCHYARD_AGENT_ID"
 
-// processGroup names a process group so that it is not mistaken for a later one of the same number.
+// processGroup identifies a process group even after its number has been reused.
 type processGroup struct {
 	PGID    int    `json:"pgid"`
-	Started string `json:"started"` // when its first process started, as the system says it
+	Started string `json:"started"` // when its first process started, see startOf
 }
 
 // process is a running command.
 type process struct {
 	group   processGroup
-	release *os.File // a line written here lets the command begin
-	output  *os.File // the reading end of its output
+	release *os.File // writing a line here starts the command
+	output  *os.File // the read end of its output
 	drained chan struct{}
 	exited  chan struct{} // closed when the first process ended; then status is set
 	status  string        // "exit status 1", "signal: killed"
 	failed  bool
 }
 
-// gate is the shell's part in starting a command: it becomes the command once a line arrives, and ends if the
-// agent dies before. So no command runs that no state file knows of.
+// gate is a shell script that replaces itself with the command once it reads a line, and ends if the agent dies before. So
+// no command runs that is not recorded in a state file.
 const gate = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
 
-// prepare starts a command in a process group of its own, up to the point where begin lets it run.
+// prepare starts a command's process in its own process group. The command itself runs once begin is called.
 func prepare(argv, env []string, output io.Writer) (*process, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -64,7 +64,7 @@ func prepare(argv, env []string, output io.Writer) (*process, error) {
 	defer write.Close()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh", path}, argv[1:]...)...)
 	cmd.Env = env
-	// A file, not a writer: Wait then does not wait for whoever else holds the pipe.
+	// With a file, rather than a writer, Wait does not wait for other processes that hold the pipe.
 	cmd.Stdout, cmd.Stderr = write, write
 	cmd.ExtraFiles = []*os.File{hold}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -107,9 +107,9 @@ func (p *process) kill() {
 	p.stop(none)
 }
 
-// stop ends the command's whole group, whatever of it is left, and returns when it is gone: by force when grace ends.
+// stop ends all processes of the command's group and returns when they are gone. When grace ends it kills them.
 func (p *process) stop(grace context.Context) {
-	p.release.Close() // where it was not begun
+	p.release.Close() // in case it has not begun
 	stopGroup(grace, p.group.PGID)
 	select {
 	case <-p.drained:
@@ -118,7 +118,7 @@ func (p *process) stop(grace context.Context) {
 	p.output.Close()
 }
 
-// stopGroup sends SIGTERM to a process group and, to what is left of it when grace ends, SIGKILL.
+// stopGroup sends SIGTERM to a process group and, if any process is left when grace ends, SIGKILL.
 func stopGroup(grace context.Context, pgid int) {
 	_ = syscall.Kill(-pgid, syscall.SIGTERM) // the group may be gone
 	if !groupEnds(grace, pgid) {
@@ -129,7 +129,7 @@ func stopGroup(grace context.Context, pgid int) {
 	}
 }
 
-// groupEnds waits until no process of the group runs; false means that some still did when ctx ended.
+// groupEnds waits until no process of the group runs. It returns false if ctx ends first.
 func groupEnds(ctx context.Context, pgid int) bool {
 	poll := time.NewTicker(stopPoll)
 	defer poll.Stop()
@@ -143,8 +143,8 @@ func groupEnds(ctx context.Context, pgid int) bool {
 	return true
 }
 
-// stopLeftover ends what an agent that was killed left running, and reports whether there was anything.
-// A group that only has the same number is left alone.
+// stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that has
+// the same number by now is left alone.
 func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
 	if g.PGID <= 1 || !isLeftover(g, agentID) {
 		return false
@@ -157,5 +157,5 @@ func isLeftover(g processGroup, agentID string) bool {
 	if started, err := startOf(g.PGID); err == nil {
 		return started == g.Started
 	}
-	return groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // its first process ended, others may run on
+	return groupHasVariable(g.PGID, agentIDVariable+"="+agentID) // the first process has ended, others may still run
 }

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideMemory keeps other processes of this user from reading the memory of this one, which the environment is part of. It
-// costs core dumps and debuggers that attach.
+// hideMemory keeps the user's other processes from reading this one's memory, including its environment. It also prevents
+// core dumps and attaching debuggers.
 func hideMemory() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// startOf says when a process started: the boot, and the clock ticks since.
+// startOf returns when a process started: the id of the boot, and the clock ticks since.
 func startOf(pid int) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -30,7 +30,7 @@ func startOf(pid int) (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + fields[statStart], nil
 }
 
-// Fields of /proc/PID/stat after the name of the program, which may hold anything; see proc(5).
+// Indexes of the fields of /proc/PID/stat after the program's name, which may contain anything; see proc(5).
 const (
 	statState = 0
 	statGroup = 2
@@ -49,8 +49,7 @@ func stat(pid string) ([]string, error) {
 	return fields, nil
 }
 
-// groupRuns reports whether any process of the group still runs. A zombie, which has ended but not been reaped by its
-// parent, does not.
+// groupRuns reports whether any process of the group still runs. Zombies do not count.
 func groupRuns(pgid int) bool {
 	return syscall.Kill(-pgid, 0) != syscall.ESRCH && anyOfGroup(pgid, func(string) bool { return true })
 }
@@ -67,7 +66,7 @@ func anyOfGroup(pgid int, match func(pid string) bool) bool {
 	group := strconv.Itoa(pgid)
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return true // not known to be gone
+		return true // unknown: it may still run
 	}
 	for _, e := range entries {
 		if e.Name()[0] < '0' || e.Name()[0] > '9' {

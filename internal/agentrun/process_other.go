@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// hideMemory does nothing here: what another process of the user may read is the system's own rule.
+// hideMemory does nothing on this system.
 func hideMemory() error { return nil }
 
-// startOf says when a process started.
+// startOf returns when a process started.
 func startOf(pid int) (string, error) {
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
 	return strings.TrimSpace(string(out)), err
@@ -21,5 +21,6 @@ func startOf(pid int) (string, error) {
 // groupRuns reports whether any process of the group is left.
 func groupRuns(pgid int) bool { return syscall.Kill(-pgid, 0) != syscall.ESRCH }
 
-// groupHasVariable is not known here: a group whose first process ended is left alone.
+// groupHasVariable cannot be determined on this system. It returns false, so that a group whose first process has ended is left
+// alone.
 func groupHasVariable(int, string) bool { return false }

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// stopGrace is how long the command has between SIGTERM and SIGKILL. From when the agent itself is to end it is
-	// lastGrace at most, so that a process with an agent in it ends within the 10 s that service managers give.
+	// stopGrace is the time between SIGTERM and SIGKILL. Once the agent itself has been asked to stop it is at most
+	// lastGrace, so that the process ends within the 10 s that service managers allow.
 	stopGrace = 10 * time.Second
 	lastGrace = 7 * time.Second
-	// A command that ends by itself is started again after restartFirst at most, then after twice as long each time up
-	// to restartMax. One that ran for restartMax begins with restartFirst again.
+	// A command that ends by itself is restarted after at most restartFirst, then after twice as long each time, up to
+	// restartMax. After a run of at least restartMax the pauses start with restartFirst again.
 	restartFirst = 2 * time.Second
 	restartMax   = time.Minute
 )
 
-// assignment is where an agent works, zero for nowhere.
+// assignment is the project that an agent is assigned to, zero for none.
 type assignment struct{ project, url string }
 
 // runner runs the command where the agent is assigned.
 type runner struct {
-	argv   []string // empty: there is nothing to run
+	argv   []string // empty: nothing to run
 	env    []string
 	output io.Writer
 	file   *stateFile
@@ -42,8 +42,8 @@ type runner struct {
 	mu     sync.Mutex
 	want   assignment
 	state  domain.AgentState
-	detail string // how the command ended last
-	tail   *tail  // what it said last
+	detail string // how the command last ended
+	tail   *tail  // the end of its output
 }
 
 func newRunner(o Options, file *stateFile) *runner {
@@ -55,14 +55,14 @@ func newRunner(o Options, file *stateFile) *runner {
 	}
 }
 
-// isSecret reports whether a line of the environment is a secret of ours, which is not the command's.
+// isSecret reports whether a variable of the environment is a secret of ours, which the command must not get.
 func isSecret(line string) bool {
 	name, _, _ := strings.Cut(line, "=")
 	return strings.HasPrefix(name, "SWITCHYARD_") &&
-		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE") // its address has a password
+		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE") // the address may hold a password
 }
 
-// assign lets the command run at a, nowhere where that is zero.
+// assign makes the command run for a; for the zero assignment it is stopped.
 func (r *runner) assign(a assignment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,8 @@ func (r *runner) wanted() assignment {
 	return r.want
 }
 
-// status returns what a heartbeat says: the state, and in the detail how the command ended and the last lines of its output.
+// status returns the state and the detail that a heartbeat reports. The detail says how the command ended, and has the last lines
+// of its output.
 func (r *runner) status() (domain.AgentState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +102,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// run runs the command wherever the agent is assigned until ctx ends; when it returns, no command is running.
+// run runs the command whenever the agent is assigned to a project, until ctx ends. When it returns, no command is running.
 func (r *runner) run(ctx context.Context) {
 	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
@@ -143,8 +144,8 @@ func (r *runner) waitWhile(ctx context.Context, a assignment, ended <-chan struc
 	}
 }
 
-// runAt runs the command at an assignment until it ends by itself, the agent is assigned elsewhere, or ctx ends. Nothing of its
-// process group is left then. It returns the state that follows and, in words, how it ended.
+// runAt runs the command for an assignment until it ends by itself, the assignment changes, or ctx ends. No process of its group
+// is left then. It returns the state that follows and a description of how the command ended.
 func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
@@ -165,12 +166,12 @@ func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, s
 		r.stop(ctx, p)
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}
-	r.log.InfoContext(ctx, "the command runs", "project", at.project, "pid", p.group.PGID)
+	r.log.InfoContext(ctx, "the command has started", "project", at.project, "pid", p.group.PGID)
 	r.set(domain.AgentRunning, "")
 	r.waitWhile(ctx, at, p.exited)
 	r.stop(ctx, p)
 	if err := r.file.update(func(s *state) { s.Command = processGroup{} }); err != nil {
-		r.log.ErrorContext(ctx, "the state file cannot be written", "error", err)
+		r.log.ErrorContext(ctx, "cannot write the state file", "error", err)
 	}
 	select {
 	case <-p.exited:
@@ -189,7 +190,7 @@ func (r *runner) stop(ctx context.Context, p *process) {
 	p.stop(grace)
 }
 
-// graceOf returns what ends when a command that is asked to stop now has had its time; ctx is the agent's.
+// graceOf returns a context for a command that is asked to stop now; it ends when the command must be killed. ctx is the agent's.
 func graceOf(ctx context.Context) (grace context.Context, done func()) {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	last := context.AfterFunc(ctx, func() {
@@ -199,7 +200,7 @@ func graceOf(ctx context.Context) (grace context.Context, done func()) {
 	return grace, func() { last(); cancel() }
 }
 
-// stopLeftover ends the command of an agent that was killed.
+// stopLeftover ends a command that a killed agent left running.
 func (r *runner) stopLeftover(ctx context.Context) {
 	grace, done := graceOf(ctx)
 	defer done()

@@ -10,9 +10,9 @@ import (
 	"switchyard/internal/files"
 )
 
-// identity is what joining gave the agent.
+// identity is what an agent gets by joining.
 type identity struct {
-	Gateway string `json:"gateway"` // where it joined
+	Gateway string `json:"gateway"` // the address of the gateway that it joined
 	ID      string `json:"id"`
 	Label   string `json:"label"`
 	Secret  string `json:"secret"`
@@ -21,22 +21,22 @@ type identity struct {
 // state is the content of the state file.
 type state struct {
 	identity
-	// Command is the process group that runs the command, zero while none does: whoever finds it after a crash ends it.
+	// Command is the process group of the running command, zero while there is none. After a crash the next agent ends it.
 	Command processGroup `json:"command"`
 }
 
-// stateFile is the state in memory and in its file, which one agent at a time holds.
+// stateFile is the state, in memory and in its file, which is locked by one agent at a time.
 type stateFile struct {
 	path string
 	mu   sync.Mutex // guards state and writing
 	state
 }
 
-// openState locks and reads the state file. It refuses one that another agent holds, or that cannot be read.
+// openState locks and reads the state file. It returns an error when another agent holds it or it cannot be read.
 func openState(path string) (file *stateFile, unlock func(), err error) {
 	unlock, err = files.TryLock(path)
 	if errors.Is(err, files.ErrLocked) {
-		return nil, nil, fmt.Errorf("another agent runs with %s: end it, or give this one its own --label or --state", path)
+		return nil, nil, fmt.Errorf("another agent is using %s: stop it, or give this one its own --label or --state", path)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	tailBytes = 2048 // of output that are kept
-	tailLines = 10   // of it that are reported
+	tailBytes = 2048 // of output are kept
+	tailLines = 10   // of those bytes are reported
 )
 
-// tail keeps the end of what is written to it.
+// tail keeps the last tailBytes written to it.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

@@ -1,6 +1,5 @@
-// Package clock tells the time by which several gateways work as one: that of the database that they share. The clocks of their
-// machines may be wrong. Whatever is stored, and whatever is compared with what is stored, goes by it; how long something took
-// does not.
+// Package clock returns the time that all gateways on a shared database agree on: the database's. The clocks of their machines
+// may be wrong. All times that are stored, or compared with stored ones, come from it; durations are measured locally.
 package clock
 
 import (
@@ -8,15 +7,15 @@ import (
 	"time"
 )
 
-// Clock is another machine's clock, as far as it was read. The zero Clock is this machine's. It is safe for concurrent use.
+// Clock is an estimate of another machine's clock. The zero Clock is this machine's. It is safe for concurrent use.
 type Clock struct{ last atomic.Pointer[reading] }
 
-// reading is what the other clock said at a time of this machine's, which has a monotonic part: that somebody sets this machine's
+// reading is the other clock's time at a time of this machine's. The latter has a monotonic part, so that setting this machine's
 // clock makes no difference.
 type reading struct{ here, there time.Time }
 
-// Read takes account of what the other clock said between two times of this machine's. What was read before stays valid unless
-// that contradicts it, so that the clock does not waver with the time that reading takes.
+// Read records that the other clock said a time between two times of this machine's. An earlier reading is kept unless the new one
+// contradicts it, so that the clock does not waver with network delays.
 func (c *Clock) Read(asked, answered, said time.Time) {
 	said = said.Round(0).Local()
 	last := c.last.Load()
@@ -29,10 +28,10 @@ func (c *Clock) Read(asked, answered, said time.Time) {
 	case !c.Of(answered).Before(said):
 		return
 	}
-	c.last.CompareAndSwap(last, next) // else somebody else has just read it
+	c.last.CompareAndSwap(last, next) // if it fails, another goroutine has just read the clock
 }
 
-// Of returns what the other clock said when this machine's said t.
+// Of converts a time of this machine's clock to the other's.
 func (c *Clock) Of(t time.Time) time.Time {
 	last := c.last.Load()
 	if last == nil {
@@ -41,21 +40,21 @@ func (c *Clock) Of(t time.Time) time.Time {
 	return last.there.Add(t.Sub(last.here))
 }
 
-// Ahead returns by how much the other clock is ahead of this machine's, less than 0 where it is behind.
+// Ahead returns by how much the other clock is ahead of this machine's, negative if it is behind.
 func (c *Clock) Ahead() time.Duration {
 	now := time.Now()
 	return c.Of(now).Sub(now.Round(0))
 }
 
-var followed atomic.Pointer[Clock] // nil for this machine's
+var followed atomic.Pointer[Clock] // nil: this machine's
 
-// Follow makes c the clock by which this process goes.
+// Follow makes Now and Of use c from now on.
 func Follow(c *Clock) { followed.Store(c) }
 
-// Now returns the present time.
+// Now returns the current time.
 func Now() time.Time { return Of(time.Now()) }
 
-// Of returns which time it was when this machine's clock said t.
+// Of converts a time of this machine's clock to the clock that Follow set.
 func Of(t time.Time) time.Time {
 	if c := followed.Load(); c != nil {
 		return c.Of(t)

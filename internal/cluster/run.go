@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Leases are timed by the clock of the database. Others take over the duties of a dead gateway the moment its lease ends, 2.5 to
-// 3 s after it died: each renewal returns when the next lease of another gateway ends.
+// Leases are timed by the database's clock. The duties of a dead gateway are taken over when its lease ends, 2.5 to 3 s after it
+// died: each renewal returns when the next lease of another gateway ends.
 //
 // A live gateway keeps its duties as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer than
-// a checkpoint on a slow disk, or than a switch that learns its routes again, and a thousand times a pause of the garbage
-// collector. Longer delays cost a hand-over, in which nothing is lost or doubled, since writes check the epoch. A longer lease
-// would avoid few of those, and make the silence after each death longer.
+// a checkpoint on a slow disk or a network switch relearning its routes, and a thousand times a garbage collection pause. A
+// longer delay causes a handover, in which nothing is lost or duplicated, since writes check the epoch. A longer lease would
+// avoid few of these, but lengthen the outage after each crash.
 const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
-	// margin is how much earlier a gateway stops trusting its own lease, by its monotonic clock: what it has begun outside the
-	// database, such as a chat message, has that long to end before another gateway begins.
+	// margin is how much earlier, by its monotonic clock, a gateway considers its own lease over: actions outside the database,
+	// such as a chat message, have that long to complete before another gateway takes over.
 	margin = 500 * time.Millisecond
-	// soonest is how soon the lease is renewed again at the earliest where another one is about to end.
+	// soonest is the shortest pause between renewals; they come early when another gateway's lease is about to end.
 	soonest = 10 * time.Millisecond
-	// maxStep is how many duties are claimed or given back at once: PostgreSQL needs 80 µs for each on a small machine, and
-	// 100,000 in one piece would take longer than the lease, which is renewed between them.
+	// maxStep is how many duties are claimed or released in one call. PostgreSQL takes 80 µs for each on a small machine, so a
+	// call with 100,000 would outlast the lease, which is renewed between calls.
 	maxStep = 1000
 )
 
-// Run keeps this gateway alive and its duties in balance until ctx ends; then it gives them back at once.
+// Run keeps this gateway live and its duties balanced until ctx ends, and then releases them at once.
 func (m *Member) Run(ctx context.Context) error {
 	defer m.leave()
 	failing := ""
@@ -46,21 +46,23 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// logRenewal logs what a renewal failed with, once, and that one succeeds again. It returns what renewals fail with now.
+// logRenewal logs when renewals begin to fail with another error, and when they succeed again. It returns the error's text, ""
+// for success, which the next call takes as failing.
 func (m *Member) logRenewal(ctx context.Context, failing string, err error) string {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && failing != err.Error():
-		m.log.WarnContext(ctx, "the lease of this gateway was not renewed", "error", err)
+		m.log.WarnContext(ctx, "cannot renew the lease of this gateway", "error", err)
 		return err.Error()
 	case err == nil && failing != "":
-		m.log.InfoContext(ctx, "the lease of this gateway is renewed again")
+		m.log.InfoContext(ctx, "the lease of this gateway has been renewed again")
 		return ""
 	}
 	return failing
 }
 
-// renew renews the lease and rebalances the duties. It returns how long after it began to do so again.
+// renew renews the lease and rebalances the duties. It returns the interval, from when it was called, after which to call it
+// again.
 func (m *Member) renew(ctx context.Context) (pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, LeaseTime-margin)
 	defer cancel()
@@ -75,7 +77,7 @@ func (m *Member) renew(ctx context.Context) (pause time.Duration, err error) {
 	}
 	live, next, err := m.store.Renew(ctx, id, LeaseTime)
 	if errors.Is(err, ErrLapsed) {
-		m.set("", nil, began) // a new lease has a new id, so that nothing of the old one counts
+		m.set("", nil, began) // a new lease has a new id: nothing of the old one counts
 		return 0, err
 	}
 	if err != nil {
@@ -92,16 +94,16 @@ func (m *Member) renew(ctx context.Context) (pause time.Duration, err error) {
 	return pause, err
 }
 
-// plan is which duties belong to this gateway.
+// plan says which duties belong to this gateway.
 type plan struct {
 	id           string
 	live, wanted []string
 	ours         []string
-	released     bool // the others are not this gateway's in the store either
+	released     bool // the store grants this gateway none of the other duties
 }
 
-// planFor returns the plan for these gateways and duties. Finding out what belongs where takes 15 ms with 100,000 projects, so
-// that is not done at every renewal.
+// planFor returns the plan for these gateways and duties. It reuses the last one if they have not changed: a new plan takes 15 ms
+// for 100,000 projects.
 func (m *Member) planFor(id string, live, wanted []string) *plan {
 	if p := m.plan; p != nil && p.id == id && slices.Equal(p.live, live) && slices.Equal(p.wanted, wanted) {
 		return p
@@ -116,8 +118,8 @@ func (m *Member) planFor(id string, live, wanted []string) *plan {
 	return m.plan
 }
 
-// rebalance gives back the duties that now belong to others and claims those that belong here. It returns false when the lease,
-// renewed at began, must be renewed before that is done.
+// rebalance releases the duties that belong to other gateways and claims those that belong to this one. It returns false when the
+// lease, renewed at began, must be renewed before it can go on.
 func (m *Member) rebalance(ctx context.Context, id string, p *plan, began time.Time) (done bool, err error) {
 	held := m.held()
 	if p.released && len(held) == len(p.ours) {
@@ -152,11 +154,11 @@ func (m *Member) rebalance(ctx context.Context, id string, p *plan, began time.T
 			return false, err
 		}
 	}
-	return true, nil // others have yet to release what is missing
+	return true, nil // other gateways have yet to release any that are missing
 }
 
-// release gives back duties that the store grants this gateway and that belong to others, until the lease is due for renewal.
-// After a failed call these may be more than this gateway holds.
+// release releases duties that the store grants this gateway but that belong to others, until the lease is due for renewal. After
+// a failed call the store may grant more than this gateway knows of.
 func (m *Member) release(ctx context.Context, id string, p *plan, due time.Time) (done bool, err error) {
 	stored, err := m.store.Held(ctx, id)
 	if err != nil {
@@ -176,7 +178,7 @@ func (m *Member) release(ctx context.Context, id string, p *plan, due time.Time)
 	return true, nil
 }
 
-// leaveTime limits how long giving the duties back may take.
+// leaveTime limits how long releasing the duties may take.
 const leaveTime = time.Second
 
 func (m *Member) leave() {
@@ -188,6 +190,6 @@ func (m *Member) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	if err := m.store.Leave(ctx, id); err != nil {
-		m.log.Warn("duties were not given back: other gateways take them over when the lease ends", "error", err)
+		m.log.Warn("cannot release the duties; other gateways take them over when the lease ends", "error", err)
 	}
 }

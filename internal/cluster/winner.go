@@ -16,8 +16,8 @@ func candidates(live []string) []candidate {
 	return all
 }
 
-// winner returns the gateway to which a duty belongs among live ones: that with the highest hash of both names
-// (rendezvous hashing). It is "" where there is none. Each name is hashed once only: see BenchmarkWinner.
+// winner returns the live gateway to which a duty belongs, that with the highest hash of both names (rendezvous hashing), ""
+// if there are none. Each name is hashed only once: see BenchmarkWinner.
 func winner(duty string, live []candidate) (best string) {
 	var highest uint64
 	name := hash(duty)
@@ -35,8 +35,8 @@ func hash(name string) uint64 {
 	return mix(h.Sum64())
 }
 
-// mix spreads the bits of a hash: those of names that differ in their last letter only are close together in FNV. It is the
-// finalizer of MurmurHash3.
+// mix spreads the bits of a hash with the finalizer of MurmurHash3: FNV hashes of names that differ only in their last letter
+// are close together.
 func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

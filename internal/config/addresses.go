@@ -31,7 +31,7 @@ func isAddress(to *string) func([]string) error {
 	}
 }
 
-// onLoopback reports whether nobody beyond this machine can reach a listener on address.
+// onLoopback reports whether a listener on address can be reached from this machine only.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -41,13 +41,13 @@ func onLoopback(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// isHostName reports whether s is what a Host header can carry besides an IP address: at most 253 letters, digits, dots,
-// hyphens, and the underscores that some networks have.
+// isHostName reports whether s is a host name: at most 253 letters, digits, dots and hyphens, and the underscores that
+// some networks use.
 func isHostName(s string) bool {
 	return len(strings.TrimSuffix(s, ".")) <= 253 && hostName.MatchString(s)
 }
 
-// hostName leaves the length to isHostName: with a bound it would compile to 250 copies of a class.
+// hostName does not check the length: a bound would compile to 250 copies of the class.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?$`)
 
 func isHosts(to *[]string) func([]string) error {
@@ -76,7 +76,7 @@ func isURL(to *string) func([]string) error {
 	}
 }
 
-// isPlainURL: something will be appended to the address.
+// isPlainURL takes an address without a query, as paths will be appended to it.
 func isPlainURL(to *string) func([]string) error {
 	return func(values []string) error {
 		if strings.Contains(values[0], "?") {
@@ -86,7 +86,7 @@ func isPlainURL(to *string) func([]string) error {
 	}
 }
 
-// isDatabase takes the address of a PostgreSQL database. Its errors show nothing of it: it may hold a password.
+// isDatabase takes the address of a PostgreSQL database. Its errors do not quote the address, which may hold a password.
 func isDatabase(to *domain.Secret) func([]string) error {
 	return func(values []string) error {
 		address, err := url.Parse(values[0])
@@ -98,10 +98,10 @@ func isDatabase(to *domain.Secret) func([]string) error {
 	}
 }
 
-// CheckDatabase returns an error unless address is that of a PostgreSQL database. It shows nothing of it.
+// CheckDatabase returns an error unless address is that of a PostgreSQL database. The error does not quote it.
 func CheckDatabase(address string) error { return isDatabase(new(domain.Secret))([]string{address}) }
 
-// headerName is a header that a proxy may add. Those that carry what callers show themselves are not: they would be removed.
+// headerName matches names of headers that a proxy may set.
 var headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 func isHeaderName(to *string) func([]string) error {
@@ -112,14 +112,14 @@ func isHeaderName(to *string) func([]string) error {
 		}
 		switch name {
 		case "Authorization", "Cookie", "Host", "Origin", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto":
-			return fmt.Errorf("%s has a meaning of its own", name)
+			return fmt.Errorf("%s is reserved", name)
 		}
 		*to = name
 		return nil
 	}
 }
 
-// isNetworks takes networks in CIDR notation; an address alone is the network of only itself.
+// isNetworks takes networks in CIDR notation; a bare address is a network of one.
 func isNetworks(to *[]netip.Prefix) func([]string) error {
 	return func(values []string) error {
 		var networks []netip.Prefix

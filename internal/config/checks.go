@@ -13,7 +13,7 @@ import (
 
 var errEmpty = errors.New("must not be empty")
 
-// isText and the other functions whose names begin with "is" return a setter, which checks a value and stores it in to.
+// isText, like the other functions named is…, returns a setter, which checks a value and stores it in to.
 func isText(to *string) func([]string) error {
 	return func(values []string) error {
 		if values[0] == "" {
@@ -41,7 +41,7 @@ func isTexts(to *[]string) func([]string) error {
 	}
 }
 
-// isWord: the value becomes a part of one scope, and scopes are separated by spaces.
+// isWord takes a text without spaces: it becomes part of a scope, and scopes are separated by spaces.
 func isWord(to *string) func([]string) error {
 	return func(values []string) error {
 		if strings.ContainsFunc(values[0], unicode.IsSpace) {
@@ -51,7 +51,7 @@ func isWord(to *string) func([]string) error {
 	}
 }
 
-// isScopes takes the values of a list, of which each is one scope.
+// isScopes takes a list of scopes.
 func isScopes(to *[]string) func([]string) error {
 	return func(values []string) error {
 		if len(values) == 0 {
@@ -106,7 +106,7 @@ func isDuration(to *time.Duration) func([]string) error {
 	}
 }
 
-// isDurationOrZero takes 0, with or without a unit, besides what isDuration takes.
+// isDurationOrZero takes what isDuration takes, and 0 with or without a unit.
 func isDurationOrZero(to *time.Duration) func([]string) error {
 	return func(values []string) error {
 		if d, err := time.ParseDuration(values[0]); err == nil && d == 0 {

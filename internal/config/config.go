@@ -1,6 +1,6 @@
-// Package config gathers the settings: flags over environment variables over the TOML file over defaults,
-// all checked, so that a mistake is one line that says where it is. It also reads and writes the chat bot's file.
-// It starts nothing and, but for that file, writes nothing.
+// Package config gathers and checks the settings: flags override environment variables, which override the TOML file,
+// which overrides the defaults. A mistake is reported in one line that says where it is. The package starts nothing and
+// writes nothing.
 package config
 
 import (
@@ -16,8 +16,8 @@ type Config struct {
 	File   string // the configuration file, "" when there is none
 	Listen string // HOST:PORT
 	Data   string // directory
-	// Database is the address of a PostgreSQL database that several gateways share, which may hold a password; "" for the
-	// database in Data.
+	// Database is the address of a PostgreSQL database, which several gateways can share; it may hold a password. "" means
+	// the SQLite database in Data.
 	Database    domain.Secret
 	BotConfig   string // file
 	Credentials string // file
@@ -31,19 +31,19 @@ type Config struct {
 	JoinTokenTTL    time.Duration
 
 	AdminToken domain.Secret // "" for none
-	AllowHosts []string      // the one of PublicURL among them
-	PublicURL  string        // where people reach the gateway, "" where that is not known
+	AllowHosts []string      // including the host of PublicURL
+	PublicURL  string        // where people reach the gateway, "" when unknown
 
-	MetricsPerProject bool // series of each project in /metrics
+	MetricsPerProject bool // separate series for each project in /metrics
 
 	SignIn SignIn
 	Login  Login
 	Bot    Bot
 
-	// Projects are registered at a start with an empty registry; the first is then the active one.
+	// Projects are registered when the gateway starts with an empty registry; the first becomes the active one.
 	Projects []domain.Project
 
-	// Warnings are what does not stop a start but should be put right, each in one line.
+	// Warnings are problems that do not prevent a start but should be fixed, one line each.
 	Warnings []string
 
 	adminTokenFile       string
@@ -57,13 +57,13 @@ type SignIn struct {
 	ClientID     string
 	Product      string
 	TokenFormat  string   // of the code exchange: json or form
-	Scopes       []string // nil for the usual ones
+	Scopes       []string // nil for the default ones
 
-	Missing    []string // the keys of the four settings above that nobody has set
-	ConfigFile string   // the file to set them in, which need not exist; "" where the user has no home directory
+	Missing    []string // the keys of required settings that are not set
+	ConfigFile string   // the file to set them in, which need not exist; "" when the user has no home directory
 }
 
-// Bot is what is set of the chat bot outside its own file.
+// Bot holds those settings of the chat bot that are not in its own file.
 type Bot struct {
 	Operators  []string // user ids
 	TeamAPIURL string
@@ -72,18 +72,18 @@ type Bot struct {
 // FlagError is a mistake in a flag.
 type FlagError struct{ error }
 
-// given is what one source says of a setting.
+// given is the value of a setting from one source.
 type given struct {
-	source fmt.Stringer // the flag, the variable, or the file with line and key
+	source fmt.Stringer // the flag, the variable, or the file with its line and key
 	values []string
 }
 
-// named is a source that is its own name.
+// named is a source that is fully described by its name.
 type named string
 
 func (n named) String() string { return string(n) }
 
-// fail returns err with the source of the value that caused it.
+// fail returns err prefixed with the source of the value that caused it.
 func (g given) fail(err error) error {
 	err = fmt.Errorf("%s: %w", g.source, err)
 	if flag, ok := g.source.(named); ok && strings.HasPrefix(string(flag), "--") {

@@ -14,13 +14,13 @@ import (
 	"switchyard/internal/files"
 )
 
-// document is what a configuration file says.
+// document is the content of a configuration file.
 type document struct {
 	settings map[string]given // by key
 	projects []domain.Project
 }
 
-// reader walks the syntax tree of a file, which knows the line of every key.
+// reader walks the syntax tree of a file, which has the line of every key.
 type reader struct {
 	path    string
 	known   []setting
@@ -29,10 +29,10 @@ type reader struct {
 	entries []projectEntry
 }
 
-// projectEntry is one of [[projects]]. Its fields' sources are those of the table where they are missing.
+// projectEntry is one of [[projects]]. A missing field has the table as its source.
 type projectEntry struct{ name, url given }
 
-// readFile reads the file at path, in which only the known settings and [[projects]] may be.
+// readFile reads the file at path. It returns an error for anything but known settings and [[projects]].
 func readFile(path string, known []setting) (*document, error) {
 	data, err := files.Read(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func readFile(path string, known []setting) (*document, error) {
 
 func (r *reader) read(data []byte) error {
 	var all map[string]any
-	if err := toml.Unmarshal(data, &all); err != nil { // finds what the walk does not: a key that is set twice
+	if err := toml.Unmarshal(data, &all); err != nil { // finds duplicate keys, which the walk does not
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			line, _ := at.Position()
@@ -78,7 +78,7 @@ func (r *reader) read(data []byte) error {
 	return r.checkProjects()
 }
 
-// filePlace is a source in a file. Its line is counted only where an error names it.
+// filePlace is a source in a file. Its line is computed only when an error shows it.
 type filePlace struct {
 	reader *reader
 	at     unstable.Range
@@ -89,7 +89,7 @@ func (p filePlace) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.reader.path, p.reader.parser.Shape(p.at).Start.Line, p.key)
 }
 
-// key returns the full key of a node and a given that says where it is.
+// key returns the full key of a node, and a given with its source.
 func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
 	var at unstable.Range
 	for part := node.Key(); part.Next(); {

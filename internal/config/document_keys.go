@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// sections are the tables that a file may hold.
+// sections are the tables that a file may have.
 var sections = []string{"gateway", "sign_in", "login", "bot", "metrics"}
 
 func (r *reader) table(key string, at given, kind unstable.Kind) error {

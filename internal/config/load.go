@@ -15,7 +15,7 @@ import (
 // AddFlags adds the gateway's flags to flags.
 func AddFlags(flags *pflag.FlagSet) { addFlags(flags) }
 
-// addFlags adds the gateway's flags of the given names to flags, or all of them.
+// addFlags adds the gateway's flags with the given names to flags, or all of them when there are none.
 func addFlags(flags *pflag.FlagSet, names ...string) {
 	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
 	for _, s := range (&Config{}).settings() {
@@ -34,8 +34,8 @@ func addFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Load reads the configuration of flags (AddFlags was applied to them), the environment and the file.
-// An error is one line that names the flag (and is a FlagError then), the variable, or the file with line and key.
+// Load reads the configuration from flags (to which AddFlags was applied), the environment and the file. An error is one
+// line that names the flag (it is a FlagError then), the variable, or the file with line and key.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	c := &Config{}
 	last, err := c.read(c.settings(), flags, getenv)
@@ -51,9 +51,9 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 		return nil, err
 	case onLoopback(c.Listen):
 	case c.AdminToken == "" && !c.Login.IsSetUp() && !c.allowUnauthenticated:
-		return nil, last["gateway.listen"].fail(fmt.Errorf("%s is not only on loopback; set an admin token (--admin-token-file), a login, or --allow-unauthenticated", c.Listen))
+		return nil, last["gateway.listen"].fail(fmt.Errorf("%s can be reached from other machines; set an admin token (--admin-token-file), a login, or --allow-unauthenticated", c.Listen))
 	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
-		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s is not only on loopback", minAdminToken, c.Listen))
+		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s can be reached from other machines", minAdminToken, c.Listen))
 	}
 	if c.PublicURL != "" {
 		public, _ := url.Parse(c.PublicURL) // the setter has parsed it
@@ -72,33 +72,33 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// AddDataFlags adds those of the gateway's flags that say where its data is.
+// AddDataFlags adds the gateway's flags that LoadData reads.
 func AddDataFlags(flags *pflag.FlagSet) {
 	addFlags(flags, "data")
 }
 
-// AddStoreFlags adds those of the gateway's flags that say what it stores its data in.
+// AddStoreFlags adds the gateway's flags that LoadStore reads.
 func AddStoreFlags(flags *pflag.FlagSet) {
 	addFlags(flags, "data", "database")
 }
 
-// LoadStore returns the gateway's data directory and the database that it uses instead, as Load would. AddStoreFlags was
-// applied to flags.
+// LoadStore returns the gateway's data directory and, if one is configured, the address of the PostgreSQL database that it
+// uses instead. AddStoreFlags must have been applied to flags. Errors are those of Load.
 func LoadStore(flags *pflag.FlagSet, getenv func(string) string) (dir string, database domain.Secret, err error) {
 	c := &Config{}
 	_, err = c.read(c.settings(), flags, getenv, "gateway.data", "gateway.database")
 	return c.Data, c.Database, err
 }
 
-// LoadData returns the gateway's data directory, as Load would. AddDataFlags was applied to flags.
+// LoadData returns the gateway's data directory. AddDataFlags must have been applied to flags. Errors are those of Load.
 func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err error) {
 	c := &Config{}
 	_, err = c.read(c.settings(), flags, getenv, "gateway.data")
 	return c.Data, err
 }
 
-// read takes over what file, environment and flags say of the settings with the given keys, or of all, and returns by key
-// the strongest that speaks of each.
+// read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags. It
+// returns by key the source that won.
 func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {
@@ -128,18 +128,19 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 			last[s.key] = g
 		}
 		if _, ok := last[s.key]; !ok && s.fallback != "" {
-			return nil, fmt.Errorf("--%s: must be given where HOME is not set", s.flag)
+			return nil, fmt.Errorf("--%s: is required when HOME is not set", s.flag)
 		}
 	}
 	return last, nil
 }
 
-// AddListenFlags adds those of the gateway's flags that say where it serves.
+// AddListenFlags adds the gateway's flags that LoadListen reads.
 func AddListenFlags(flags *pflag.FlagSet) {
 	addFlags(flags, "listen")
 }
 
-// LoadListen returns the gateway's address, as Load would. AddListenFlags was applied to flags.
+// LoadListen returns the address that the gateway listens on. AddListenFlags must have been applied to flags. Errors are
+// those of Load.
 func LoadListen(flags *pflag.FlagSet, getenv func(string) string) (address string, err error) {
 	c := &Config{}
 	_, err = c.read(c.settings(), flags, getenv, "gateway.listen")

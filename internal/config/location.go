@@ -14,8 +14,8 @@ const (
 	standardFile   = "$XDG_CONFIG_HOME/switchyard/switchyard.toml"
 )
 
-// filePath returns the absolute path of the configuration file and what named it. It returns nil where nothing did, and ""
-// where then there is none.
+// filePath returns the absolute path of the configuration file and what named it: nil for the default file. The path is ""
+// when there is neither.
 func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *given, err error) {
 	g := given{named(configVariable), []string{getenv(configVariable)}}
 	if flags.Changed("config") {
@@ -37,11 +37,11 @@ func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, fr
 	return path, &g, nil
 }
 
-// Expand replaces the XDG variable at the start of a default path. It reports false when the user has no home directory.
+// Expand replaces the XDG variable at the start of a default path. It returns false when the user has no home directory.
 func Expand(path string, getenv func(string) string) (string, bool) {
 	ok := true
 	expanded := os.Expand(path, func(name string) string {
-		if dir := getenv(name); filepath.IsAbs(dir) { // a relative one is invalid and ignored, says the XDG specification
+		if dir := getenv(name); filepath.IsAbs(dir) { // the XDG specification says to ignore relative ones
 			return dir
 		}
 		home := getenv("HOME")

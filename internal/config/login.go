@@ -9,28 +9,29 @@ import (
 
 const loginSecretVariable = "SWITCHYARD_LOGIN_CLIENT_SECRET"
 
-// Login says how people log in to the console, besides with tokens: through an OpenID Connect provider, a trusted proxy, or both.
+// Login configures how people log in to the console other than by token: through an OpenID Connect provider, a trusted proxy,
+// or both.
 type Login struct {
-	Issuer       string        // of the provider, "" for none
-	ClientID     string        // there is one where there is an issuer
+	Issuer       string        // the provider's issuer, "" for none
+	ClientID     string        // set whenever Issuer is
 	ClientSecret domain.Secret // "" for a public client
 	RolesClaim   string
 	Roles        domain.RoleLists
 
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed, and the headers below
-	UserHeader     string         // "" where the proxies do not say who asks
+	TrustedProxies []netip.Prefix // networks whose X-Forwarded-For and headers below are trusted
+	UserHeader     string         // names the user; "" when the proxies authenticate nobody
 	GroupsHeader   string
 
 	clientSecretFile string
 }
 
-// HasProxyLogin reports whether a trusted proxy says who asks.
+// HasProxyLogin reports whether a trusted proxy authenticates users.
 func (l Login) HasProxyLogin() bool { return l.UserHeader != "" && len(l.TrustedProxies) > 0 }
 
 // IsSetUp reports whether people can log in without the admin token.
 func (l Login) IsSetUp() bool { return l.Issuer != "" || l.HasProxyLogin() }
 
-// readLogin reads the client secret and checks what only the settings of a login together show.
+// readLogin reads the client secret and checks the login settings that depend on each other.
 func (c *Config) readLogin(last map[string]given, getenv func(string) string) error {
 	l := &c.Login
 	if issuer := last["login.issuer"]; l.Issuer != "" && l.ClientID == "" {
@@ -40,18 +41,18 @@ func (c *Config) readLogin(last map[string]given, getenv func(string) string) er
 		return err
 	}
 	if user, ok := last["login.user_header"]; ok && !l.HasProxyLogin() {
-		c.Warnings = append(c.Warnings, user.fail(errors.New("counts for nothing without login.trusted_proxies")).Error())
+		c.Warnings = append(c.Warnings, user.fail(errors.New("has no effect without login.trusted_proxies")).Error())
 	}
 	if groups, ok := last["login.groups_header"]; ok && l.UserHeader == "" {
-		c.Warnings = append(c.Warnings, groups.fail(errors.New("counts for nothing without login.user_header")).Error())
+		c.Warnings = append(c.Warnings, groups.fail(errors.New("has no effect without login.user_header")).Error())
 	}
 	if l.IsSetUp() && l.Roles.Empty() {
-		c.Warnings = append(c.Warnings, "nobody can log in but with a token: login.viewers, login.operators and login.admins are empty")
+		c.Warnings = append(c.Warnings, "nobody can log in except with a token: login.viewers, login.operators and login.admins are empty")
 	}
 	return nil
 }
 
-// readClientSecret sets the client secret to that of the variable, else of the file. There may be none.
+// readClientSecret takes the client secret from the variable, else from the file. There may be none.
 func (c *Config) readClientSecret(file given, getenv func(string) string) (err error) {
 	if value := getenv(loginSecretVariable); value != "" {
 		if c.Login.ClientSecret, err = parseToken(value); err != nil {

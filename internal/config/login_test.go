@@ -51,8 +51,8 @@ func TestATrustedProxyThatSaysWhoAsksIsALogin(t *testing.T) {
 func TestALoginThatLetsNobodyInWarns(t *testing.T) {
 	for file, says := range map[string]string{
 		"[login]\nissuer = 'https://a'\nclient_id = 'b'":                      "nobody can log in",
-		"[login]\nadmins = ['a']\nuser_header = 'X-User'":                     "/switchyard.toml:3: login.user_header: counts for nothing without login.trusted_proxies",
-		"[login]\ngroups_header = 'X-Groups'\ntrusted_proxies = ['10.0.0.1']": "/switchyard.toml:2: login.groups_header: counts for nothing without login.user_header",
+		"[login]\nadmins = ['a']\nuser_header = 'X-User'":                     "/switchyard.toml:3: login.user_header: has no effect without login.trusted_proxies",
+		"[login]\ngroups_header = 'X-Groups'\ntrusted_proxies = ['10.0.0.1']": "/switchyard.toml:2: login.groups_header: has no effect without login.user_header",
 	} {
 		got, err := load(t, file, nil, nil)
 		if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], says) {

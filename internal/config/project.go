@@ -10,15 +10,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Project is the configuration of a project server. It has no file.
+// Project is the configuration of a project server, which has no configuration file.
 type Project struct {
 	Name        string
 	Work        string // absolute path of the work directory
 	Listen      string // HOST:PORT
 	AllowHosts  []string
 	AllowWrites bool          // stories can be changed
-	Token       domain.Secret // what callers must have, "" for none
-	Warnings    []string      // what does not stop a start but should be put right
+	Token       domain.Secret // required of callers, "" for none
+	Warnings    []string      // problems that do not prevent a start, one line each
 }
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
@@ -28,14 +28,14 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")
 	flags.String("listen", "127.0.0.1:3001", "serve on `ADDR` (HOST:PORT)")
-	flags.String("token", "", "require Authorization: Bearer `T` of callers; every user of this machine can see it then [$"+projectToken+"]")
-	flags.String("token-file", "", "require the token in `FILE` of callers")
-	flags.Bool("allow-writes", false, "let callers move, block and create stories")
-	flags.Bool("allow-unauthenticated", false, "serve beyond this machine without a token")
+	flags.String("token", "", "require the bearer token `T`; other users of this machine can see it in the process list [$"+projectToken+"]")
+	flags.String("token-file", "", "require the bearer token in `FILE`")
+	flags.Bool("allow-writes", false, "allow callers to create, move and block stories")
+	flags.Bool("allow-unauthenticated", false, "serve other machines without requiring a token")
 	flags.StringArray("allow-host", nil, "also answer to the host name `H`; may be repeated")
 }
 
-// ProjectToken is the token of the environment, "" for none. An error is one line that names the variable.
+// ProjectToken returns the token from the environment, "" for none. An error is one line that names the variable.
 func ProjectToken(getenv func(string) string) (domain.Secret, error) {
 	return token(given{named(projectToken), []string{strings.TrimSpace(getenv(projectToken))}})
 }
@@ -43,13 +43,13 @@ func ProjectToken(getenv func(string) string) (domain.Secret, error) {
 func token(g given) (domain.Secret, error) {
 	secret := domain.Secret(g.values[0])
 	if !secret.FitsHeader() {
-		return "", g.fail(errors.New("must be ASCII characters without spaces: a header carries it"))
+		return "", g.fail(errors.New("must be ASCII without spaces, since it is sent in a header"))
 	}
 	return secret, nil
 }
 
-// LoadProject reads the configuration of flags (AddProjectFlags was applied to them) and the environment.
-// An error is one line that names the flag (and is a FlagError then) or the variable.
+// LoadProject reads the configuration from flags (to which AddProjectFlags was applied) and the environment. An error is
+// one line that names the flag (it is a FlagError then) or the variable.
 func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
 	text := func(flag string) string { return flags.Lookup(flag).Value.String() }
 	c := &Project{Name: strings.TrimSpace(text("name"))}
@@ -62,7 +62,7 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 	if err := isAddress(&c.Listen)([]string{text("listen")}); err != nil {
 		return nil, FlagError{fmt.Errorf("--listen: %w", err)}
 	}
-	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // its error is that there is no such flag
+	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // it fails only for an unknown flag
 		if err := isHosts(&c.AllowHosts)(hosts); err != nil {
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
@@ -72,12 +72,12 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		return nil, err
 	}
 	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
-		return nil, FlagError{fmt.Errorf("--listen: %s is not only on loopback; set --token-file or --allow-unauthenticated", c.Listen)}
+		return nil, FlagError{fmt.Errorf("--listen: %s can be reached from other machines; set --token-file or --allow-unauthenticated", c.Listen)}
 	}
 	return c, nil
 }
 
-// readToken sets the token to that of the flag or the file, else of the variable.
+// readToken takes the token from the flag or the file, else from the variable.
 func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (err error) {
 	value := func(flag string) given { return given{named("--" + flag), []string{flags.Lookup(flag).Value.String()}} }
 	switch inFlag, inFile := flags.Changed("token"), flags.Changed("token-file"); {

@@ -65,7 +65,7 @@ func TestMistakesInProjectServersNameTheirPlace(t *testing.T) {
 		"an empty token":          {"x", "--name=a --work=/work --token=", "--token: must not be empty", true},
 		"a token that is none":    {"", "--name=a --work=/work --token=\u00e9", "--token: ", true},
 		"a variable that is none": {"a b", "--name=a --work=/work", "SWITCHYARD_PROJECT_TOKEN: ", false},
-		"open to the network":     {"", "--name=a --work=/work --listen=:3001", "--listen: :3001 is not only on loopback", true},
+		"open to the network":     {"", "--name=a --work=/work --listen=:3001", "--listen: :3001 can be reached from other machines", true},
 		"open to a name":          {"", "--name=a --work=/work --listen=builder:3001", "--listen: ", true},
 	} {
 		t.Run(name, func(t *testing.T) {

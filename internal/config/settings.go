@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setting is one thing that can be set, by every way in which it can be. Its flag, variable and default may be "".
+// setting describes a setting and its sources. Its flag, variable and default may be "".
 type setting struct {
 	flag, env, key string
 	fallback       string // the default; may begin with an XDG variable
@@ -28,7 +28,7 @@ const (
 
 func (k kind) list() bool { return k == commaList || k == spaceList }
 
-// settings is the table of all that can be set besides [[projects]]; the setters fill c.
+// settings is the table of all settings except [[projects]]; the setters fill c.
 func (c *Config) settings() []setting {
 	return []setting{
 		{
@@ -41,7 +41,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "database", env: "SWITCHYARD_DATABASE", key: "gateway.database",
-			usage: "use the PostgreSQL database at `URL` (postgres://…) instead, which several gateways can share", set: isDatabase(&c.Database),
+			usage: "use the PostgreSQL database at `URL` (postgres://…) instead of --data; several gateways can share it", set: isDatabase(&c.Database),
 		},
 		{
 			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config", fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
@@ -53,15 +53,15 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "poll-interval", env: "SWITCHYARD_POLL_INTERVAL", key: "gateway.poll_interval", fallback: "2s",
-			usage: "poll project servers without long-poll every `D`", set: isDuration(&c.PollInterval),
+			usage: "poll project servers that do not support long-poll every `D`", set: isDuration(&c.PollInterval),
 		},
 		{
 			flag: "upstream-timeout", env: "SWITCHYARD_UPSTREAM_TIMEOUT", key: "gateway.upstream_timeout", fallback: "2s",
-			usage: "wait for a project server at most `D`", set: isDuration(&c.UpstreamTimeout),
+			usage: "wait at most `D` for a project server", set: isDuration(&c.UpstreamTimeout),
 		},
 		{
 			flag: "agent-timeout", env: "SWITCHYARD_AGENT_TIMEOUT", key: "gateway.agent_timeout", fallback: "45s",
-			usage: "take an agent off the list after `D` of silence", set: isDuration(&c.AgentTimeout),
+			usage: "remove an agent from the list after `D` of silence", set: isDuration(&c.AgentTimeout),
 		},
 		{
 			flag: "join-token-ttl", env: "SWITCHYARD_JOIN_TOKEN_TTL", key: "gateway.join_token_ttl", fallback: "1h",
@@ -73,7 +73,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "admin-token-file", env: "SWITCHYARD_ADMIN_TOKEN_FILE", key: "gateway.admin_token_file",
-			usage: "require the token in `FILE` of callers; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence", set: isPath(&c.adminTokenFile),
+			usage: "require the admin token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence", set: isPath(&c.adminTokenFile),
 		},
 		{
 			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", kind: commaList,
@@ -81,11 +81,11 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated", fallback: "false", kind: boolKind,
-			usage: "serve beyond this machine without an admin token or a login: everybody who reaches the port is an administrator", set: isBool(&c.allowUnauthenticated),
+			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an administrator", set: isBool(&c.allowUnauthenticated),
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
-			usage: "the `URL` at which people reach the gateway; its host name is allowed too", set: isPlainURL(&c.PublicURL),
+			usage: "people reach the gateway at `URL`; its host name is allowed too", set: isPlainURL(&c.PublicURL),
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
@@ -97,7 +97,7 @@ func (c *Config) settings() []setting {
 		},
 		{
 			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project", fallback: "false", kind: boolKind,
-			usage: "add series of each project to /metrics", set: isBool(&c.MetricsPerProject),
+			usage: "add separate series for each project to /metrics", set: isBool(&c.MetricsPerProject),
 		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
@@ -120,7 +120,7 @@ func (c *Config) settings() []setting {
 	}
 }
 
-// layers returns what the default, the file, the variable and the flag say, the strongest last.
+// layers returns the values from default, file, variable and flag, those that are set, the strongest last.
 func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *document) (all []given) {
 	if value, ok := Expand(s.fallback, getenv); ok && s.fallback != "" {
 		all = append(all, given{named(defaultOf + s.key), []string{value}})
@@ -141,7 +141,7 @@ func (s setting) layers(flags *pflag.FlagSet, getenv func(string) string, file *
 	return append(all, given{named("--" + s.flag), values})
 }
 
-// split returns the values that a variable holds. Empty ones do not count.
+// split returns the non-empty values in a variable.
 func (s setting) split(text string) (values []string) {
 	switch s.kind {
 	case spaceList:

@@ -12,11 +12,11 @@ import (
 
 const (
 	adminTokenVariable = "SWITCHYARD_ADMIN_TOKEN"
-	// minAdminToken is the length in characters of the shortest admin token that may guard more than loopback.
+	// minAdminToken is the minimum length, in characters, of an admin token on addresses beyond loopback.
 	minAdminToken = 20
 )
 
-// readAdminToken sets the admin token to that of the variable, else of the file, and returns what gave it. There may be none.
+// readAdminToken takes the admin token from the variable, else from the file, and returns its source. There may be none.
 func (c *Config) readAdminToken(file given, getenv func(string) string) (given, error) {
 	if value := getenv(adminTokenVariable); value != "" {
 		from := given{named(adminTokenVariable), nil}
@@ -41,8 +41,8 @@ func (c *Config) readAdminToken(file given, getenv func(string) string) (given, 
 	return file, nil
 }
 
-// ReadTokenFile returns the token in the file at path, and a warning, else "", where other users can read that file.
-// An error names the file.
+// ReadTokenFile returns the token in the file at path, and a warning when other users can read that file, else "". An
+// error names the file.
 func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret, warning string, err error) {
 	data, info, err := files.ReadInfo(path)
 	if err != nil {
@@ -52,12 +52,13 @@ func ReadTokenFile(path string, getenv func(string) string) (token domain.Secret
 		return "", "", fmt.Errorf("%s: %w", path, err)
 	}
 	if info.Mode().Perm()&0o044 != 0 && !isServiceCredential(path, getenv) {
-		warning = fmt.Sprintf("other users can read the token in %s; run chmod 600 on it", path)
+		warning = fmt.Sprintf("other users can read the token in %s; protect it with chmod 600", path)
 	}
 	return token, warning, nil
 }
 
-// isServiceCredential reports whether systemd keeps the file at path for this service alone, by other means than its mode.
+// isServiceCredential reports whether the file at path is a systemd credential, which no other user can read whatever
+// its mode.
 func isServiceCredential(path string, getenv func(string) string) bool {
 	dir := getenv("CREDENTIALS_DIRECTORY")
 	return dir != "" && filepath.Dir(path) == filepath.Clean(dir)
@@ -69,7 +70,7 @@ func parseToken(text string) (domain.Secret, error) {
 	case token == "":
 		return "", errors.New("holds no token")
 	case !token.FitsHeader():
-		return "", errors.New("the token must be printable ASCII without spaces, as a header must carry it")
+		return "", errors.New("the token must be printable ASCII without spaces, since it is sent in a header")
 	}
 	return token, nil
 }

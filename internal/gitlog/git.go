@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// timeLimit is how long one call of git may take.
+// timeLimit is how long one git command may run.
 const timeLimit = time.Minute
 
-// hardening keeps git from running what a repository's or a user's configuration names, from asking, and from the
-// network. Whether the repository may be read at all (safe.directory) is left to git and its owner.
+// hardening keeps git from running programs named in a repository's or user's configuration, from prompting, and from
+// using the network. Whether the repository may be read at all (safe.directory) is up to git's configuration.
 var hardening = []string{
 	"--no-pager", "--no-replace-objects",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit",
 	"-c", "protocol.allow=never", "-c", "log.showSignature=false", "-c", "log.follow=false", "-c", "gc.auto=0",
 }
 
-// repository calls git in a directory.
+// repository runs git in a directory.
 type repository struct {
 	git string // the path of the program
 	dir string
 }
 
-// environment is what git needs of ours: without any GIT_ variable, which might point it elsewhere.
+// environment returns our environment without GIT_ variables, which might point git at another repository.
 func environment() []string {
 	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"}
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME"} {
@@ -41,8 +41,8 @@ func environment() []string {
 	return env
 }
 
-// stream calls git with input, and read with its output. What read leaves is thrown away. A time limit that is exceeded
-// is not an error: what was read until then stands.
+// stream runs git with input and passes its output to read. Output that read leaves is discarded. Exceeding timeLimit is
+// not an error: what has been read by then counts.
 func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -69,7 +69,7 @@ func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufi
 	return readErr
 }
 
-// output calls git and returns what it writes, without white space around it.
+// output runs git and returns its output, trimmed.
 func (r repository) output(ctx context.Context, args ...string) (string, error) {
 	var text string
 	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
@@ -80,7 +80,7 @@ func (r repository) output(ctx context.Context, args ...string) (string, error) 
 	return text, err
 }
 
-// head returns the hash of the commit that is checked out, "" when there is none yet.
+// head returns the hash of HEAD, "" when there is no commit yet.
 func (r repository) head(ctx context.Context) (string, error) {
 	hash, err := r.output(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
 	var exit *exec.ExitError
@@ -90,7 +90,7 @@ func (r repository) head(ctx context.Context) (string, error) {
 	return hash, err
 }
 
-// contains reports whether the commit new has old among its ancestors.
+// contains reports whether old is an ancestor of new.
 func (r repository) contains(ctx context.Context, new, old string) (bool, error) {
 	_, err := r.output(ctx, "merge-base", "--is-ancestor", old, new)
 	var exit *exec.ExitError
@@ -100,7 +100,7 @@ func (r repository) contains(ctx context.Context, new, old string) (bool, error)
 	return err == nil, err
 }
 
-// limitedBuffer keeps the first kilobyte of what is written to it.
+// limitedBuffer keeps the first kilobyte written to it.
 type limitedBuffer struct{ bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {

@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// maxRecord is how much of a commit is read, in bytes; the rest of its message is skipped.
+	// maxRecord is how much of a commit is read, in bytes; the rest of the message is skipped.
 	maxRecord = 64 << 10
-	// maxCommits is the number of commits, the newest, that one pass reads.
+	// maxCommits is how many commits, the newest, one pass reads.
 	maxCommits = 200_000
-	// maxText is where names and subjects are cut, in bytes.
+	// maxText is the limit of names and subjects, in bytes.
 	maxText = 1000
 )
 
-// Commit is a commit of the history of HEAD. It is shared: nobody may change it.
+// Commit is a commit in the history of HEAD. It is shared and must not be changed.
 type Commit struct {
 	Hash    string
 	Author  string
 	At      time.Time // of the commit, to the second
 	Subject string
-	// What it changes, a merge against its first parent: zero where git cannot say it.
+	// What it changes, for a merge against its first parent; zero when unknown.
 	Files, Added, Removed int
 }
 
-// recordFormat is how git writes a commit: four lines, then the message.
+// recordFormat makes git print a commit as hash, author, time and subject, one per line, and then the whole message.
 const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
 
-// history reads the commits of a range, the newest first, and returns for each id those whose messages have it as a
+// history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as a
 // word, at most perStory each.
 func (r repository) history(ctx context.Context, ids *words, revisions ...string) (map[string][]*Commit, error) {
 	found := map[string][]*Commit{}
@@ -62,8 +62,8 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 	return found, err
 }
 
-// readRecord reads up to the next delimiter, which is left out; of a record over maxRecord the rest is skipped. It
-// returns nil at the end. The record is valid until the next call.
+// readRecord reads up to the next delimiter, which it drops, and skips what exceeds maxRecord. It returns nil at the end.
+// The record is valid until the next call.
 func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 	record, err := out.ReadSlice(delimiter)
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -81,8 +81,8 @@ func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 	return bytes.TrimSuffix(record, []byte{delimiter}), err
 }
 
-// parseRecord reads a commit as recordFormat writes it. It returns nil for what is none. The message shares the memory of
-// the record; the commit does not.
+// parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the memory
+// of the record; the commit does not.
 func parseRecord(record []byte) (commit *Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
 	if len(fields) < 5 {
@@ -95,7 +95,7 @@ func parseRecord(record []byte) (commit *Commit, message []byte) {
 	return &Commit{Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0), Subject: limit(fields[3])}, fields[4]
 }
 
-// limit makes valid text of at most maxText bytes.
+// limit returns valid UTF-8 of at most maxText bytes.
 func limit(text []byte) string {
 	if len(text) > maxText {
 		end := maxText
@@ -107,7 +107,7 @@ func limit(text []byte) string {
 	return strings.ToValidUTF8(string(text), "\ufffd")
 }
 
-// hashes returns the hashes of the commits of a range.
+// hashes returns the hashes of the commits in a range.
 func (r repository) hashes(ctx context.Context, revisions ...string) (map[string]bool, error) {
 	found := map[string]bool{}
 	args := append([]string{"rev-list", "--max-count=" + strconv.Itoa(maxCommits)}, revisions...)

@@ -1,5 +1,5 @@
-// Package gitlog finds the commits that mention a story, through the git on the machine. Everything is read in the
-// background: once whole, then only what is new. It must never know who asks, nor make anyone wait.
+// Package gitlog finds the commits that mention a story, using the machine's git. It reads in the background, first the
+// whole history and then only new commits, so that readers never wait.
 package gitlog
 
 import (
@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// perStory is the number of commits that are kept of a story, the newest.
+	// perStory is how many commits, the newest, are kept for a story.
 	perStory = 50
-	// poll is how often it checks for a change of HEAD: two system calls.
+	// poll is how often HEAD is checked for changes, which takes two system calls.
 	poll = 250 * time.Millisecond
-	// recheck is how often it asks git all the same, should a change not show in the files that it checks, or should
-	// there be a repository at last.
+	// recheck is how often git is run regardless, in case a change does not show in the files checked or a repository has
+	// been created.
 	recheck = 10 * time.Second
 )
 
-// Options are what a Log is made of.
+// Options configure a Log.
 type Options struct {
-	// Dir is a directory, in a git work tree or not.
+	// Dir is a directory, which need not be in a git work tree.
 	Dir string
-	// Board says which stories there are.
+	// Board supplies the stories.
 	Board interface{ View() *board.View }
 	Log   *slog.Logger
 }
@@ -38,22 +38,22 @@ type Log struct {
 	recheck time.Duration
 
 	mu      sync.RWMutex
-	commits map[string][]*Commit // by story, the newest first; nil while there is no work tree
+	commits map[string][]*Commit // by story, newest first; nil while there is no work tree
 
-	// What follows belongs to Run.
+	// Only Run uses the fields below.
 	repository repository
 	gitDir     string      // "" while there is no work tree
-	head       string      // whose history has been read
-	view       *board.View // whose stories have been searched for
+	head       string      // the commit up to which the history has been read
+	view       *board.View // the stories that have been searched for
 	searched   map[string]bool
 	failed     bool
 }
 
-// New returns a Log that knows nothing until it runs.
+// New returns a Log that is empty until Run is called.
 func New(o Options) *Log { return &Log{Options: o, recheck: recheck} }
 
-// Commits returns the newest commits, at most 50, whose message has the story's id as a word, the newest first.
-// It is nil where there is no git, no work tree, or nothing has been read yet. The caller must not change it.
+// Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is nil
+// when there is no git or work tree, or nothing has been read yet. The caller must not change it.
 func (l *Log) Commits(story string) []*Commit {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -66,7 +66,7 @@ func (l *Log) Commits(story string) []*Commit {
 	return []*Commit{}
 }
 
-// Run reads the history, and what is new in it, until ctx is cancelled, and then returns nil.
+// Run reads the history and then follows its changes until ctx is cancelled. It always returns nil.
 func (l *Log) Run(ctx context.Context) error {
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
@@ -88,7 +88,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// report logs once that the history cannot be read. That there is none is nothing wrong.
+// report logs once that the history cannot be read. A missing repository is not an error.
 func (l *Log) report(ctx context.Context, err error) {
 	if isNoRepository(err) {
 		err = nil
@@ -99,11 +99,11 @@ func (l *Log) report(ctx context.Context, err error) {
 	l.failed = err != nil
 }
 
-// open finds the work tree that the directory is in, if there is one.
+// open finds the work tree that contains the directory, if any.
 func (l *Log) open(ctx context.Context) error {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return nil // then there is nothing to show, and nothing wrong
+		return nil // not an error: there is no history to show
 	}
 	l.repository = repository{git, l.Dir}
 	inside, err := l.repository.output(ctx, "rev-parse", "--is-inside-work-tree")
@@ -121,7 +121,7 @@ func (l *Log) open(ctx context.Context) error {
 	return nil
 }
 
-// close forgets a work tree that is no more.
+// close forgets a work tree that no longer exists.
 func (l *Log) close() {
 	l.gitDir = ""
 	l.publish(nil)

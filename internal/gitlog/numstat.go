@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// count fills in what each of the commits changes. Where git fails the numbers stay zero.
+// count fills in what each of the commits changes. The numbers stay zero when git fails.
 func (r repository) count(ctx context.Context, commits []*Commit) error {
 	byHash := make(map[string]*Commit, len(commits))
 	var input strings.Builder
@@ -33,7 +33,7 @@ func (r repository) count(ctx context.Context, commits []*Commit) error {
 		"--ignore-submodules=all", "--numstat", "--format=%x00%H")
 }
 
-// add counts a line of --numstat: lines added, lines removed, a path. Of a binary file the first two are hyphens.
+// add counts a line of --numstat: lines added, lines removed, path. The first two are hyphens for a binary file.
 func (c *Commit) add(line []byte) {
 	fields := bytes.SplitN(line, []byte("\t"), 3)
 	if len(fields) < 3 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// signature changes when HEAD does: with it the file HEAD, where it moves to another branch, or the log of its moves.
+// signature changes when HEAD does. It covers two files: HEAD, which changes with the branch, and HEAD's reflog.
 type signature [2]struct {
 	size     int64
 	modified time.Time

@@ -11,14 +11,14 @@ import (
 	"switchyard/internal/board"
 )
 
-// isNoRepository reports whether git failed because there is no repository: it then ends with status 128, as for much
-// else, and says so.
+// isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status, 128,
+// has other causes as well.
 func isNoRepository(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && strings.Contains(err.Error(), "not a git repository")
 }
 
-// update brings what is known up to HEAD, and to the stories of view.
+// update reads new commits up to HEAD, and searches for new stories of view.
 func (l *Log) update(ctx context.Context, view *board.View) error {
 	if l.gitDir == "" {
 		if err := l.open(ctx); err != nil || l.gitDir == "" {
@@ -37,7 +37,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 	case head == l.head:
 		next = maps.Clone(l.commits)
 	default:
-		if next, err = l.advance(ctx, head); err != nil { // the old HEAD may have been removed: begin again
+		if next, err = l.advance(ctx, head); err != nil { // the old HEAD may no longer exist: start over
 			next, l.searched = map[string][]*Commit{}, map[string]bool{}
 		}
 	}
@@ -45,7 +45,7 @@ func (l *Log) update(ctx context.Context, view *board.View) error {
 	return l.search(ctx, view, next)
 }
 
-// add searches for the stories of view that are new, while HEAD is where it was.
+// add searches for the stories that are new in view. HEAD has not changed.
 func (l *Log) add(ctx context.Context, view *board.View) error {
 	return l.search(ctx, view, maps.Clone(l.commits))
 }
@@ -60,8 +60,7 @@ func idsOf(view *board.View) []string {
 	return ids
 }
 
-// advance returns what is known once HEAD has moved to head: without the commits that are no longer in its history, with
-// those that are new.
+// advance returns the commits after HEAD has moved to head: without those no longer in its history, and with the new ones.
 func (l *Log) advance(ctx context.Context, head string) (map[string][]*Commit, error) {
 	known := slices.Collect(maps.Keys(l.searched))
 	found, err := l.repository.history(ctx, newWords(known), head, "^"+l.head)
@@ -89,7 +88,7 @@ func (l *Log) advance(ctx context.Context, head string) (map[string][]*Commit, e
 	return next, nil
 }
 
-// drop takes the commits that are gone out of next. A story of which there may be older ones is searched for again.
+// drop removes the commits in gone from next. A story that may have older commits is searched for again.
 func (l *Log) drop(next map[string][]*Commit, gone map[string]bool) {
 	for id, list := range next {
 		kept := slices.DeleteFunc(slices.Clone(list), func(c *Commit) bool { return gone[c.Hash] })
@@ -105,8 +104,8 @@ func (l *Log) drop(next map[string][]*Commit, gone map[string]bool) {
 	}
 }
 
-// search reads the whole history for the stories of view that it has not been read for, adds to next what it finds, and
-// publishes that. What was found of stories that have left the board is kept, up to a limit: they may come back.
+// search reads the whole history for the stories of view that have not been searched for, adds the commits found to next,
+// and publishes it. Commits of stories that have left the board are kept, up to a limit, in case they come back.
 func (l *Log) search(ctx context.Context, view *board.View, next map[string][]*Commit) error {
 	ids := idsOf(view)
 	if len(l.searched) > 2*len(ids)+1000 {
@@ -138,7 +137,7 @@ func newestFirst(list []*Commit) []*Commit {
 	return list[:min(len(list), perStory)]
 }
 
-// count reads what the commits of found change, each once.
+// count fills in what the commits in found change, each commit once.
 func (l *Log) count(ctx context.Context, found map[string][]*Commit) error {
 	unique := map[*Commit]bool{}
 	for _, list := range found {

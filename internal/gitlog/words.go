@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxAlike is the number of ids with the same first word that are matched.
+// maxAlike is how many ids with the same first word are matched.
 const maxAlike = 1000
 
-// words finds any of many ids in texts, each as a word: with no letter, digit or underscore before or behind it. Its cost
-// grows with the text, not with the number of ids.
+// words finds any of many ids in a text, each as a word: neither preceded nor followed by a letter, digit or underscore.
+// The cost depends on the length of the text, not on the number of ids.
 type words struct {
 	byWord map[string][]pattern // by the first run of word characters
 }
 
-// pattern is an id, and where its first run of word characters begins.
+// pattern is an id and the offset of its first run of word characters.
 type pattern struct {
 	id     string
 	offset int
@@ -45,7 +45,7 @@ func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsD
 
 func isNoWord(r rune) bool { return !isWord(r) }
 
-// in returns the ids that text has, each once.
+// in returns the ids in text, each once.
 func (w *words) in(text []byte) []string {
 	var found []string
 	for at := 0; at < len(text); {
@@ -68,7 +68,7 @@ func (w *words) in(text []byte) []string {
 	return slices.Compact(found)
 }
 
-// at reports whether the id is a word of text at that position.
+// at reports whether text has the id, as a word, with its first run of word characters at start.
 func (p pattern) at(text []byte, start int) bool {
 	if start < 0 || !bytes.HasPrefix(text[start:], []byte(p.id)) {
 		return false

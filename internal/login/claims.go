@@ -10,17 +10,17 @@ import (
 
 // Person is somebody who has logged in.
 type Person struct {
-	Name string // a verified e-mail address, or else what nobody else at the provider has
+	Name string // a verified e-mail address, else a name that is unique at the provider
 	Role domain.Role
 }
 
-// maxName is how much of a name is kept, in characters.
+// maxName is where names are cut, in characters.
 const maxName = 200
 
-// claims are what a provider says of somebody, by name.
+// claims are a provider's statements about a user, by name.
 type claims map[string]json.RawMessage
 
-// with adds what the claims lack of what counts here. An e-mail address and whether it is verified come from one place.
+// with adds those relevant claims of more that c lacks. email and email_verified are always taken from the same source.
 func (c claims) with(more claims, rolesClaim string) claims {
 	if c["email"] == nil {
 		c["email"], c["email_verified"] = more["email"], more["email_verified"]
@@ -39,13 +39,13 @@ func (c claims) person(config Config) Person {
 		email = ""
 	}
 	groups := c.texts(config.RolesClaim)
-	if config.RolesClaim == "email" { // counts only where it is verified
+	if config.RolesClaim == "email" { // counts only when it is verified
 		groups = nil
 	}
 	return Person{Name: c.name(email), Role: config.Roles.Of(groups, email)}
 }
 
-// name never is one that people can give themselves.
+// name returns a name that users cannot choose for themselves.
 func (c claims) name(email string) string {
 	name := email
 	if name == "" {
@@ -66,14 +66,14 @@ func (c claims) name(email string) string {
 	return name
 }
 
-// text returns a claim that is a text, "" for any other.
+// text returns a string claim, "" for any other.
 func (c claims) text(name string) string {
 	var text string
 	_ = json.Unmarshal(c[name], &text)
 	return text
 }
 
-// texts returns the texts of a claim that is a list, or its one text.
+// texts returns the strings of a claim that is a list, or the one string that it is.
 func (c claims) texts(name string) (texts []string) {
 	var values []any
 	if json.Unmarshal(c[name], &values) != nil {
@@ -87,7 +87,7 @@ func (c claims) texts(name string) (texts []string) {
 	return texts
 }
 
-// isTrue reports whether a claim is true; some providers write it as a text.
+// isTrue reports whether a claim is true; some providers send "true" as a string.
 func (c claims) isTrue(name string) bool {
 	var yes bool
 	return json.Unmarshal(c[name], &yes) == nil && yes || c.text(name) == "true"

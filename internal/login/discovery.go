@@ -13,10 +13,10 @@ import (
 	"switchyard/internal/clock"
 )
 
-// discoverAgain is how long what the provider says of itself is believed.
+// discoverAgain is how long the discovery document is cached.
 const discoverAgain = time.Hour
 
-// endpoints are what a provider says of itself.
+// endpoints come from a provider's discovery document.
 type endpoints struct {
 	config   Config
 	provider *oidc.Provider
@@ -25,8 +25,8 @@ type endpoints struct {
 	scopes   []string
 }
 
-// endpoints returns what the provider says of itself, of the last time where it does not answer. Any number of callers
-// make one request.
+// endpoints returns the provider's endpoints, the previous ones when it does not answer. Concurrent callers share one
+// request.
 func (p *Provider) endpoints(ctx context.Context) (*endpoints, error) {
 	p.mu.Lock()
 	known, asked := p.known, p.asked
@@ -58,7 +58,7 @@ func (p *Provider) endpoints(ctx context.Context) (*endpoints, error) {
 	}
 }
 
-// discover asks the provider. Its HTTP client bounds how long that may take.
+// discover fetches the discovery document. The HTTP client's timeout limits how long that takes.
 func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 	provider, err := oidc.NewProvider(p.withHTTP(ctx), p.config.Issuer)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 	if p.config.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		e.style = oauth2.AuthStyleInParams
 	}
-	// Some providers refuse scopes that they do not know, others give groups only to those who ask for them.
+	// Some providers refuse unknown scopes, others return groups only when that scope is requested.
 	for _, scope := range []string{"profile", "email", p.config.RolesClaim} {
 		usual := len(more.Scopes) == 0 && scope != p.config.RolesClaim
 		if (usual || slices.Contains(more.Scopes, scope)) && !slices.Contains(e.scopes, scope) {

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// callLimit bounds one request to the provider.
+	// callLimit is the time limit of one request to the provider.
 	callLimit = 10 * time.Second
-	// maxAnswer is the longest answer of the provider that is read, in bytes.
+	// maxAnswer is the size limit of the provider's responses, in bytes.
 	maxAnswer = 1 << 20
 )
 
-// newHTTPClient returns a client for the provider, which may well be behind a proxy. Logins are rare, so no connection is
-// kept.
+// newHTTPClient returns a client for the provider, which uses the environment's proxy. Logins are rare, so no connection
+// is kept.
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout: callLimit,
 		Transport: bounded{&http.Transport{
 			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer, ForceAttemptHTTP2: true,
 		}},
-		// A redirect would carry the code and the client secret elsewhere.
+		// A redirect would send the code and the client secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// bounded ends answers that are too long with an error.
+// bounded makes reading a response fail once it is longer than maxAnswer.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -51,7 +51,7 @@ func (p *Provider) withHTTP(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.http)
 }
 
-// refused is the provider's no in a callback.
+// refused returns the error for a callback in which the provider refuses the login.
 func (p *Provider) refused(callback url.Values) error {
 	reason := callback.Get("error")
 	if more := callback.Get("error_description"); more != "" {
@@ -60,8 +60,8 @@ func (p *Provider) refused(callback url.Values) error {
 	return domain.Errorf(domain.Invalid, "%s did not let you in: %s.", p.host, shorten(reason))
 }
 
-// failure returns what went wrong as people may read it. Its cause is for the log and holds nothing that the provider was sent: an
-// answer may well repeat a code or a secret.
+// failure returns a BadGateway error that users may read. Its cause, for the log, quotes nothing that was sent to the provider: a
+// response may repeat a code or a secret.
 func (p *Provider) failure(err error) error {
 	var refused *oauth2.RetrieveError
 	var wrong untrusted
@@ -72,17 +72,17 @@ func (p *Provider) failure(err error) error {
 	case errors.As(err, &refused):
 		err = fmt.Errorf("HTTP status %d, error %q", refused.Response.StatusCode, shorten(refused.ErrorCode))
 		text = "does not accept this login"
-	case strings.Contains(err.Error(), "fetching keys"): // the library hides what went wrong behind a text
-		text = "does not hand out its keys"
+	case strings.Contains(err.Error(), "fetching keys"): // the library has no error type for it
+		text = "does not provide its keys"
 	case errors.As(err, &wrong):
 		text = "sent a token that cannot be trusted"
 	case errors.As(err, &tooLong):
-		text = "gives an answer that is too long"
+		text = "sends too long an answer"
 	case errors.As(err, &call), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		text = "does not answer (" + neterr.Describe(err, callLimit) + ")"
 		err = nil
 	default:
-		text = "gives an answer that is not OpenID Connect"
+		text = "sends an answer that is not OpenID Connect"
 	}
 	if err != nil {
 		err = errors.New(shorten(err.Error()))
@@ -90,7 +90,7 @@ func (p *Provider) failure(err error) error {
 	return domain.WrapError(domain.BadGateway, err, p.host+" "+text+". Try again in a minute, or log in with a token.")
 }
 
-// shorten cuts what came from outside.
+// shorten cuts text from outside to a displayable length.
 func shorten(text string) string {
 	const longest = 200
 	if characters := []rune(text); len(characters) > longest {

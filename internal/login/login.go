@@ -1,6 +1,6 @@
 // Package login lets people log in to the console through an OpenID Connect provider: the code flow with PKCE, state and
-// nonce. It has nothing to do with the sign-in, which gets the gateway itself tokens of an identity provider (package signin), and
-// must never know pages, cookies or sessions.
+// nonce. It is unrelated to the sign-in (package signin), which gets tokens for the gateway itself. It must know neither pages,
+// cookies nor sessions.
 package login
 
 import (
@@ -21,9 +21,9 @@ import (
 const (
 	// AttemptTime is how long a login may take, from its start to the callback.
 	AttemptTime = 10 * time.Minute
-	// callbackLimit bounds what a callback asks the provider: for the tokens, the keys and what it knows of the user.
+	// callbackLimit is the time limit of all requests that a callback makes to the provider: tokens, keys and user info.
 	callbackLimit = 15 * time.Second
-	// maxCallbacks is how many callbacks ask the provider at once: strangers may send them, too.
+	// maxCallbacks is how many callbacks are handled at once, since anybody can send them.
 	maxCallbacks = 8
 )
 
@@ -32,25 +32,25 @@ type Config struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret domain.Secret // "" for a public client
-	RolesClaim   string        // says which groups somebody is in
+	RolesClaim   string        // the claim with the user's groups
 	Roles        domain.RoleLists
-	Spent        Spent // nil for that of this process alone
+	Spent        Spent // nil keeps them in memory
 }
 
 // Provider is an OpenID Connect provider. It is safe for concurrent use.
 type Provider struct {
 	config    Config
-	host      string // the issuer's, by which people know it
+	host      string // of the issuer, shown to people
 	http      *http.Client
 	discovery singleflight.Group
 
-	slots chan struct{} // holds a value for each callback that is being worked on
+	slots chan struct{} // holds a value for each callback that is being handled
 	mu    sync.Mutex
 	known *endpoints // nil before the first discovery
-	asked time.Time  // when it was discovered last
+	asked time.Time  // when the document was last requested
 }
 
-// Attempt is a login that was begun. Only the browser that began it may have it.
+// Attempt is a login in progress. Only the browser that began it may have it.
 type Attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -58,7 +58,7 @@ type Attempt struct {
 	BeganMS  int64  `json:"t"`
 }
 
-// New returns the provider that c describes. It is asked for the first time when somebody logs in.
+// New returns the provider that c describes. The first request to it is made when somebody logs in.
 func New(c Config) *Provider {
 	if c.Spent == nil {
 		c.Spent = &spent{}
@@ -70,11 +70,11 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Host is how people know the provider.
+// Host returns the provider's name for people.
 func (p *Provider) Host() string { return p.host }
 
-// Begin begins a login that comes back to redirectURI, and returns the address at which the browser goes on. It returns
-// BadGateway, with a message for people, when the provider fails.
+// Begin begins a login that returns to redirectURI, and returns the address to which to send the browser. It returns
+// BadGateway when the provider fails.
 func (p *Provider) Begin(ctx context.Context, redirectURI string) (address string, a Attempt, err error) {
 	e, err := p.endpoints(ctx)
 	if err != nil {
@@ -85,9 +85,9 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 	return client.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
 
-// Finish ends a login with the parameters of its callback, once, and returns who has logged in. It returns Invalid for a callback
-// that is not the provider's yes to this attempt, BadGateway when the provider fails or what it says cannot be trusted, and
-// Forbidden for somebody who has no role here.
+// Finish completes a login, once, with the parameters of its callback, and returns who has logged in. It returns Invalid for a
+// callback that does not confirm this attempt, BadGateway when the provider fails or its tokens cannot be trusted, and Forbidden
+// for a user without a role.
 func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, callback url.Values) (Person, error) {
 	ctx, cancel := context.WithTimeout(ctx, callbackLimit)
 	defer cancel()
@@ -100,13 +100,13 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, ca
 		over = !first
 	}
 	if over {
-		return Person{}, domain.Errorf(domain.Invalid, "This login was finished before, or has taken too long.")
+		return Person{}, domain.Errorf(domain.Invalid, "This login has already been completed, or took too long.")
 	}
 	switch {
 	case callback.Get("error") != "":
 		return Person{}, p.refused(callback)
 	case callback.Get("code") == "":
-		return Person{}, domain.Errorf(domain.Invalid, "This is not how %s ends a login.", p.host)
+		return Person{}, domain.Errorf(domain.Invalid, "%s has not confirmed this login.", p.host)
 	}
 	select {
 	case p.slots <- struct{}{}:

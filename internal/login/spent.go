@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// maxSpent bounds the states that are remembered, at about 100 bytes each and twice.
+// maxSpent is how many states are remembered, in each of two generations, at about 100 bytes each.
 const maxSpent = 1 << 15
 
-// Spent remembers the states of logins that have had their callback, for as long as they could come again.
+// Spent remembers the states of logins whose callback has arrived, for as long as it could be replayed.
 type Spent interface {
-	// SpendLogin remembers a state. It reports false for one that was there.
+	// SpendLogin remembers a state. It returns false for one that it knows already.
 	SpendLogin(ctx context.Context, state string) (first bool, err error)
 }
 
-// spent is that of a gateway that is alone. Under a flood it forgets sooner: then it is the provider that takes no code
-// twice. The zero value is ready for use.
+// spent is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a code's second
+// use. The zero value is ready for use.
 type spent struct {
 	mu            sync.Mutex
 	recent, older map[string]bool

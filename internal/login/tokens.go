@@ -20,8 +20,8 @@ func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code s
 	return e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 }
 
-// claims returns what the provider says of whoever logged in, once its ID token is known to be meant for this attempt. What that
-// lacks comes from the provider's user info, where it has one.
+// claims verifies that the ID token was issued for this attempt and returns its claims, with missing ones from the provider's
+// user info endpoint if it has one.
 func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
@@ -57,8 +57,8 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 	switch {
 	case errors.As(err, &call):
 		return nil, err
-	case err != nil: // its text is that of the provider, which may repeat the access token
-		return nil, untrusted{errors.New("the user info is none")}
+	case err != nil: // not quoted: the provider's text may repeat the access token
+		return nil, untrusted{errors.New("the user info is not a JSON object")}
 	}
 	if info.Subject != idToken.Subject {
 		return nil, untrusted{errors.New("the user info is about somebody else")}

@@ -1,5 +1,5 @@
-// Package signin is the OAuth side of signing in: PKCE, the flows that wait for their callback, the exchange of a
-// code for tokens, and the credentials file. It must never know pages, handlers or who calls it.
+// Package signin implements the OAuth side of the sign-in: PKCE, pending flows, the exchange of a code for tokens, and
+// the credentials file. It must know neither pages nor handlers.
 package signin
 
 import (
@@ -13,10 +13,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// SetupPage is the gateway's own page that says which settings are missing. Browsers are sent there without an AuthorizeURL.
+// SetupPage is the gateway's page that lists missing settings. Browsers are sent there when AuthorizeURL is not set.
 const SetupPage = "/sign-in/setup"
 
-// TokenFormat is the form of the request to the token endpoint.
+// TokenFormat is the encoding of the request to the token endpoint.
 type TokenFormat string
 
 const (
@@ -24,15 +24,15 @@ const (
 	Form TokenFormat = "form" // RFC 6749, section 4.1.3
 )
 
-// Config describes the identity provider and the client that the gateway is to it.
+// Config describes the identity provider and the gateway's registration there.
 type Config struct {
-	AuthorizeURL string // where the browser is sent, its own query kept; "" for SetupPage
-	TokenURL     string // where codes are exchanged; without one no sign-in comes to an end
+	AuthorizeURL string // where browsers are sent, any query kept; "" for SetupPage
+	TokenURL     string // where codes are exchanged; without it every sign-in fails
 	ClientID     string
 	Product      string      // part of the scope user:sessions:<product>_code
 	TokenFormat  TokenFormat // "" for JSON
-	Scopes       []string    // nil for the usual five
-	Flows        Flows       // nil for those of this process alone
+	Scopes       []string    // nil for the default five
+	Flows        Flows       // nil keeps them in memory
 }
 
 func (c Config) scopes() []string {
@@ -57,7 +57,7 @@ func New(c Config, log *slog.Logger) *Client {
 	return &Client{config: c, flows: c.Flows, transport: newTransport()}
 }
 
-// Begin starts a flow, which waits for its callback, and returns the address at which a browser continues it.
+// Begin starts a flow and returns the address to which to send the browser.
 func (c *Client) Begin(ctx context.Context, redirectURI string) (address string, err error) {
 	f := domain.SignInFlow{Verifier: domain.Secret(randomText(verifierLength)), RedirectURI: redirectURI}
 	state := randomText(stateLength)
@@ -67,8 +67,8 @@ func (c *Client) Begin(ctx context.Context, redirectURI string) (address string,
 	return c.config.authorizeAddress(f, state), nil
 }
 
-// Redeem ends the flow of that state and exchanges the code for tokens. The state works once, whatever becomes of the
-// exchange, which ends within 15 s. Every error is a *domain.SignInError.
+// Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even when
+// the exchange fails. Every error is a *domain.SignInError.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
 	f, err := c.flows.TakeSignInFlow(ctx, state)
 	if domain.CodeOf(err) == domain.NotFound {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// exchangeTimeout is the time for the whole answer, its body included.
+	// exchangeTimeout limits the whole exchange, including the response's body.
 	exchangeTimeout = 15 * time.Second
-	// maxTokenResponse is the longest body that is read, in bytes.
+	// maxTokenResponse is the size limit of a response's body, in bytes.
 	maxTokenResponse = 1 << 20
 )
 
-// newTransport returns a transport for the identity provider, which may well be behind a proxy. Exchanges are
-// rare, so no connection is kept. Compression is not asked for: the limit then holds for what is on the wire too.
+// newTransport returns a transport for the identity provider, which uses the environment's proxy. Exchanges are rare, so
+// no connection is kept. Compression is off, so that the size limit also holds on the wire.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -31,7 +31,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// exchange asks the token endpoint. Every error is a *domain.SignInError.
+// exchange calls the token endpoint. Every error is a *domain.SignInError.
 func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (tokenResponse, error) {
 	if c.config.TokenURL == "" {
 		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: "no token address is set: sign_in.token_url"}
@@ -45,8 +45,8 @@ func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state 
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/json")
-	// The bare transport follows no redirect, which would take the verifier elsewhere, and its errors do not quote
-	// the address as http.Client's do.
+	// The bare transport follows no redirects, which would send the verifier elsewhere, and unlike http.Client's its
+	// errors do not quote the address.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return tokenResponse{}, unreachable(err)

@@ -11,25 +11,25 @@ import (
 	"switchyard/internal/files"
 )
 
-// recordKey is the top-level key of our record in the credentials file. All others belong to someone else.
+// recordKey is the top-level key of our record in the credentials file. Other keys belong to other programs.
 const recordKey = "oauth"
 
 // errNoRecord means that the credentials file has no well-formed record.
 var errNoRecord = errors.New("holds no sign-in")
 
-// File is the credentials file at a path: {"oauth": {…}} and whatever else other programs keep beside it.
-// Several processes may use it at once.
+// File is the credentials file: {"oauth": {…}} besides whatever keys other programs keep there. Several processes may use
+// it at once.
 type File struct{ path string }
 
 // NewFile returns the credentials file at path, which need not exist.
 func NewFile(path string) *File { return &File{path: path} }
 
-// Tidy removes what killed writers left beside the file and makes it readable by its owner only.
+// Tidy removes temporary files that killed writers left behind and makes the file readable by its owner only.
 func (f *File) Tidy() error {
 	return errors.Join(files.SweepOrphans(f.path), files.Restrict(f.path))
 }
 
-// record is the stored form of credentials. The two last are null: no sign-in of ours knows them.
+// record is the stored form of credentials. The last two are always null when we write them.
 type record struct {
 	AccessToken      string   `json:"access_token"`
 	RefreshToken     string   `json:"refresh_token"`
@@ -39,8 +39,8 @@ type record struct {
 	RateLimitTier    *string  `json:"rate_limit_tier"`
 }
 
-// Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is no
-// JSON object, or has no record with the texts access_token and refresh_token and the unsigned integer expires_at.
+// Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is not a JSON
+// object, or has no record with the strings access_token and refresh_token and the unsigned integer expires_at.
 func (f *File) Read() (domain.Credentials, error) {
 	members, err := f.read()
 	if err != nil {
@@ -60,8 +60,8 @@ func (f *File) Read() (domain.Credentials, error) {
 	return domain.Credentials{AccessToken: domain.Secret(*access), RefreshToken: domain.Secret(*refresh), ExpiresAt: expiresAt}, nil
 }
 
-// Write stores c in place of the record that is there and keeps every other key. It fails, and changes nothing,
-// when the file is no JSON object.
+// Write replaces the record by c and keeps every other key. It returns ErrNoObject, and changes nothing, when the file is
+// not a JSON object.
 func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
 		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),
@@ -78,7 +78,7 @@ func (f *File) Remove() error {
 	return f.change(func(o object) object { return o.remove(recordKey) })
 }
 
-// change replaces the file by what fn makes of it, under the lock.
+// change applies fn to the file's content, under the lock.
 func (f *File) change(fn func(object) object) error {
 	unlock, err := files.Lock(f.path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *File) read() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(data)) == 0 { // somebody made it with touch
+	if len(bytes.TrimSpace(data)) == 0 { // created with touch, perhaps
 		return nil, nil
 	}
 	o, err := parseObject(data)

@@ -8,19 +8,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Flows keeps the sign-ins that wait for their callback, by their state.
+// Flows keeps pending sign-ins by their state.
 type Flows interface {
 	AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error
-	// TakeSignInFlow removes and returns the flow of that state: of any number of callers at once exactly one gets it. It
-	// returns NotFound for a state that has none.
+	// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the others
+	// get NotFound, as for an unknown state.
 	TakeSignInFlow(ctx context.Context, state string) (domain.SignInFlow, error)
 }
 
-// manyFlows is the number of waiting flows (some 20 MB) above which the log warns: they are never
-// removed by time and never refused.
+// manyFlows is the number of pending flows (about 20 MB) above which a warning is logged. Flows do not expire and new
+// ones are not refused.
 const manyFlows = 65_536
 
-// flows are those of a gateway that is alone.
+// flows keeps the flows of a single gateway in memory.
 type flows struct {
 	log *slog.Logger
 
@@ -39,7 +39,7 @@ func (f *flows) AddSignInFlow(_ context.Context, state string, fl domain.SignInF
 	f.waiting[state] = fl
 	if len(f.waiting) > manyFlows && !f.warned {
 		f.warned = true
-		f.log.Warn("many sign-ins wait for their callback; a restart forgets them", "waiting", len(f.waiting))
+		f.log.Warn("many sign-ins are pending; a restart forgets them", "waiting", len(f.waiting))
 	}
 	return nil
 }

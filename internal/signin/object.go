@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNoObject is why a credentials file is neither read nor overwritten.
+// ErrNoObject is returned for a credentials file that is not a JSON object; it is not overwritten.
 var ErrNoObject = errors.New("is not a JSON object; move it away and sign in again")
 
-// object is a JSON object whose members keep their order and their values' own text, so that what is not ours is
-// written back as it was.
+// object is a JSON object that keeps the order of its members and the text of their values, so that other programs' members
+// are written back as they were.
 type object []member
 
 type member struct {
@@ -44,7 +44,7 @@ func parseObject(data []byte) (object, error) {
 	return o, nil
 }
 
-// get returns the value of key, nil when there is none; of several the last, as most readers of JSON do.
+// get returns the value of key, nil when there is none. The last of several wins, as in most JSON parsers.
 func (o object) get(key string) json.RawMessage {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].key == key {
@@ -54,7 +54,7 @@ func (o object) get(key string) json.RawMessage {
 	return nil
 }
 
-// set returns o with the one value under key, where the first was, else at the end.
+// set returns o with value as the only one under key, at the position of the first, else at the end.
 func (o object) set(key string, value json.RawMessage) object {
 	for i, m := range o {
 		if m.key == key {
@@ -65,7 +65,7 @@ func (o object) set(key string, value json.RawMessage) object {
 	return append(o[:len(o):len(o)], member{key, value})
 }
 
-// remove returns o without any value under key.
+// remove returns o without key.
 func (o object) remove(key string) object {
 	var kept object
 	for _, m := range o {
@@ -76,7 +76,7 @@ func (o object) remove(key string) object {
 	return kept
 }
 
-// encode returns o as indented JSON with a line break at its end.
+// encode returns o as indented JSON with a trailing line break.
 func (o object) encode() []byte {
 	var flat, b bytes.Buffer
 	flat.WriteByte('{')
@@ -91,7 +91,7 @@ func (o object) encode() []byte {
 		flat.Write(m.value)
 	}
 	flat.WriteByte('}')
-	_ = json.Indent(&b, flat.Bytes(), "", "  ") // it was made from valid JSON
+	_ = json.Indent(&b, flat.Bytes(), "", "  ") // its input is valid JSON
 	b.WriteByte('\n')
 	return b.Bytes()
 }

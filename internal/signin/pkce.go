@@ -14,8 +14,8 @@ const (
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// unbiased is the greatest multiple of the alphabet's size that a byte can hold. Bytes from there on are thrown
-// away: with them the first letters would come up more often than the others.
+// unbiased is the greatest multiple of the alphabet's size that fits a byte. Bytes from there on are discarded: they would
+// make the first letters more likely than the others.
 const unbiased = 256 / len(alphabet) * len(alphabet)
 
 // randomText returns n characters of the alphabet, each equally likely.
@@ -23,7 +23,7 @@ func randomText(n int) string {
 	text := make([]byte, 0, n)
 	random := make([]byte, n)
 	for {
-		_, _ = rand.Read(random) // never fails: it ends the process instead
+		_, _ = rand.Read(random) // never fails
 		for _, b := range random {
 			if int(b) < unbiased {
 				text = append(text, alphabet[int(b)%len(alphabet)])

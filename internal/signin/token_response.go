@@ -18,13 +18,13 @@ type tokenResponse struct {
 }
 
 // parseTokenResponse reads a token response strictly: field names are exact, expires_in is an integer from 0 to 2^64-1.
-// The problem is "" where the answer is one.
+// The problem is "" when the response is valid.
 func parseTokenResponse(data []byte) (t tokenResponse, problem string) {
 	var fields map[string]json.RawMessage
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
 		return tokenResponse{}, "the answer is not a JSON object"
 	}
-	// Where a field is null, Unmarshal leaves "".
+	// Unmarshal leaves "" for null.
 	if json.Unmarshal(orNull(fields["access_token"]), &t.accessToken) != nil || t.accessToken == "" {
 		return tokenResponse{}, "access_token is missing or not a string"
 	}
@@ -45,12 +45,12 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// parseUnsigned reads a JSON number that is written as an integer. json.Number would take the string "3600" as well.
+// parseUnsigned reads a JSON number written as an integer. json.Number would accept the string "3600" as well.
 func parseUnsigned(raw json.RawMessage) (uint64, error) {
 	return strconv.ParseUint(string(raw), 10, 64)
 }
 
-// expiry is received + seconds as Unix milliseconds; it stops at 2^64-1 instead of wrapping into the past.
+// expiry returns received + seconds in Unix milliseconds, at most 2^64-1 instead of wrapping around.
 func expiry(received time.Time, seconds uint64) uint64 {
 	high, millis := bits.Mul64(seconds, 1000)
 	sum, carry := bits.Add64(millis, uint64(received.UnixMilli()), 0)
@@ -60,18 +60,18 @@ func expiry(received time.Time, seconds uint64) uint64 {
 	return sum
 }
 
-// maxReported is how much of an error that the token endpoint reports is passed on, in characters.
+// maxReported is where an error from the token endpoint is cut, in characters.
 const maxReported = 512
 
-// reportedError returns what an answer says of an error (RFC 6749, section 5.2), "" where it says nothing. Some providers
-// repeat what they were sent, so the given secrets are taken out.
+// reportedError returns the error that a response reports (RFC 6749, section 5.2), "" for none. Some providers quote
+// the request, so the given secrets are removed.
 func reportedError(data []byte, secrets ...string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
 		return ""
 	}
 	var code, description string
-	_ = json.Unmarshal(orNull(fields["error"]), &code) // what is not a string is left out
+	_ = json.Unmarshal(orNull(fields["error"]), &code) // ignored unless it is a string
 	_ = json.Unmarshal(orNull(fields["error_description"]), &description)
 	text := joinNonEmpty(code, description)
 	for _, secret := range secrets {
@@ -85,7 +85,7 @@ func reportedError(data []byte, secrets ...string) string {
 	return text
 }
 
-// joinNonEmpty joins those of the texts that are not "" with colons.
+// joinNonEmpty joins the non-empty texts with colons.
 func joinNonEmpty(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 }

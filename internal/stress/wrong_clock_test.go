@@ -76,7 +76,7 @@ func newGroupWithWrongClocks(t *testing.T, token string, more ...string) *group 
 		return append([]string{fmt.Sprint("WRONG_CLOCK=", int(clocks[i].Seconds()))}, more...)
 	})
 	for i, m := range g.members {
-		said := strings.Contains(m.lastLines(20), "the clock of this machine is wrong")
+		said := strings.Contains(m.lastLines(20), "the clocks of this machine and the database differ")
 		if said != (clocks[i] != 0) {
 			t.Errorf("gateway %d says that its clock is wrong: %t", i, said)
 		}

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Backoff gives the pauses between attempts at something that fails: each is twice the one before, from First up to Max,
-// and shortened by up to half at random, so that callers that failed together do not retry together.
+// Backoff computes the pauses between attempts: they double from First up to Max, and each is shortened by a random amount
+// of up to half, so that callers that failed together do not retry together.
 type Backoff struct {
 	First, Max time.Duration
 	pause      time.Duration // the last one, before it was shortened
 }
 
-// Next returns the next pause: positive and never more than Max.
+// Next returns the next pause, which is positive and at most Max.
 func (b *Backoff) Next() time.Duration {
 	b.pause = min(max(2*b.pause, b.First), b.Max)
 	return b.pause - rand.N(b.pause/2+1)
@@ -22,7 +22,7 @@ func (b *Backoff) Next() time.Duration {
 // Reset starts again from First, after a success.
 func (b *Backoff) Reset() { b.pause = 0 }
 
-// Sleep waits for d and reports whether it passed; false means that ctx ended first.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,5 +1,5 @@
-// Package supervise keeps the process's named loops running: each blocks in a function, and one that fails or panics is
-// logged and started again after a pause. It knows nothing of what the loops do.
+// Package supervise keeps named background loops running: a loop that fails or panics is logged and restarted after a
+// pause. It knows nothing about what the loops do.
 package supervise
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Pauses before a failed loop is started again. One that ran for longer than maxPause begins with firstPause again.
+// Pauses before a failed loop is restarted. After a run longer than maxPause they start with firstPause again.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 30 * time.Second
@@ -24,12 +24,12 @@ type Group struct {
 	done sync.WaitGroup
 }
 
-// New returns an empty group whose loops end with ctx.
+// New returns a group without loops. Its loops end with ctx.
 func New(ctx context.Context, log *slog.Logger) *Group {
 	return &Group{ctx: ctx, log: log}
 }
 
-// Go runs loop in a goroutine of its own as Run does.
+// Go calls Run with loop in a new goroutine.
 func (g *Group) Go(name string, loop func(context.Context) error) {
 	g.done.Go(func() { Run(g.ctx, g.log, name, loop) })
 }
@@ -37,8 +37,7 @@ func (g *Group) Go(name string, loop func(context.Context) error) {
 // Wait returns when every loop has ended.
 func (g *Group) Wait() { g.done.Wait() }
 
-// Run calls loop until it returns nil or ctx ends. When it fails or panics, that is one line in the log, and loop is
-// called again after a pause.
+// Run calls loop until it returns nil or ctx ends. A failure or panic is logged, and loop is called again after a pause.
 func Run(ctx context.Context, log *slog.Logger, name string, loop func(context.Context) error) {
 	backoff := Backoff{First: firstPause, Max: maxPause}
 	for ctx.Err() == nil {

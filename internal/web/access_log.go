@@ -15,8 +15,8 @@ type RequestMetrics interface {
 	RequestEnded(route, method string, status int, took time.Duration)
 }
 
-// AccessLog counts each request, refused ones among them, and logs it at debug. Queries are not logged: they may hold
-// codes. It belongs inside a chi router, whose routes it names.
+// AccessLog counts every request, including refused ones, and logs it at debug level. Queries are not logged: they may
+// hold codes. It must run inside a chi router, since it reports the matched route.
 func AccessLog(log *slog.Logger, metrics RequestMetrics) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,8 +36,8 @@ func AccessLog(log *slog.Logger, metrics RequestMetrics) func(http.Handler) http
 	}
 }
 
-// recorder notes what is answered. chi's middleware package has one too, and brings the profiler into the program.
-// http.ResponseController finds the rest by Unwrap.
+// recorder records status and size of the response. chi's middleware package has one too, but importing it would link
+// the profiler into the program. http.ResponseController reaches the other methods through Unwrap.
 type recorder struct {
 	http.ResponseWriter
 	status int // 0 until it is written
@@ -47,7 +47,7 @@ type recorder struct {
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status < http.StatusOK { // what comes before the answer is none
+	if w.status < http.StatusOK { // a 1xx response is not the final one
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

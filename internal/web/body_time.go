@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// BodyTime is how long a request's body may take, as its headers may.
+// BodyTime is how long a client may take to send a request's body. Headers have the same limit.
 const BodyTime = 10 * time.Second
 
-// LimitBodyTime cuts off bodies that take longer than BodyTime. A server-wide ReadTimeout would also end requests that
-// wait for news after their body came. What a refused request still sends, net/http reads up to 256 KiB of; then it closes
-// the connection.
+// LimitBodyTime cuts off bodies that take longer than BodyTime. A server-wide ReadTimeout would also end long-polls
+// whose body arrived long ago. When a handler leaves a body unread, net/http reads up to 256 KiB of it and then closes the
+// connection.
 func LimitBodyTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
@@ -24,7 +24,7 @@ func LimitBodyTime(next http.Handler) http.Handler {
 	})
 }
 
-// timedBody lifts the limit when the body is whole.
+// timedBody lifts the deadline once the body has been read to its end.
 type timedBody struct {
 	io.ReadCloser
 	connection *http.ResponseController

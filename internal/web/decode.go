@@ -14,21 +14,21 @@ import (
 // Limits of a request's body, in bytes.
 const (
 	MaxBody = 1 << 20
-	// MaxAgentBody is for what agents send, which anybody can send.
+	// MaxAgentBody is for agents' requests, which reach us before anybody is authenticated.
 	MaxAgentBody = 4 << 10
 )
 
 // Body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
 type Body map[string]json.RawMessage
 
-// DecodeJSON reads a request's JSON object. It returns Invalid for an empty body (whatever its type) and for
-// anything but one JSON object, UnsupportedType for another Content-Type, TooLarge over limit bytes.
+// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. It returns Invalid for
+// an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, and TooLarge.
 func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
 	_, fields, err := readJSON(w, r, limit)
 	return fields, err
 }
 
-// ReadJSON reads a request's JSON object as it is. It returns what DecodeJSON returns.
+// ReadJSON returns a request's JSON object unparsed. It returns the errors of DecodeJSON.
 func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	data, _, err := readJSON(w, r, limit)
 	return data, err
@@ -57,7 +57,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body
 	return data, fields, nil
 }
 
-// Text returns a field that is required and must be a string.
+// Text returns a required string field. It returns Invalid when the field is missing or not a string.
 func (b Body) Text(name string) (string, error) {
 	value, err := b.OptionalText(name)
 	if err == nil && value == nil {
@@ -69,7 +69,7 @@ func (b Body) Text(name string) (string, error) {
 	return *value, nil
 }
 
-// OptionalText returns a field that must be a string where it is present; absent and null are nil.
+// OptionalText returns an optional string field, nil when it is absent or null. It returns Invalid for any other type.
 func (b Body) OptionalText(name string) (*string, error) {
 	raw, ok := b[name]
 	if !ok {

@@ -25,13 +25,13 @@ var statuses = map[domain.Code]int{
 	domain.Internal:        http.StatusInternalServerError,
 }
 
-// StatusOf is the HTTP status of an error.
+// StatusOf returns the HTTP status of an error.
 func StatusOf(err error) int { return statuses[domain.CodeOf(err)] }
 
 // An ErrorForm writes a refusal in the form that an endpoint documents.
 type ErrorForm func(w http.ResponseWriter, status int, message string)
 
-// Plain is the message as plain text.
+// Plain writes the message as plain text.
 func Plain(w http.ResponseWriter, status int, message string) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -39,7 +39,7 @@ func Plain(w http.ResponseWriter, status int, message string) {
 	WriteBytes(w, status, []byte(message))
 }
 
-// OKFalse is {"ok":false,"error":message}.
+// OKFalse writes {"ok":false,"error":message}.
 func OKFalse(w http.ResponseWriter, status int, message string) {
 	WriteJSON(w, status, struct {
 		OK    bool   `json:"ok"`
@@ -47,14 +47,14 @@ func OKFalse(w http.ResponseWriter, status int, message string) {
 	}{false, message})
 }
 
-// NotFound is the answer for an address that leads nowhere.
+// NotFound answers requests that match no route.
 func NotFound(w http.ResponseWriter, _ *http.Request) { Plain(w, http.StatusNotFound, "not found") }
 
-// HandlerFunc is a handler that leaves writing its error to the adapter around it. It must not have written anything when
-// it returns an error.
+// HandlerFunc is a handler whose error is written by the adapter around it. When it returns an error it must not have
+// written anything.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
-// Errors writes errors, and logs what users must not see.
+// Errors writes errors to clients and logs the causes that users must not see.
 type Errors struct{ Log *slog.Logger }
 
 // Handler adapts h, writing its errors in the given form.
@@ -76,21 +76,21 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, er
 	form(w, StatusOf(err), domain.MessageOf(err))
 }
 
-// GivenUp reports whether the request failed because its client gave it up: no failure of ours, and most likely nobody
-// reads the answer.
+// GivenUp reports whether the request failed because its client went away. That is not a failure of ours, and most likely
+// nobody reads the response.
 func GivenUp(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// LogCause logs what the answer to a failed request does not say, under the request's id.
+// LogCause logs an internal error, which the response does not show, with the request's id.
 func (e Errors) LogCause(r *http.Request, err error) {
 	if domain.CodeOf(err) == domain.Internal {
 		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 }
 
-// InvalidBut makes every failure but those of the codes listed, what the caller may not do, and what nobody can do at the moment, a
-// 400 with the same message, as some endpoints document it; what the message hides is logged.
+// InvalidBut turns errors into Invalid with the same message, as some endpoints document, except Forbidden, Unavailable and the
+// codes listed. The cause of an internal error is logged.
 func (e Errors) InvalidBut(r *http.Request, err error, but ...domain.Code) error {
 	if code := domain.CodeOf(err); code == domain.Forbidden || code == domain.Unavailable || slices.Contains(but, code) {
 		return err

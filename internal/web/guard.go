@@ -2,9 +2,9 @@ package web
 
 import "net/http"
 
-// Guard refuses, before anything else sees a request, one that came under a foreign host name (a rebound name
-// would make a hostile page same-origin), a write from another origin, and what a page of another site loads: only
-// people may come from there. The answers are 403, plain text.
+// Guard refuses, before any other handler runs, requests for a foreign host name (DNS rebinding would make a hostile
+// page same-origin), writes from another origin, and subresources loaded by another site: only navigations may come
+// from there. Refusals are 403 in plain text.
 func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 	allowed := hostSet(allowedHosts)
 	crossOrigin := http.NewCrossOriginProtection() // no bypass patterns, ever

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// level makes pages a seventh smaller than level 1 does, in twice the time; higher levels save a fiftieth more
-// (BenchmarkGzip). A page or part is compressed once for all of its readers.
+// level makes pages 14 % smaller than level 1 in twice the time; higher levels save another 2 % (BenchmarkGzip). A page
+// or part is compressed once for all of its readers.
 const level = 5
 
 var compressors = sync.Pool{New: func() any {
@@ -29,12 +29,12 @@ func Gzip(plain []byte) []byte {
 	w := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(w)
 	w.Reset(&compressed)
-	_, _ = w.Write(plain) // a buffer takes everything
+	_, _ = w.Write(plain) // writing to a buffer cannot fail
 	_ = w.Close()
 	return compressed.Bytes()
 }
 
-// AcceptsGzip reports whether the client takes gzip.
+// AcceptsGzip reports whether the client accepts gzip.
 func AcceptsGzip(r *http.Request) bool {
 	for _, offer := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
 		coding, quality, _ := strings.Cut(strings.TrimSpace(offer), ";")

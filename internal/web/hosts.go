@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hosts are the names, in lower case, under which the server answers besides IP literals and localhost.
+// hosts is the set of names, in lower case, that the server answers to besides IP addresses and localhost.
 type hosts map[string]bool
 
 func hostSet(names []string) hosts {
@@ -21,9 +21,9 @@ func hostSet(names []string) hosts {
 	return set
 }
 
-// has reports whether a Host header names us, with any port.
+// has reports whether a Host header names this server, with or without a port.
 func (h hosts) has(host string) bool {
-	if strings.Contains(host, ":") { // else there is no port, and saying so would take an allocation
+	if strings.Contains(host, ":") { // SplitHostPort would allocate its error for a missing port
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			host = name
 		}

@@ -2,8 +2,8 @@ package web
 
 import "net/http"
 
-// NavigationOnly keeps an address that changes something though it is only read for people who go there: no image, frame
-// or script may load it, and from another site only a navigation may. Caches keep nothing of it.
+// NavigationOnly protects a GET route that has side effects: a browser may navigate to it, even from another site, but no
+// image, frame or script may load it. Responses are not cached.
 func NavigationOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Cache-Control"] = NoStore
@@ -15,7 +15,7 @@ func NavigationOnly(next http.Handler) http.Handler {
 	})
 }
 
-// SecretAddress is for addresses that hold a secret: browsers tell no other site where they came from, and no page repeats it.
+// SecretAddress is for routes whose address holds a secret: browsers send it to no other site as Referer, and no page repeats it.
 func SecretAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		InfoOf(r.Context()).SecretAddress = true
@@ -24,7 +24,7 @@ func SecretAddress(next http.Handler) http.Handler {
 	})
 }
 
-// isNavigation goes by Fetch Metadata. What sends none, such as curl or an old browser, passes.
+// isNavigation checks the Fetch Metadata headers. Clients that send none, such as curl or an old browser, pass.
 func isNavigation(header http.Header) bool {
 	if to := header.Get("Sec-Fetch-Dest"); to != "" && to != "document" {
 		return false

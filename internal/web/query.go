@@ -9,13 +9,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-// MaxWait is the longest that a request is held; one that asks for more is held for this long.
+// MaxWait is the longest that a request is held; longer waits are shortened to it.
 const MaxWait = time.Minute
 
-// Query is the query of a request. Its methods return Invalid errors that name the parameter.
+// Query is a request's query. The errors of its methods are Invalid and name the parameter.
 type Query struct{ url.Values }
 
-// ParseQuery reads the query of r. A malformed one is Invalid.
+// ParseQuery parses the query of r. It returns Invalid for a malformed one.
 func ParseQuery(r *http.Request) (Query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -24,7 +24,7 @@ func ParseQuery(r *http.Request) (Query, error) {
 	return Query{values}, nil
 }
 
-// Number returns a parameter that is a decimal number from low to high, absent where there is none.
+// Number returns a decimal number from low to high, or absent when the parameter is missing.
 func (q Query) Number(name string, absent, low, high int64) (int64, error) {
 	if !q.Has(name) {
 		return absent, nil
@@ -36,7 +36,7 @@ func (q Query) Number(name string, absent, low, high int64) (int64, error) {
 	return int64(n), nil
 }
 
-// Wait returns how long the answer may be held, 0 without the parameter.
+// Wait returns how long the response may be held: at most MaxWait, and 0 without the parameter.
 func (q Query) Wait() (time.Duration, error) {
 	if !q.Has("wait") {
 		return 0, nil
@@ -48,14 +48,14 @@ func (q Query) Wait() (time.Duration, error) {
 	return min(wait, MaxWait), nil
 }
 
-// FeedQuery is what the form of a feed takes.
+// FeedQuery holds the parameters of a feed request.
 type FeedQuery struct {
-	Since    uint64        // the time after which events are asked for, in Unix milliseconds
-	Wait     time.Duration // how long the answer may be held
-	Pipeline string        // the version of the pipeline that the caller knows; "" when the answer is to wait for events alone
+	Since    uint64        // only events after this time, in Unix milliseconds
+	Wait     time.Duration // how long the response may be held
+	Pipeline string        // the pipeline version that the caller knows; a newer one ends the wait. "" waits for events only
 }
 
-// ParseFeedQuery reads the query of a feed. It returns Invalid.
+// ParseFeedQuery parses the query of a feed request. It returns Invalid.
 func ParseFeedQuery(r *http.Request) (q FeedQuery, err error) {
 	query, err := ParseQuery(r)
 	if err != nil {

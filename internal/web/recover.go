@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Recover turns a panic into a 500 that names the request's id, which it gives to one that has none.
+// Recover turns a panic into a 500 that names the request's id, creating an id if there is none yet.
 func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,14 +7,14 @@ import (
 
 type stoppingKey struct{}
 
-// WithStopping returns a base context for the requests of a server that stops when stopping ends. Requests that wait for
-// news are then answered with what there is; other requests go on.
+// WithStopping returns a base context for the requests of a server that shuts down when stopping ends. Long-polls are then
+// answered at once; other requests continue.
 func WithStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }
 
-// LongPollContext returns the context for waiting in r: it ends with the request, when its server is about to stop, or when
-// the session or token that it came with has ended.
+// LongPollContext returns the context for a long-poll: it ends with the request, when the server begins to shut down, and when
+// the request's session or token ends. The caller must call the returned function.
 func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
 	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
 	ended := InfoOf(r.Context()).Ended

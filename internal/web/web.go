@@ -1,5 +1,5 @@
-// Package web is what every HTTP server of ours shares: the guards in front of all routes, request info and access
-// log, limits, decoding, and the forms of answers and refusals. It knows no routes and no rules of the gateway.
+// Package web holds what all our HTTP servers share: the guards in front of all routes, request info, access log,
+// limits, decoding, and how responses and errors are written. It must know neither routes nor rules of the gateway.
 package web
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// PathParam returns a parameter of the path, decoded. chi matches the escaped path where that differs from the default
-// escaping of the plain one ("a%2Fb"), and the plain one otherwise ("50%").
+// PathParam returns a decoded path parameter. chi matches the escaped path where that differs from the default escaping
+// ("a%2Fb"), and the plain path otherwise ("50%").
 func PathParam(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
