@@ -89,7 +89,7 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 // refusal answers a request that may not use a route.
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
-// inForm refuses as the API does.
+// inForm refuses a request in one of the API's error forms.
 func (a *access) inForm(form web.ErrorForm) refusal {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		if domain.CodeOf(err) == domain.Unauthorized {
@@ -122,9 +122,9 @@ func (c caller) checkRole(needs role) error {
 	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
-// authenticate returns who makes the request: by a token where it has one, else by a session, else by what a trusted proxy
-// says. It returns Unauthorized when nothing says so, RateLimited where too many wrong tokens came from there, and Forbidden for
-// somebody whom a proxy names and who has no role.
+// authenticate returns who makes the request: by its token if it has one, else by its session, else by the headers of a trusted
+// proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came from the caller's
+// address, and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
 	if a.open {
 		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}, nil
@@ -149,7 +149,7 @@ func unauthorized() error {
 	return domain.Errorf(domain.Unauthorized, "a token or a session is needed")
 }
 
-// openCaller returns who makes the request of a public route, if that is known. Tokens are not checked there.
+// openCaller returns who makes a request to a public route, if that is known. Tokens are not checked there.
 func (a *access) openCaller(r *http.Request) caller {
 	if a.open {
 		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}
@@ -172,8 +172,8 @@ func (a *access) authenticateAgent(r *http.Request) (caller, error) {
 	return caller{auth: web.AuthAgent, Identity: service.Identity{Actor: domain.Actor{Who: id, Via: domain.ViaAgent}}}, nil
 }
 
-// authenticateAgentOrAdmin does the same where the agent itself may ask, too. Who shows an agent's secret acts as that
-// agent, even where everyone else is the administrator; that an agent does not exist is for its handler to say.
+// authenticateAgentOrAdmin also accepts the agent that the path names. A caller with an agent's secret acts as that agent, even
+// where everyone else is the administrator; that an agent does not exist is for the handler to report.
 func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
 	self, err := a.authenticateAgent(r)
 	if err == nil {
@@ -197,7 +197,7 @@ func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request
 	return caller{}, err
 }
 
-// checkToken returns who a token stands for. It returns Unauthorized for a wrong token, RateLimited where too many wrong ones
+// checkToken returns whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong ones
 // came from the same address.
 func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) (service.Identity, error) {
 	if a.token != "" && web.MatchesToken(token, a.token) {
@@ -213,7 +213,7 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string
 	return service.Identity{}, unauthorized()
 }
 
-// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, where too many came from there.
+// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, when too many came from the same address.
 func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 	retryAfter, limited := a.limiter.count(a.callers.of(r))
 	if !limited {
@@ -223,8 +223,8 @@ func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 	return domain.Errorf(domain.RateLimited, "too many wrong tokens came from this address; try again later")
 }
 
-// LogIn begins a session for whoever has the admin token or a named one. It returns Unauthorized for a wrong one,
-// RateLimited, with Retry-After set, when too many wrong ones came from there.
+// LogIn begins a session for the holder of the admin token or a named one. It returns Unauthorized for a wrong token,
+// RateLimited, with Retry-After set, when too many wrong ones came from the same address.
 func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) error {
 	identity, err := a.checkToken(w, r, token)
 	if err != nil {
@@ -233,7 +233,7 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 	return a.beginSession(w, r, identity)
 }
 
-// beginSession gives the browser a session of whoever has just logged in.
+// beginSession sets the cookie of a new session for a user who has just logged in.
 func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
 	info := web.InfoOf(r.Context())
 	info.Identify(info.Auth, identity.Actor, nil)
@@ -247,10 +247,10 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 	return nil
 }
 
-// LogOut ends the caller's session: its cookie is worth nothing afterwards.
+// LogOut ends the caller's session; its cookie is no longer valid.
 func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }
 
-// agentSecret returns the agent's secret that the caller sends, "" for none.
+// agentSecret returns the agent's secret from the request, "" for none.
 func agentSecret(r *http.Request) domain.Secret {
 	token, _ := web.BearerToken(r)
 	return domain.Secret(token)

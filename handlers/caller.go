@@ -9,10 +9,10 @@ import (
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 
-// callers tells where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody could.
+// callers finds out where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody can send it.
 type callers struct{ trustedProxies []netip.Prefix }
 
-// of returns the addresses that whoever made the request may have: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
+// of returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
 func (c callers) of(r *http.Request) netip.Prefix {
 	from := c.address(r)
 	switch {
@@ -26,7 +26,7 @@ func (c callers) of(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(from, 64).Masked()
 }
 
-// address is the peer's, or while that is a trusted proxy the one that it has forwarded.
+// address returns the peer's address, or, if the peer is a trusted proxy, the one that it forwards.
 func (c callers) address(r *http.Request) netip.Addr {
 	from := parseAddress(r.RemoteAddr)
 	if !c.trusts(from) {
@@ -49,7 +49,7 @@ func (c callers) trusts(from netip.Addr) bool {
 	return slices.ContainsFunc(c.trustedProxies, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
-// parseAddress reads an address with or without a port. It is not valid where there is none.
+// parseAddress parses an address with or without a port. The result is invalid if text is neither.
 func parseAddress(text string) netip.Addr {
 	if withPort, err := netip.ParseAddrPort(text); err == nil {
 		return withPort.Addr().Unmap().WithZone("")

@@ -18,11 +18,11 @@ import (
 const (
 	// maxAttempts is how many logins a browser can have under way at once, in tabs of their own: cookies are small.
 	maxAttempts = 3
-	// maxNext is the longest way back that a login remembers, in bytes.
+	// maxNext is the longest next address that a login remembers, in bytes.
 	maxNext = 300
 )
 
-// logins handles logins through the OpenID Connect provider. A login under way is kept in a cookie of the browser that began it.
+// logins handles logins through the OpenID Connect provider. A login under way is kept in a cookie of the browser that started it.
 type logins struct {
 	provider  *login.Provider // nil for none
 	publicURL string
@@ -30,7 +30,7 @@ type logins struct {
 	name      string // of the cookie
 }
 
-// attempt is a login that is under way, and where it leads.
+// attempt is a login under way, and where it leads.
 type attempt struct {
 	login.Attempt
 	Next string `json:"p"`
@@ -44,8 +44,8 @@ func newLogins(g Gateway) logins {
 	return logins{g.Login, strings.TrimRight(g.PublicURL, "/"), codec, cookieName(derive) + "_login"}
 }
 
-// LoginLink is where people log in through the provider and how they know it, "" for none. Where the gateway has a public
-// address, the login begins there: its cookie would not come back otherwise.
+// LoginLink returns where people log in through the provider, and the provider's name, "" for none. If the gateway has a public
+// address, the login starts there: otherwise its cookie would not come back.
 func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	if a.logins.provider == nil {
 		return "", ""
@@ -56,7 +56,8 @@ func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	return views.LoginStartURL, a.logins.provider.Host()
 }
 
-// StartLogin begins a login that leads to next, and returns the provider's address for it. It returns BadGateway.
+// StartLogin starts a login that leads to next, and returns the provider's address for it. It returns BadGateway when the
+// provider cannot be reached.
 func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error) {
 	address, begun, err := a.logins.provider.Begin(r.Context(), a.logins.redirectURI(r))
 	if err != nil {
@@ -72,8 +73,8 @@ func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string)
 	return address, nil
 }
 
-// FinishLogin takes the callback of a login that this browser has begun, begins a session and returns where to go. It returns
-// Invalid, BadGateway, and Forbidden for somebody who has no role.
+// FinishLogin takes the callback of a login that this browser started, begins a session and returns where to go. It returns
+// Invalid, BadGateway, and Forbidden for a user who has no role.
 func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error) {
 	callback := r.URL.Query()
 	var mine *attempt
@@ -99,7 +100,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 	return mine.Next, a.beginSession(w, r, service.Identity{Actor: actor})
 }
 
-// log logs why a login failed, and returns that.
+// log logs why a login failed, and returns err.
 func (l logins) log(a *access, r *http.Request, err error) error {
 	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.of(r), "id", web.RequestID(r.Context()))
 	return err
@@ -116,7 +117,7 @@ func (l logins) redirectURI(r *http.Request) string {
 	return base + views.LoginCallbackURL
 }
 
-// attempts returns the logins that this browser has begun.
+// attempts returns the logins that this browser has started.
 func (l logins) attempts(r *http.Request) (attempts []attempt) {
 	cookie, err := r.Cookie(l.cookie(r).Name)
 	if err != nil || l.codec.Decode(l.name, cookie.Value, &attempts) != nil {
@@ -125,7 +126,7 @@ func (l logins) attempts(r *http.Request) (attempts []attempt) {
 	return attempts
 }
 
-// keep leaves these logins in the browser.
+// keep stores these logins in the browser's cookie.
 func (l logins) keep(w http.ResponseWriter, r *http.Request, attempts []attempt) error {
 	cookie := l.cookie(r)
 	if cookie.MaxAge = -1; len(attempts) > 0 {

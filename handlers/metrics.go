@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// metrics writes the counters and the state of the parts in Prometheus' text format.
+// metrics writes counters and gauges in the Prometheus text format.
 func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	text := &metrics.Text{}
 	registry := g.Service.Projects.Registry()
@@ -41,11 +41,11 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeStore writes how large the database is and how far the stream goes back.
+// writeStore writes the size of the database and the age of the oldest event.
 func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
 	stored, err := g.Service.Retention.Stored(r.Context())
 	if err != nil {
-		return // switchyard_store_up says so
+		return // switchyard_store_up says that the store is down
 	}
 	text.Gauge("switchyard_store_size_bytes", "What the database takes on the disk.", float64(stored.Size))
 	text.Gauge("switchyard_store_free_bytes", "What of that is free to be used again.", float64(stored.Free))
@@ -55,11 +55,11 @@ func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
 	}
 }
 
-// writeGateways writes how many gateways share the database, and what of their duties this one has.
+// writeGateways writes how many gateways share the database, and which duties this one has.
 func (g Gateway) writeGateways(text *metrics.Text, r *http.Request) {
 	gateways, err := g.Service.Gateways(r.Context())
 	if err != nil || len(gateways) == 0 {
-		return // alone, or switchyard_store_up says so
+		return // a single gateway, or switchyard_store_up says that the store is down
 	}
 	text.Gauge("switchyard_gateways", "Gateways that share the database and are alive.", float64(len(gateways)))
 	duties := 0
@@ -71,8 +71,8 @@ func (g Gateway) writeGateways(text *metrics.Text, r *http.Request) {
 	text.Gauge("switchyard_duties", "What this gateway does for all: projects that it follows, the bot, the removal of old events.", float64(duties))
 }
 
-// streamLag is the time from the newest event of the merged stream to its arrival here, by the clocks of its project and
-// of this machine.
+// streamLag returns the time from the newest event of the merged stream to its arrival here, by the clocks of its project
+// server and of this machine.
 func (g Gateway) streamLag(r *http.Request) (lag time.Duration, ok bool) {
 	page, err := g.Service.Events.Page(r.Context(), domain.EventQuery{Backward: true, Limit: 1})
 	if err != nil || len(page.Events) == 0 {

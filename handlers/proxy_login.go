@@ -8,14 +8,14 @@ import (
 	"switchyard/internal/service"
 )
 
-// ProxyLogin says in which headers trusted proxies name the caller.
+// ProxyLogin names the headers in which trusted proxies name the caller.
 type ProxyLogin struct {
 	UserHeader   string // "" where they do not
-	GroupsHeader string // groups with commas between, "" for none
+	GroupsHeader string // comma-separated groups, "" for none
 	Roles        domain.RoleLists
 }
 
-// proxyLogin reads who asks from the headers of trusted proxies.
+// proxyLogin identifies callers by the headers of trusted proxies.
 type proxyLogin struct {
 	ProxyLogin
 	callers callers
@@ -24,7 +24,7 @@ type proxyLogin struct {
 // isOn reports whether proxies name the caller.
 func (p proxyLogin) isOn() bool { return p.UserHeader != "" && len(p.callers.trustedProxies) > 0 }
 
-// clean removes the headers from the requests of everybody else.
+// clean removes the headers from requests that did not come through a trusted proxy.
 func (p proxyLogin) clean(next http.Handler) http.Handler {
 	if p.UserHeader == "" && p.GroupsHeader == "" {
 		return next
@@ -38,8 +38,8 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 	})
 }
 
-// identity returns the caller that a proxy names, false where none does. It returns Forbidden for somebody without a role. More
-// than one name counts as none: the proxy would have added its own to one that the caller sent.
+// identity returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a role. More
+// than one name counts as none: the proxy may have added its own to one that the caller sent.
 func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	names := r.Header.Values(p.UserHeader)
 	if !p.isOn() || len(names) != 1 || names[0] == "" {

@@ -16,10 +16,10 @@ type routeTable struct {
 	chi.Router
 	access  *access
 	console *console.Console
-	open    map[string]bool // by pattern: no route there asks for more than an agent's secret
+	open    map[string]bool // by pattern: no route there needs more than an agent's secret
 	api     map[string]bool // the first segments of the API's paths
-	watched func()          // is called for who may see projects; may be nil
-	waiting web.HandlerFunc // answers while there is no service yet; nil when there is one
+	watched func()          // called for each request of a caller who may see projects; may be nil
+	waiting web.HandlerFunc // answers until there is a service; nil once there is
 }
 
 func newRouteTable(a *access, c *console.Console, watched func(), waiting web.HandlerFunc) *routeTable {
@@ -31,24 +31,24 @@ func newRouteTable(a *access, c *console.Console, watched func(), waiting web.Ha
 // route is a row of the table.
 type route struct {
 	method, path   string
-	around         chi.Middlewares // come before the check of who asks
+	around         chi.Middlewares // run before the access check
 	getOnly        bool
 	withoutService bool
 }
 
-// An option says what is special about a route.
+// An option changes how a route is served.
 type option func(*route)
 
-// getOnly refuses HEAD, which must change nothing, where GET changes something.
+// getOnly refuses HEAD, which must not change anything, where GET does.
 func getOnly(r *route) { r.getOnly = true }
 
-// navigationOnly is for addresses that only people may go to: no page may load them.
+// navigationOnly is for addresses that people open: other pages must not load them.
 func navigationOnly(r *route) { r.around = append(r.around, web.NavigationOnly) }
 
 // secretAddress is for addresses whose query holds a secret.
 func secretAddress(r *route) { r.around = append(r.around, web.SecretAddress) }
 
-// withoutService is for routes that answer while the gateway has no service yet.
+// withoutService is for routes that answer even before the gateway has a service.
 func withoutService(r *route) { r.withoutService = true }
 
 // plain adds a route of the API whose refusals are plain text.
@@ -74,7 +74,7 @@ func (t *routeTable) page(who role, address string, h web.HandlerFunc, options .
 	t.add(who, address, t.refusePage, adapt, h, options)
 }
 
-// refusePage sends people to the login, or tells them that their role is too low. Programs, which show a token, get plain text.
+// refusePage redirects people to the login, or says that their role is too low. Programs, which send a token, get plain text.
 func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	_, hasToken := web.BearerToken(r)
 	switch {
@@ -87,8 +87,8 @@ func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err erro
 	}
 }
 
-// add adds a route: adapt makes an HTTP handler of h, and refuse answers those who may not use it. Without a service nobody is
-// checked: all that anyone learns is that there is no service.
+// add adds a route: adapt makes an HTTP handler of h, and refuse answers callers who may not use it. Without a service nobody is
+// checked: the answer says only that there is no service.
 func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler, h web.HandlerFunc, options []option) {
 	var r route
 	r.method, r.path, _ = strings.Cut(address, " ")
@@ -110,7 +110,7 @@ func (t *routeTable) add(who role, address string, refuse refusal, adapt func(we
 	t.open[r.path] = (open || !known) && !who.isOfPeople()
 }
 
-// watch calls watched for the requests of those who may see projects.
+// watch calls watched for the requests of callers who may see projects.
 func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	if t.watched == nil || !who.isOfPeople() {
 		return next
@@ -121,8 +121,8 @@ func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	})
 }
 
-// addFallbacks adds the answers for addresses without a route. Callers who may see nothing do not learn which addresses exist.
-// It comes before the routes: afterwards the router would go through all of them for routers of their own.
+// addFallbacks adds the answers for addresses without a route. Callers without access do not learn which addresses exist.
+// It must be called before the routes are added: afterwards the router would search all of them for subrouters.
 func (t *routeTable) addFallbacks() {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
 	if t.waiting != nil {
@@ -139,7 +139,7 @@ func (t *routeTable) addFallbacks() {
 	})
 }
 
-// headAsGet answers HEAD by the route for GET where there is none for HEAD.
+// headAsGet answers HEAD with the GET route if there is no HEAD route.
 func (t *routeTable) headAsGet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead && t.pattern(http.MethodHead, r) == "" {
@@ -149,7 +149,7 @@ func (t *routeTable) headAsGet(next http.Handler) http.Handler {
 	})
 }
 
-// notFound answers people with a page, and programs, where the API is, in plain text.
+// notFound answers with a page, or, below the API's paths, in plain text.
 func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
 	if t.api[firstSegment(r.URL.Path)] {
 		web.NotFound(w, r)
@@ -160,7 +160,7 @@ func (t *routeTable) notFound(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// methodNotAllowed answers 405 with the methods that the path does take.
+// methodNotAllowed answers 405 with the methods that the path allows.
 func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range methods {
@@ -168,7 +168,7 @@ func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		allowed = append(allowed, method)
-		if method == http.MethodGet && t.pattern(http.MethodHead, r) == "" { // a HEAD route is there to refuse it
+		if method == http.MethodGet && t.pattern(http.MethodHead, r) == "" { // a HEAD route exists only to refuse HEAD
 			allowed = append(allowed, http.MethodHead)
 		}
 	}
@@ -186,7 +186,7 @@ func (t *routeTable) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// isOpen reports whether everybody may know which methods the path takes.
+// isOpen reports whether anyone may know which methods the path allows.
 func (t *routeTable) isOpen(r *http.Request) bool {
 	for _, method := range methods {
 		if pattern := t.pattern(method, r); pattern != "" && !t.open[pattern] {
@@ -196,7 +196,7 @@ func (t *routeTable) isOpen(r *http.Request) bool {
 	return true
 }
 
-// pattern returns that of the route that the path has with a method, "" for none.
+// pattern returns the pattern of the route for the request's path and a method, "" for none.
 func (t *routeTable) pattern(method string, r *http.Request) string {
 	path := r.URL.Path
 	if r.URL.RawPath != "" { // as the router matches it

@@ -21,44 +21,44 @@ import (
 	"switchyard/views"
 )
 
-// Gateway is what the gateway's HTTP is made of.
+// Gateway holds what the gateway's HTTP handler is built from.
 type Gateway struct {
 	Service *service.Service
 	Log     *slog.Logger
-	// AllowHosts are host names to answer to besides the built-in ones.
+	// AllowHosts are host names to accept besides the built-in ones.
 	AllowHosts []string
-	// Metrics counts what is served; nil counts where nobody else adds to it.
+	// Metrics counts what is served; with nil, the gateway counts for itself.
 	Metrics *metrics.Counts
-	// Version is that of the program.
+	// Version is the program's.
 	Version  string
 	TeamChat TeamChat
-	// AdminToken is what callers must have, "" for none. SessionKey signs and encrypts the sessions of those who gave it.
+	// AdminToken is the token of the administrator, "" for none. SessionKey signs and encrypts the cookies of sessions.
 	AdminToken domain.Secret
 	SessionKey []byte
-	// TrustedProxies are believed about where a request comes from, and with ProxyLogin about who asks.
+	// TrustedProxies are trusted to say where a request comes from, and with ProxyLogin who makes it.
 	TrustedProxies []netip.Prefix
 	ProxyLogin     ProxyLogin
 	// Login is the provider through which people log in, nil for none.
 	Login *login.Provider
-	// PublicURL is where people reach the gateway, "" where that is not known.
+	// PublicURL is the address at which people reach the gateway, "" if it is not known.
 	PublicURL string
 	// Sample is the sample board of a first run.
 	Sample console.Sample
-	// Watched is called for each request of somebody who may see projects; it may be nil.
+	// Watched is called for each request of a caller who may see projects; it may be nil.
 	Watched func()
 }
 
-// TeamChat is where Slack sends what people say. It checks the signature of every call itself.
+// TeamChat receives Slack's requests. It checks their signatures itself.
 type TeamChat interface {
 	TeamEvents(w http.ResponseWriter, r *http.Request)
 	TeamCommands(w http.ResponseWriter, r *http.Request)
 }
 
-// Handler returns the gateway's HTTP.
+// Handler returns the gateway's HTTP handler.
 func (g Gateway) Handler() http.Handler { return g.router(nil) }
 
-// asOf sets the time as of which an answer is known, unless that is now: while the database cannot be reached, what memory
-// knows is shown.
+// asOf sets the header that says how old the data is while the database cannot be reached and answers come from
+// memory.
 func (g Gateway) asOf(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if known := g.Service.AsOf(); !known.IsZero() {
@@ -68,7 +68,7 @@ func (g Gateway) asOf(next http.Handler) http.Handler {
 	})
 }
 
-// router first gives the request its info and counts it; then come the guards, the check of who asks, and the route.
+// router attaches the request info and counts the request; then come the guards, the access check, and the route.
 func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	if g.Metrics == nil {
 		g.Metrics = metrics.New()
@@ -88,8 +88,8 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	return t
 }
 
-// routes is the whole route table: who may use a route, its address, what answers, and for the API the form of a refusal;
-// pages send callers to the login. GET routes answer HEAD as well, but for those that getOnly makes.
+// routes is the whole route table: who may use a route, its address, its handler, and for the API the form of a refusal;
+// pages redirect to the login. GET routes answer HEAD as well, unless they are getOnly.
 func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(public, "GET /healthz", a.Healthz, withoutService)
 	t.plain(public, "GET /readyz", a.Readyz)
@@ -137,10 +137,10 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(viewer, "GET /api/gateway/events", a.ListEvents)
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 
-	// Its requests are independent of each other: there is no session to listen to (GET) or to end (DELETE).
+	// MCP requests are independent of each other: there is no session to listen to (GET) or to end (DELETE).
 	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version).Serve)
 
-	// Going to most of these addresses changes something.
+	// Opening most of these addresses changes something.
 	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)
 	t.page(public, "GET /oauth/callback", c.Callback, getOnly, navigationOnly, secretAddress)
 	t.page(public, "GET /callback", c.Callback, getOnly, navigationOnly, secretAddress)

@@ -14,12 +14,12 @@ import (
 	"switchyard/internal/web"
 )
 
-// sessions gives browsers cookies, signed and encrypted, that hold the id of a session. A session ends by logging out, by
+// sessions manages the signed and encrypted cookies that hold the id of a session. A session ends by logging out, by
 // its age, or with all others when the admin token or the key changes.
 type sessions struct {
 	access *service.Access
 	codec  *securecookie.SecureCookie
-	// name is the cookie's. Cookies cross ports, so it tells gateways on one host apart.
+	// name is the cookie's name. Cookies are shared between ports, so it differs between gateways on one host.
 	name string
 }
 
@@ -32,11 +32,11 @@ func newSessions(a *service.Access, key []byte, adminToken domain.Secret) sessio
 	derive := deriveFrom(key)
 	codec := securecookie.New(derive("sign "+adminToken.Reveal()), derive("encrypt "+adminToken.Reveal()))
 	codec.SetSerializer(securecookie.JSONEncoder{})
-	codec.MaxAge(0) // the session knows how old it is; the gateway that made the cookie may have had another clock
+	codec.MaxAge(0) // the session's age is stored; the clock of the gateway that made the cookie may differ
 	return sessions{a, codec, cookieName(derive)}
 }
 
-// deriveFrom makes keys for many purposes out of one.
+// deriveFrom returns a function that derives a key for each purpose from key.
 func deriveFrom(key []byte) func(purpose string) []byte {
 	return func(purpose string) []byte {
 		mac := hmac.New(sha256.New, key)
@@ -49,10 +49,10 @@ func cookieName(derive func(string) []byte) string {
 	return "switchyard_" + hex.EncodeToString(derive("instance")[:6])
 }
 
-// secureName is a cookie's name where it came by https: no other host, and nothing that came by http, can set it.
+// secureName returns the name of a cookie over HTTPS, which no other host and nothing over plain HTTP can set.
 func secureName(name string) string { return "__Host-" + name }
 
-// begin gives the browser a session of whoever has just logged in.
+// begin begins a session for a user who has just logged in, and sets its cookie.
 func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity) error {
 	session, err := s.access.BeginSession(r.Context(), who.Actor, who.TokenID)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Iden
 	return nil
 }
 
-// end ends the session that the request carries, and takes its cookie from the browser.
+// end ends the request's session, and removes its cookie from the browser.
 func (s sessions) end(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range s.ids(r) {
 		if err := s.access.EndSession(r.Context(), id); err != nil && domain.CodeOf(err) != domain.NotFound {
@@ -84,7 +84,7 @@ func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
 	return c
 }
 
-// sessionCookie is a cookie that no script and no request from another site gets, but for people who come from there.
+// sessionCookie returns a cookie that scripts cannot read and that requests from other sites carry only when people follow a link.
 func sessionCookie(name string, secure bool) *http.Cookie {
 	c := &http.Cookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if secure {
@@ -93,7 +93,7 @@ func sessionCookie(name string, secure bool) *http.Cookie {
 	return c
 }
 
-// identity returns whose session the request carries, false when it carries none.
+// identity returns whose session the request carries, false if it carries none.
 func (s sessions) identity(r *http.Request) (service.Identity, bool) {
 	for _, id := range s.ids(r) {
 		if who, ok := s.access.Session(r.Context(), id); ok {
@@ -103,7 +103,7 @@ func (s sessions) identity(r *http.Request) (service.Identity, bool) {
 	return service.Identity{}, false
 }
 
-// ids are those of the sessions whose cookies the request carries, ended ones among them.
+// ids returns the ids of the sessions whose cookies the request carries, including ended ones.
 func (s sessions) ids(r *http.Request) (ids []string) {
 	for _, name := range []string{s.name, secureName(s.name)} {
 		for _, cookie := range r.CookiesNamed(name) {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// maxWrong is how many wrong tokens an address may give within wrongWindow, which begins with the first of them, before
-	// it is told to come back later. Valid ones are not counted and always accepted.
+	// maxWrong is how many wrong tokens are accepted from an address within wrongWindow, which begins with the first of them,
+	// before it is rate limited. Valid tokens are not counted and always accepted.
 	maxWrong    = 20
 	wrongWindow = time.Minute
-	// maxWindows bounds the addresses that are remembered, at about 100 bytes each.
+	// maxWindows is the most addresses that are remembered, at about 100 bytes each.
 	maxWindows = 1 << 16
 )
 
@@ -29,8 +29,8 @@ type window struct {
 
 func (w *window) over() bool { return time.Since(w.began) >= wrongWindow }
 
-// count counts a wrong token. Where it is one too many, it returns the time until the caller's window is over, in whole
-// seconds and at least one.
+// count counts a wrong token. If it is one too many, it returns the time until the caller's window ends, in whole
+// seconds, at least one.
 func (t *tokenLimiter) count(from netip.Prefix) (retryAfter string, limited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *tokenLimiter) begin(from netip.Prefix) *window {
 	return w
 }
 
-// makeRoom forgets the windows that are over, and if there are none, any one.
+// makeRoom removes the windows that have ended, or, if there are none, any one.
 func (t *tokenLimiter) makeRoom() {
 	for from, w := range t.windows {
 		if w.over() {

@@ -32,7 +32,7 @@ func encodeAgent(a domain.Agent) agentJSON {
 	return encoded
 }
 
-// CreateJoinToken issues a join token. This answer is the only place where it shows.
+// CreateJoinToken issues a join token. The token is shown only in this answer.
 func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 	token, _, err := a.service.Agents.CreateJoinToken(r.Context())
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// JoinAgent redeems a join token. The secret is shown only here.
+// JoinAgent redeems a join token. The agent's secret is shown only in this answer.
 func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Heartbeat takes what an agent says of itself, and tells it where it is assigned; with wait, when that changes.
+// Heartbeat stores what an agent reports and answers with its assignment; with wait, once the assignment changes.
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	id := web.PathParam(r, "id")
 	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
@@ -105,7 +105,7 @@ func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// IssueAgentToken gives an agent the token for its command. This answer is the only place where it shows.
+// IssueAgentToken issues the token that an agent passes to its command. The token is shown only in this answer.
 func (a *API) IssueAgentToken(w http.ResponseWriter, r *http.Request) error {
 	token, secret, err := a.service.Agents.IssueToken(r.Context(), web.PathParam(r, "id"))
 	if err != nil {
@@ -133,7 +133,7 @@ func heartbeatFields(b web.Body) (service.Heartbeat, error) {
 	return service.Heartbeat{State: (*domain.AgentState)(state), Detail: detail}, nil
 }
 
-// RemoveAgent ends an identity.
+// RemoveAgent removes an agent; its secret is no longer valid.
 func (a *API) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	if err := a.service.Agents.Remove(r.Context(), web.PathParam(r, "id")); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// AssignAgent sends an agent to a project. Every failure but a project that does not exist is a 404 of one fixed text;
-// the log has its cause.
+// AssignAgent assigns an agent to a project. Every failure except an unknown project is a 404 with one fixed text;
+// the cause is logged.
 func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {

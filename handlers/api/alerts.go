@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// alertJSON is an alert as the API shows it: null where it is not about such a thing.
+// alertJSON is an alert as the API shows it. Fields that do not apply to its kind are null.
 type alertJSON struct {
 	Key          string               `json:"key"`
 	Kind         domain.AlertKind     `json:"kind"`
@@ -27,7 +27,7 @@ type alertJSON struct {
 type acknowledgementJSON struct {
 	By      string `json:"by"`
 	AtMS    int64  `json:"at_ms"`
-	UntilMS *int64 `json:"until_ms"` // null for as long as the trouble lasts
+	UntilMS *int64 `json:"until_ms"` // null until the alert ends
 }
 
 func encodeAlert(a domain.Alert) alertJSON {
@@ -62,7 +62,7 @@ func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// AcknowledgeAlert notes that the caller takes care of an alert, for a time or for as long as the trouble lasts.
+// AcknowledgeAlert acknowledges an alert, for a time or until it ends.
 func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package api is the JSON API of the gateway: it decodes a request, makes one service call, and encodes the answer. Rules
-// are in package service; pages, SQL and other servers are never seen here.
+// Package api is the gateway's JSON API. Each handler decodes a request, makes one service call, and encodes the answer. Rules
+// are in package service; the package must know nothing of pages, SQL or other servers.
 package api
 
 import (
@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// API holds the handlers; each file adds those of its noun.
+// API holds the handlers; each file has those of one noun.
 type API struct {
 	web.Errors
 	service       *service.Service
@@ -23,7 +23,7 @@ type Metrics interface {
 	StreamOpened() (closed func())
 }
 
-// New returns the handlers over s. log has the causes of what fails.
+// New returns the handlers over s. Causes of failures go to log.
 func New(s *service.Service, log *slog.Logger, metrics Metrics) *API {
 	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics}
 }

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// maxAuditPage is how many entries a page of the audit has at most.
+// maxAuditPage is the most entries that a page of the audit log has.
 const maxAuditPage = 200
 
 type auditJSON struct {
@@ -16,14 +16,14 @@ type auditJSON struct {
 	AtMS      int64         `json:"at_ms"`
 	Who       string        `json:"who"`
 	Via       domain.Via    `json:"via"`
-	Role      *domain.Role  `json:"role"` // null where the change needed none
+	Role      *domain.Role  `json:"role"` // null where the change required none
 	Action    domain.Action `json:"action"`
 	Subject   string        `json:"subject"`
 	Detail    string        `json:"detail"`
 	RequestID *string       `json:"request_id"`
 }
 
-// ListAudit lists who changed what, the newest first.
+// ListAudit lists who changed what, newest first.
 func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 	query, err := web.ParseQuery(r)
 	if err != nil {

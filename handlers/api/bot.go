@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// botConfigJSON is the bot's configuration as the API shows it: secrets in clear, null where unset.
+// botConfigJSON is the bot's configuration as the API shows it: secrets in plain text, null where unset.
 type botConfigJSON struct {
 	Transport         domain.BotTransport `json:"transport"`
 	Homeserver        *string             `json:"homeserver"`
@@ -47,7 +47,7 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// botConfigOf reads the six fields. It returns an Invalid error that names the first that is missing or mistyped.
+// botConfigOf reads the six fields. It returns an Invalid error that names the first one missing or of the wrong type.
 func botConfigOf(b web.Body) (domain.BotConfig, error) {
 	transport, err := b.Text("transport")
 	if err != nil {

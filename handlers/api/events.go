@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// ListEvents answers with a page of the merged stream: what follows a position, for which it may wait, or what is before one.
+// ListEvents answers with a page of the merged stream: the events after a position, optionally waiting for one, or those before it.
 func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	query, err := web.ParseQuery(r)
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Feed answers in the form of a project server's feed: with those of the newest 500 records that are newer than since. For
-// the first of them it may wait.
+// Feed answers in the format of a project server's feed: with those of the newest 500 records that are newer than since,
+// optionally waiting for the first of them.
 func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if r.UserAgent() == domain.GatewayUserAgent {
 		return domain.Errorf(domain.NotFound, "this is a gateway, which other gateways do not follow")
@@ -67,11 +67,11 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeSize is the number of bytes of an answer after which what was made is written: of huge events a reader that takes
-// nothing is not to hold a copy.
+// writeSize is the number of bytes after which the part of an answer encoded so far is written. It bounds the memory that a
+// slow client can hold.
 const writeSize = 256 << 10
 
-// writeEvents writes the elements of a JSON array with what surrounds them.
+// writeEvents writes events as the elements of a JSON array, between before and after.
 func writeEvents(w http.ResponseWriter, before string, events []domain.Event, after string) {
 	b := append(make([]byte, 0, 64+256*len(events)), before...)
 	whole := true
@@ -102,7 +102,7 @@ func writeEvents(w http.ResponseWriter, before string, events []domain.Event, af
 	_, _ = w.Write(b)
 }
 
-// eventQuery returns what the query selects of the merged stream, and the position that it names.
+// eventQuery returns which events of the merged stream the query selects, and the position that it names.
 func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err error) {
 	selected = domain.EventQuery{Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before")}
 	limit, err := q.Number("limit", 200, 1, 1000)

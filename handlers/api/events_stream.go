@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// streamComment is the pause after which a silent stream shows that it lives.
+	// streamComment is the silence after which a comment is sent to keep the connection alive.
 	streamComment = 15 * time.Second
-	// streamPatience is how long a reader may take to accept what is sent before it is dropped. It comes back with the id of
-	// the last event that it has.
+	// streamPatience is how long a write may block before the client is disconnected. It reconnects with the id of its last
+	// event.
 	streamPatience = 10 * time.Second
-	// streamPage is the number of events that are read at once, and streamBytes their size: a reader that accepts nothing holds that
-	// much until it is dropped.
+	// streamPage is the number of events that are read at once, and streamBytes their size: as much as a client that reads nothing
+	// holds until it is disconnected.
 	streamPage, streamBytes = 200, 256 << 10
-	// streamWrite is the number of bytes after which what was collected is written.
+	// streamWrite is the number of buffered bytes after which they are written.
 	streamWrite = 64 << 10
 )
 
-// StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the reader goes, cannot
-// keep up, or the server stops.
+// StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the client disconnects or
+// cannot keep up, or the server stops.
 func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.streamQuery(r)
 	if err == nil {
@@ -39,7 +39,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // nginx would collect events
+	header.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -55,16 +55,16 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 		_, err := w.Write(text)
 		return err == nil && control.Flush() == nil
 	}
-	if !send(appendPosition(nil, q.After)) { // a reader that is cut off before its first event goes on from there
+	if !send(appendPosition(nil, q.After)) { // a client that is disconnected before its first event resumes there
 		return nil
 	}
 	for ctx.Err() == nil {
 		changed, last := a.service.Events.Changed(), a.service.Events.LastID()
 		page, err := a.service.Events.Page(ctx, q)
-		away := err != nil && a.service.Events.Available() != nil // the reader stays until the database is back
+		away := err != nil && a.service.Events.Available() != nil // the stream stays open until the database is back
 		if err != nil && !away {
 			if ctx.Err() == nil {
-				a.LogCause(r, err) // the status is sent; the reader comes back
+				a.LogCause(r, err) // the status has been sent; the client reconnects
 			}
 			return nil
 		}
@@ -78,7 +78,7 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		if !away {
-			q.After = max(q.After, last) // all that is selected up to there was sent
+			q.After = max(q.After, last) // every selected event up to there was sent
 		}
 		select {
 		case <-changed:
@@ -92,8 +92,8 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamQuery returns where the stream begins and what it selects. Last-Event-ID goes before the address's own position,
-// which browsers send again unchanged when they come back.
+// streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in the
+// address, which browsers send unchanged when they reconnect.
 func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	query, err := web.ParseQuery(r)
 	if err != nil {
@@ -111,14 +111,14 @@ func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	return q, nil
 }
 
-// appendPosition appends an id without data: readers remember it, and it is not an event.
+// appendPosition appends an id without data: clients remember it, but see no event.
 func appendPosition(b []byte, id int64) []byte {
 	b = append(b, "id: "...)
 	b = strconv.AppendInt(b, id, 10)
 	return append(b, "\n\n"...)
 }
 
-// sendEvents sends events as server-sent events. A record has no line breaks. It returns false when the reader is gone.
+// sendEvents sends events as server-sent events. A record has no line breaks. It returns false when the client is gone.
 func sendEvents(events []domain.Event, send func([]byte) bool) bool {
 	var b []byte
 	for i, e := range events {

@@ -8,13 +8,13 @@ import (
 	"switchyard/internal/web"
 )
 
-// Healthz answers as long as the process serves.
+// Healthz reports that the process serves requests.
 func (a *API) Healthz(w http.ResponseWriter, r *http.Request) error {
 	web.Plain(w, http.StatusOK, "ok")
 	return nil
 }
 
-// Readyz answers whether requests can be served: the store must be reachable.
+// Readyz reports whether the store can be reached.
 func (a *API) Readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := a.service.Ready(r.Context()); err != nil {
 		a.LogCause(r, err)
@@ -26,7 +26,7 @@ func (a *API) Readyz(w http.ResponseWriter, r *http.Request) error {
 
 var modeBody = []byte(`{"mode":"gateway"}`)
 
-// Mode tells clients that this is a gateway.
+// Mode identifies the server as a gateway.
 func (a *API) Mode(w http.ResponseWriter, r *http.Request) error {
 	web.WriteEncoded(w, http.StatusOK, modeBody)
 	return nil
@@ -37,13 +37,13 @@ type projectJSON struct {
 	URL  string `json:"url"`
 }
 
-// Registry lists the projects, and which is active.
+// Registry lists the projects and names the active one.
 func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	web.WriteEncoded(w, http.StatusOK, a.registryCache.encode(a.service.Projects.Registry()))
 	return nil
 }
 
-// registryCache holds the latest registry encoded.
+// registryCache holds the latest registry, encoded.
 type registryCache struct {
 	atomic.Pointer[encodedRegistry]
 }
@@ -53,7 +53,7 @@ type encodedRegistry struct {
 	body     []byte
 }
 
-// encode encodes a registry once: it never changes, another one takes its place.
+// encode encodes each registry once: registries are immutable.
 func (c *registryCache) encode(registry *domain.Registry) []byte {
 	if last := c.Load(); last != nil && last.registry == registry {
 		return last.body
@@ -70,7 +70,7 @@ func (c *registryCache) encode(registry *domain.Registry) []byte {
 	return body
 }
 
-// SwitchProject makes a project the active one. Every failure is a 400, an unknown project among them.
+// SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.
 func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"switchyard/internal/web"
 )
 
-// openAPI describes /api, /gateway and /oauth. A test holds it against the routes and their answers.
+// openAPI describes /api, /gateway and /oauth. A test compares it with the routes and their answers.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// OpenAPI describes the API.
+// OpenAPI serves the API's OpenAPI description.
 func (a *API) OpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")

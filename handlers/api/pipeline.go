@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/web"
 )
 
-// freshPipeline is the age up to which what a project said last answers a request.
+// freshPipeline is the age up to which a project's last answer is served without asking it again.
 const freshPipeline = 100 * time.Millisecond
 
-// Pipeline writes each project's stages as they came from it. It encodes while it writes: some projects are large.
+// Pipeline writes each project's stages as its server sent them. It encodes while it writes: some projects are large.
 func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	registry, pipelines := a.service.Pipelines.All(r.Context(), freshPipeline)
 	header := w.Header()
@@ -23,7 +23,7 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range pipelines {
 		size += 256 + len(p.Raw)
 	}
-	out := bufio.NewWriterSize(w, min(size, 64<<10)) // its errors mean that the client is gone
+	out := bufio.NewWriterSize(w, min(size, 64<<10)) // write errors mean that the client is gone
 	_, _ = out.WriteString(`{"active":`)
 	_, _ = out.Write(web.EncodeJSON(web.OrNull(registry.Active)))
 	_, _ = out.WriteString(`,"projects":{`)
@@ -45,7 +45,7 @@ func (a *API) Pipeline(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// appendPipeline appends a project's entry up to where its stages follow, when it is reachable, and the closing brace.
+// appendPipeline appends a project's entry up to its stages, if it is reachable, and the closing brace.
 func appendPipeline(b []byte, p domain.ProjectPipeline) []byte {
 	b = web.AppendJSON(b, p.Project)
 	b = append(b, `:{"url":`...)

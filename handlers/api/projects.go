@@ -29,7 +29,7 @@ func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// UpdateProject changes a project in place.
+// UpdateProject changes a project's address or token.
 func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// RemoveProject takes a project from the registry.
+// RemoveProject removes a project from the registry.
 func (a *API) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	if _, err := a.service.Projects.Remove(r.Context(), web.PathParam(r, "name")); err != nil {
 		return a.InvalidBut(r, err, domain.NotFound)
@@ -56,7 +56,7 @@ func (a *API) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// projectFields returns the fields of a project besides its name; the token is nil when it is not mentioned.
+// projectFields returns a project's fields besides its name; the token is nil when it is left out.
 func projectFields(b web.Body) (url string, token *domain.Secret, err error) {
 	if url, err = b.Text("url"); err != nil {
 		return "", nil, err

@@ -16,7 +16,7 @@ type sessionJSON struct {
 	SeenMS    int64       `json:"last_seen_ms"`
 }
 
-// ListSessions lists the logins that have not ended, the newest first.
+// ListSessions lists the sessions that have not ended, newest first.
 func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
 	sessions := []sessionJSON{}
 	for _, s := range a.service.Access.Sessions() {
@@ -28,7 +28,7 @@ func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// EndSession ends a session: its cookie is worth nothing afterwards.
+// EndSession ends a session; its cookie is no longer valid.
 func (a *API) EndSession(w http.ResponseWriter, r *http.Request) error {
 	if err := a.service.Access.EndSession(r.Context(), web.PathParam(r, "id")); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// signInStatusJSON is what the API says of the stored credentials.
+// signInStatusJSON is the state of the stored credentials as the API shows it.
 type signInStatusJSON struct {
 	Authenticated   bool   `json:"authenticated"`
 	Expired         bool   `json:"expired"`
@@ -14,13 +14,13 @@ type signInStatusJSON struct {
 	HasRefreshToken bool   `json:"has_refresh_token"`
 }
 
-// SignInStatus reports whether there are credentials, and whether they still hold.
+// SignInStatus reports whether there are credentials, and whether they are still valid.
 func (a *API) SignInStatus(w http.ResponseWriter, r *http.Request) error {
 	web.WriteJSON(w, http.StatusOK, signInStatusJSON(a.service.SignIn.Status()))
 	return nil
 }
 
-// SignOut removes the credentials and reports the status that follows.
+// SignOut removes the credentials and reports the new status.
 func (a *API) SignOut(w http.ResponseWriter, r *http.Request) error {
 	status, err := a.service.SignIn.SignOut(r.Context())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// storyJSON is a story as the API shows it: the form of a project server, and what the gateway adds.
+// storyJSON is a story as the API shows it: the fields of a project server's answer, and those that the gateway adds.
 type storyJSON struct {
 	wire.Story
 	URL       string         `json:"url"`
@@ -54,7 +54,7 @@ func addFile(s *wire.Story, f *domain.StoryFile) {
 	}
 }
 
-// Story answers with all that is known of a story.
+// Story answers with everything that is known about a story.
 func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 	story, err := a.service.Stories.Get(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id"))
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// PatchStory passes a change on to the project server, and its answer back.
+// PatchStory forwards a change to the project server and its answer to the client.
 func (a *API) PatchStory(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.ReadJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *API) PatchStory(w http.ResponseWriter, r *http.Request) error {
 	return pass(w, status, answer, err)
 }
 
-// CreateStory passes a new story on to the project server, and its answer back.
+// CreateStory forwards a new story to the project server and its answer to the client.
 func (a *API) CreateStory(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.ReadJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *API) CreateStory(w http.ResponseWriter, r *http.Request) error {
 	return pass(w, status, answer, err)
 }
 
-// pass writes a project server's answer: its status and body are its own, the media type is one of two that are harmless.
+// pass writes a project server's status and body, with one of two media types that are harmless in a browser.
 func pass(w http.ResponseWriter, status int, body []byte, err error) error {
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// namedTokenJSON is a named token as the list has it.
+// namedTokenJSON is a named token as it is listed.
 type namedTokenJSON struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name"`
@@ -20,7 +20,7 @@ type namedTokenJSON struct {
 	UsedMS    *int64      `json:"last_used_at_ms"` // null for never
 }
 
-// CreateNamedToken issues a named token. This answer is the only place where it shows.
+// CreateNamedToken issues a named token. The token is shown only in this answer.
 func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 	body, err := web.DecodeJSON(w, r, web.MaxBody)
 	if err != nil {
@@ -64,7 +64,7 @@ func newTokenFields(b web.Body) (n service.NewToken, err error) {
 	return n, nil
 }
 
-// ListNamedTokens lists the named tokens that were not revoked.
+// ListNamedTokens lists the named tokens that have not been revoked.
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	tokens := []namedTokenJSON{}
 	for _, t := range a.service.Access.Tokens() {
@@ -76,7 +76,7 @@ func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// RevokeNamedToken makes a named token worthless, and ends the sessions that were made with it.
+// RevokeNamedToken revokes a named token and ends the sessions that were begun with it.
 func (a *API) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
 	if err := a.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id")); err != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"switchyard/views"
 )
 
-// Access is the page of who and what has access.
+// Access is the page of sessions and named tokens.
 func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
 	return c.showAccess(w, r, newTokenForm, views.GivenToken{}, nil)
 }
 
-// newTokenForm is the empty form. Its tokens expire: forgotten ones end by themselves.
+// newTokenForm is the empty form. By default a token expires, so that forgotten ones do not stay valid.
 var newTokenForm = views.TokenForm{Role: domain.RoleViewer, Expires: "2160h"}
 
-// showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only here.
+// showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only once.
 func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken, refused error) error {
 	info := web.InfoOf(r.Context())
 	p := views.AccessProps{
@@ -27,7 +27,7 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 	}
 	var err error
 	if p.Gateways, err = c.service.Gateways(r.Context()); err != nil {
-		c.LogCause(r, err) // the page is about more than that
+		c.LogCause(r, err) // the rest of the page can still be shown
 	}
 	return c.render(w, r, view{
 		frame: views.Frame{Title: "Access", Page: views.PageAccess}, page: views.Access(p),
@@ -35,7 +35,7 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 	})
 }
 
-// CreateNamedToken takes the form that issues a token. The answer shows it, once; it has no address of its own.
+// CreateNamedToken takes the form that issues a token. The token is shown once, in the answer to the form.
 func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error
 	form := views.TokenForm{Name: fields.Get("name"), Role: domain.Role(fields.Get("role")), Expires: fields.Get("expires_in")}
 	n := service.NewToken{Name: form.Name, Role: form.Role}
 	if form.Expires != "" {
-		life, _ := time.ParseDuration(form.Expires) // what is not a duration is 0, which the service refuses
+		life, _ := time.ParseDuration(form.Expires) // 0 for what is not a duration, which the service refuses
 		n.ExpiresIn = &life
 	}
 	token, secret, err := c.service.Access.CreateToken(r.Context(), n)
@@ -57,7 +57,7 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error
 	return c.showAccess(w, r, newTokenForm, views.GivenToken{Name: token.Name, Token: secret}, nil)
 }
 
-// RevokeNamedToken makes a token worthless.
+// RevokeNamedToken revokes a named token.
 func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id"))
 	return c.accessSays(w, r, "The token is revoked.", "This token was revoked already.", err)

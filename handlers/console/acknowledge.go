@@ -11,10 +11,10 @@ import (
 	"switchyard/views"
 )
 
-// workBegins is the hour at which what was put off until tomorrow shows again, in the gateway's time zone.
+// workBegins is the hour at which alerts acknowledged until tomorrow are shown again, in the gateway's time zone.
 const workBegins = 8
 
-// Acknowledge takes the form by which a reader takes care of an alert.
+// Acknowledge takes the form that acknowledges an alert.
 func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
 	return c.afterAlert(w, r, fields.Get("next"), notice, err)
 }
 
-// Reopen takes the form that takes an acknowledgement back.
+// Reopen takes the form that removes an acknowledgement.
 func (c *Console) Reopen(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Console) Reopen(w http.ResponseWriter, r *http.Request) error {
 	return c.afterAlert(w, r, fields.Get("next"), views.Notice{Text: said}, err)
 }
 
-// afterAlert leads back to where the form was, with done, or with why there was nothing to do.
+// afterAlert redirects to the page that the form was on, with the notice done, or with why nothing was done.
 func (c *Console) afterAlert(w http.ResponseWriter, r *http.Request, next string, done views.Notice, err error) error {
 	if domain.CodeOf(err) == domain.NotFound {
 		done, err = views.Notice{Text: "There is nothing to acknowledge any more: this trouble is over."}, nil

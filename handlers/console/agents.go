@@ -24,7 +24,7 @@ func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 	return c.showAgents(w, r, view{}, views.AgentsPageProps{}, views.Notice{})
 }
 
-// showAgents shows the page, or its table if that was asked for, with what was just done to it.
+// showAgents shows the page, or only its table if that was requested, with the result of the last action.
 func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, around views.AgentsPageProps, said views.Notice) error {
 	p := views.AgentsProps{Projects: c.projectNames(), Said: said, Now: now()}
 	p.List, p.Agents = c.agentList(r)
@@ -40,8 +40,8 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	return c.render(w, r, v)
 }
 
-// AddAgent issues a join token. The answer shows it, once; it has no address of its own. The agent's label, project and command
-// may be given afterwards: then this token is issued instead of the one before.
+// AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and command are
+// given afterwards, the new token replaces the one before.
 func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 		form.Error = fieldError(views.CheckCommand(form.Command))
 	}
 	secret, token, err := c.service.Agents.CreateJoinTokenFor(r.Context(), form.Project)
-	if domain.CodeOf(err) == domain.Invalid { // the project has just been removed
+	if domain.CodeOf(err) == domain.Invalid { // the project may just have been removed
 		form.Error, form.Project = views.FieldError{Field: "project", Message: views.Sentence(domain.MessageOf(err))}, ""
 		secret, token, err = c.service.Agents.CreateJoinToken(r.Context())
 	}
@@ -71,7 +71,7 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.showJoin(w, r, token, views.NewToken{Token: secret, Hash: token.Hash, Address: address.String(), Local: isLoopback(address.Hostname()), Form: form})
 }
 
-// JoinToken shows what became of a token that was issued: the page's part alone, or the page without the token.
+// JoinToken shows whether a token has been redeemed: only that part of the page, or the page without the token.
 func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
 	token, err := c.service.Agents.JoinToken(r.Context(), web.PathParam(r, "hash"))
 	if err != nil {
@@ -84,12 +84,12 @@ func (c *Console) JoinToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) joinState(token domain.JoinToken) views.Part {
-	p := views.JoinProps{Token: token, Now: clock.Now()} // to the second: it says whether the token has expired
+	p := views.JoinProps{Token: token, Now: clock.Now()} // to the second: it decides whether the token has expired
 	p.Agent, _ = c.service.Agents.Find(token.UsedBy)
 	return views.JoinState(p)
 }
 
-// showJoin shows the page with the panel of Add agent.
+// showJoin shows the page with the Add agent panel open.
 func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.JoinToken, given views.NewToken) error {
 	state, err := c.parts.get(r.Context(), c.joinState(token), c.service.Projects.Registry().Active)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: state.component()}, views.Notice{})
 }
 
-// agentList is the page of the list that the address asks for, or that a form was sent from.
+// agentList returns the page of the list that the address asks for, or that a form was sent from.
 func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
 	query := r.URL.Query()
 	if r.Method == http.MethodPost {
@@ -108,17 +108,17 @@ func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
 			query = from.Query()
 		}
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // what is not a number is the first one
+	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
 	return views.NewAgentList(c.service.Agents.All(), query.Get("q"), page, query.Get("at"))
 }
 
-// RevokeToken makes a join token worthless.
+// RevokeToken revokes a join token.
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Agents.RevokeJoinToken(r.Context(), web.PathParam(r, "hash"))
 	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
 }
 
-// AssignAgent sends an agent to a project, or to none.
+// AssignAgent assigns an agent to a project, or to none.
 func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -148,15 +148,15 @@ func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.agentsSay(w, r, views.Notice{Text: "The agent is called " + agent.Label + "."}, err)
 }
 
-// RemoveAgent ends an agent's identity.
+// RemoveAgent removes an agent; its secret is no longer valid.
 func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	agent, _ := c.service.Agents.Find(web.PathParam(r, "id"))
 	err := c.service.Agents.Remove(r.Context(), web.PathParam(r, "id"))
 	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
-// agentsSay answers a form of the table: with the table alone where a script asked for it, otherwise with the page. err says why
-// nothing was done; if it is nil, done says what was done.
+// agentsSay answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err is not
+// nil, it says why nothing was done; otherwise done says what was done.
 func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:
@@ -169,8 +169,8 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)
 }
 
-// addressOf is the gateway's address as the browser that sent a form knows it: the form's origin, which the guards have
-// compared with the host that it came to. Proxies may have changed the scheme on the way here.
+// addressOf returns the gateway's address as the browser that sent a form knows it: the request's Origin, which the guards have
+// compared with its Host. The scheme of the request itself may be that of a proxy.
 func addressOf(r *http.Request) *url.URL {
 	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {
 		return &url.URL{Scheme: origin.Scheme, Host: origin.Host}

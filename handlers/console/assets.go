@@ -7,7 +7,7 @@ import (
 	"switchyard/static"
 )
 
-// Asset serves the embedded files. An address never changes its content.
+// Asset serves an embedded file. Its address contains a hash, so the content never changes.
 func Asset(w http.ResponseWriter, r *http.Request) error {
 	file, ok := static.Lookup(r.URL.Path)
 	if !ok {

@@ -9,10 +9,10 @@ import (
 	"switchyard/views"
 )
 
-// auditPage is how many entries a page of the audit shows.
+// auditPage is the number of entries on a page of the audit log.
 const auditPage = 50
 
-// Audit is the page of who changed what.
+// Audit is the page that shows who changed what.
 func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 	query, err := web.ParseQuery(r)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"switchyard/views"
 )
 
-// Bot is the page Bot configuration. Its form works through the JSON API, and only there are secrets shown.
+// Bot is the Bot configuration page. Its form uses the JSON API, which alone shows secrets.
 func (c *Console) Bot(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: "Bot configuration", Page: views.PageBot, Scripts: []string{"bot-config.js"}},

@@ -1,4 +1,5 @@
-// Package console is the pages for people: one file for each, over the same service calls as the API.
+// Package console serves the pages of the console, one file for each, with the same service calls as the API. It must know
+// nothing of SQL or other servers.
 package console
 
 import (
@@ -11,7 +12,7 @@ import (
 	"switchyard/views"
 )
 
-// Console is the pages for people. A page's handler asks the service, makes props, and leaves the rest to render; a form's
+// Console holds the handlers. A page's handler calls the service, builds the props, and leaves the rest to render; a form's
 // handler calls the same service method as the JSON API, then redirects with a notice, or shows the page again with what
 // was typed.
 type Console struct {
@@ -26,25 +27,24 @@ type Console struct {
 
 // Sessions begins and ends the reader's session.
 type Sessions interface {
-	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from there.
+	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from the same address.
 	LogIn(w http.ResponseWriter, r *http.Request, token string) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
-	// LoginLink is where people log in through the login's provider and how they know that, "" for none.
+	// LoginLink returns where people log in through the login's provider, and the provider's name, "" for none.
 	LoginLink(r *http.Request) (address, provider string)
 	// StartLogin returns the provider's address for a login that leads to next. It returns BadGateway.
 	StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error)
-	// FinishLogin returns where the login leads, even where it fails. It returns Invalid, BadGateway and Forbidden.
+	// FinishLogin returns where the login leads, even when it fails. It returns Invalid, BadGateway and Forbidden.
 	FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error)
 }
 
-// New returns the console over a service.
-// noticeKey signs what a page says at the next one.
+// New returns the console over s. noticeKey signs the cookies of notices.
 func New(s *service.Service, sessions Sessions, sample Sample, noticeKey []byte, log *slog.Logger) *Console {
 	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample, notices: newNotices(noticeKey)}
 }
 
-// Page adapts h, writing its errors as pages.
+// Page adapts h, showing its errors as pages.
 func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		setPageHeaders(w.Header())
@@ -54,7 +54,7 @@ func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// fail shows an error as a page. A part that was asked for stays unchanged; if its subject is gone, its page is reloaded.
+// fail shows an error as a page. If a part was requested, it stays unchanged; if its subject is gone, the page is reloaded.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if web.GivenUp(r, err) {
 		c.Write(w, r, web.Plain, err)
@@ -76,7 +76,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	c.showError(w, r, status, message)
 }
 
-// MethodNotAllowed says that an address takes forms alone, or none; Allow is set already.
+// MethodNotAllowed says that an address accepts only forms, or none; Allow is set already.
 func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	setPageHeaders(w.Header())
 	c.showError(w, r, http.StatusMethodNotAllowed, "This address only receives what a page of the console sends.")
@@ -90,7 +90,7 @@ func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, 
 	}
 }
 
-// errorWords are the title of a page that could not be shown, and what can be done now.
+// errorWords returns the title of a page that could not be shown, and what the reader can do next.
 func errorWords(status int) (title, next string) {
 	switch status {
 	case http.StatusBadRequest:
@@ -111,7 +111,7 @@ func errorWords(status int) (title, next string) {
 	return http.StatusText(status), ""
 }
 
-// frame fills in what every page shows around its content. It takes the notice that waits for this reader.
+// frame fills in what every page shows around its content. It consumes the reader's notice, if there is one.
 func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) views.Frame {
 	if f.Notice.Text == "" {
 		f.Notice = c.notices.take(w, r)
@@ -120,7 +120,7 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, f views.Frame) v
 	if r.Method == http.MethodGet && !web.InfoOf(r.Context()).SecretAddress {
 		f.Path = r.URL.RequestURI()
 	}
-	f.Bare = f.Bare || web.InfoOf(r.Context()).Auth == web.AuthNone // the sign-in's callback is open to everyone
+	f.Bare = f.Bare || web.InfoOf(r.Context()).Auth == web.AuthNone // the callback of the sign-in is public
 	f.Session = web.InfoOf(r.Context()).Auth == web.AuthSession
 	if !f.Bare {
 		registry := c.service.Projects.Registry()

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// eventsPage is the number of events on a page of the list.
+	// eventsPage is the number of events on a page.
 	eventsPage = 100
-	// eventsGrowth is the number to which the newest page may grow while it is read.
+	// eventsGrowth is the number of events up to which the newest page may grow while it is open.
 	eventsGrowth = 500
 )
 
@@ -44,7 +44,7 @@ func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 	return c.newestEvents(w, r, p)
 }
 
-// newestEvents shows the newest page. Its part keeps what the page began with: it goes back to p.From.
+// newestEvents shows the newest page. Its part keeps the events that the page began with: it goes back to p.From.
 func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	limit := eventsPage
 	if !wantsPart(r) {
@@ -78,7 +78,7 @@ func (c *Console) newestEvents(w http.ResponseWriter, r *http.Request, p views.E
 	})
 }
 
-// olderEvents shows a further page of events, or for htmx only what is appended to the list.
+// olderEvents shows a page of older events, or, for htmx, only the rows to append to the list.
 func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.EventsProps) error {
 	more, err := c.findEvents(r, &p, eventsPage)
 	if err != nil {
@@ -101,13 +101,13 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 		Project: p.Filter.Project, Type: p.Filter.Type, Text: p.Filter.Text,
 	})
 	p.Events = page.Events
-	if domain.CodeOf(err) == domain.Unavailable && c.service.AsOf().IsZero() { // it takes too long
+	if domain.CodeOf(err) == domain.Unavailable && c.service.AsOf().IsZero() { // the search took too long
 		p.Failure, err = domain.MessageOf(err), nil
 	}
 	return page.More, err
 }
 
-// projectNames are the names of the registered projects.
+// projectNames returns the names of the registered projects.
 func (c *Console) projectNames() []string {
 	projects := c.service.Projects.Registry().Projects
 	names := make([]string, len(projects))

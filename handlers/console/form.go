@@ -11,7 +11,7 @@ import (
 	"switchyard/views"
 )
 
-// decodeForm reads the fields of a plain form. It returns TooLarge over web.MaxBody and Invalid for what is not a form.
+// decodeForm reads the fields of a URL-encoded form. It returns TooLarge over web.MaxBody and Invalid for what is not a form.
 func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, web.MaxBody)
 	err := r.ParseForm()
@@ -25,7 +25,7 @@ func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-// secretField returns a field that is never sent back, nil when it was left empty.
+// secretField returns a field that pages never show, nil when it was left empty.
 func secretField(fields url.Values, name string) *domain.Secret {
 	secret := domain.Secret(fields.Get(name))
 	if secret == "" {
@@ -35,7 +35,7 @@ func secretField(fields url.Values, name string) *domain.Secret {
 }
 
 // fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
-// fault. Its Message is "" for what is no fault of the form.
+// fault. Its Message is "" for errors that are not the form's fault.
 func fieldError(err error) views.FieldError {
 	code := domain.CodeOf(err)
 	message := domain.MessageOf(err)
@@ -51,7 +51,7 @@ func fieldError(err error) views.FieldError {
 	return views.FieldError{}
 }
 
-// localPath returns text if it is an address on this site, else "/": what a form says must not lead away.
+// localPath returns text if it is an address on this site, else "/": a form must not redirect to another site.
 func localPath(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(text, "/") ||

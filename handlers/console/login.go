@@ -10,7 +10,7 @@ import (
 	"switchyard/views"
 )
 
-// LoginPage is the page that asks for the admin token. Who needs none, or has a session, is sent on.
+// LoginPage is the page that asks for a token. A reader who needs none, or has a session, is redirected.
 func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	next := r.URL.Query().Get("next")
 	switch web.InfoOf(r.Context()).Auth {
@@ -24,7 +24,7 @@ func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// LogIn takes the admin token and begins a session.
+// LogIn takes a token and begins a session.
 func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	if web.InfoOf(r.Context()).Auth == web.AuthNotRequired {
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
@@ -48,7 +48,7 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if next = afterLogin(next); next == views.SignInURL {
-		// The content security policy keeps forms on this site, redirects included: the browser would stay on the login.
+		// The content security policy keeps forms on this site, redirects included: the browser would stay on the login page.
 		return c.notices.redirect(w, r, views.OverviewURL, views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
@@ -76,11 +76,11 @@ func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int
 	})
 }
 
-// LogInFirst answers a caller without a session: a browser that goes to a page is sent to the login, and one that sent a
-// form gets the login in answer. What the form held is lost, but not the way back.
+// LogInFirst answers a caller without a session: a browser that opens a page is redirected to the login, and one that sent a
+// form gets the login page as its answer. What the form held is lost, but not the way back.
 func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	if wantsPart(r) {
-		w.Header().Set("HX-Refresh", "true") // the page around the part, which then is sent to the login
+		w.Header().Set("HX-Refresh", "true") // reloads the page, which then redirects to the login
 		return domain.Errorf(domain.Unauthorized, "a session is needed")
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -101,7 +101,7 @@ func loginAddress(u *url.URL) string {
 	return views.LoginURL + "?next=" + url.QueryEscape(next)
 }
 
-// afterLogin is where a login leads: next, if that is on this site and not the login again.
+// afterLogin returns where a login leads: next, if that is on this site and not the login itself.
 func afterLogin(next string) string {
 	next = localPath(next)
 	if path, _, _ := strings.Cut(next, "?"); path == views.LoginURL || strings.HasPrefix(path, views.LoginURL+"/") {

@@ -8,7 +8,7 @@ import (
 	"switchyard/views"
 )
 
-// StartLogin sends the browser to the login's provider.
+// StartLogin redirects the browser to the login's provider.
 func (c *Console) StartLogin(w http.ResponseWriter, r *http.Request) error {
 	if address, _ := c.sessions.LoginLink(r); address == "" {
 		http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
@@ -23,7 +23,7 @@ func (c *Console) StartLogin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// FinishLogin is where the provider sends the browser back to.
+// FinishLogin is the address to which the provider redirects the browser.
 func (c *Console) FinishLogin(w http.ResponseWriter, r *http.Request) error {
 	if address, _ := c.sessions.LoginLink(r); address == "" {
 		http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)

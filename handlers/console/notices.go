@@ -8,10 +8,10 @@ import (
 	"switchyard/views"
 )
 
-// notices carry the result of an action to the next page, in a signed cookie: whichever gateway shows that.
+// notices carry the result of an action to the next page, in a signed cookie, so that any gateway can show it.
 type notices struct{ codec *securecookie.SecureCookie }
 
-// The cookie crosses ports: what another gateway on this host has signed is left alone.
+// Cookies are shared between ports: one that another gateway on this host has signed is left alone.
 const (
 	noticeCookie  = "switchyard_notice"
 	noticeSeconds = 60
@@ -24,7 +24,7 @@ func newNotices(key []byte) notices {
 	return notices{codec}
 }
 
-// redirect answers a form: the browser goes to path, a local one, and sees the notice there.
+// redirect answers a form: the browser goes to path, which must be local, where the notice is shown.
 func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, notice views.Notice) error {
 	value, err := n.codec.Encode(noticeCookie, notice)
 	if err != nil {
@@ -37,7 +37,7 @@ func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, n
 	return nil
 }
 
-// take returns the notice that waits for this reader, once; without one its Text is "".
+// take returns the reader's notice and removes it; without one its Text is "".
 func (n notices) take(w http.ResponseWriter, r *http.Request) views.Notice {
 	cookie, err := r.Cookie(noticeCookie)
 	if err != nil {

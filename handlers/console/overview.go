@@ -10,7 +10,7 @@ import (
 	"switchyard/views"
 )
 
-// latestEvents is how many events a page shows that is not about events.
+// latestEvents is the number of events on pages that are not about events.
 const latestEvents = 12
 
 // Overview is the page of all projects.
@@ -41,7 +41,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		Now:        now(),
 	}
 	p.Show = show(r)
-	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // what is not a number is the first one
+	p.Page, _ = strconv.Atoi(r.URL.Query().Get("page")) // 0 for what is not a number: the first page
 	return c.render(w, r, view{
 		frame:      views.Frame{Title: p.Title(), Page: views.PageOverview},
 		part:       views.OverviewPart(p),
@@ -49,7 +49,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// keptOrder is the last order of the tracks, for all readers.
+// keptOrder is the latest order of the tracks, shared by all readers.
 type keptOrder struct {
 	mu   sync.Mutex
 	last *views.TrackOrder
@@ -62,11 +62,11 @@ func (k *keptOrder) of(s *service.Snapshot) *views.TrackOrder {
 	return k.last
 }
 
-// showCookie holds which projects the reader wants to see; without it, all.
+// showCookie holds which projects the reader wants to see; without it, all are shown.
 const showCookie = "switchyard_show"
 
-// show is which projects the address asks for, or else what the reader has chosen. A part's address says it all: everyone
-// sees the same part there.
+// show returns which projects the address asks for, or else those that the reader has chosen. A part's address names the choice,
+// so that everyone sees the same part there.
 func show(r *http.Request) views.Show {
 	asked := r.URL.Query().Get("show")
 	if cookie, err := r.Cookie(showCookie); asked == "" && err == nil && !wantsPart(r) {

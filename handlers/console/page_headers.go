@@ -2,10 +2,10 @@ package console
 
 import "net/http"
 
-// setPageHeaders sets what browsers must know of pages, and of what pages load. JSON and plain text do without: no browser
-// takes them for pages, and these are half of a small answer's bytes.
+// setPageHeaders sets the security headers of pages and of what pages load. JSON and plain text do without: no browser
+// takes them for pages, and the headers would be half of a small answer's bytes.
 func setPageHeaders(header http.Header) {
-	if header["Referrer-Policy"] == nil { // some addresses must not be sent anywhere
+	if header["Referrer-Policy"] == nil { // already set for addresses that must never be sent
 		header["Referrer-Policy"] = sameOrigin
 	}
 	header["Content-Security-Policy"] = contentPolicy
@@ -16,7 +16,7 @@ var (
 	contentPolicy = []string{contentSecurityPolicy}
 )
 
-// contentSecurityPolicy holds for every page: scripts, styles and calls come from this origin only, nothing is
-// inline, nobody frames the console.
+// contentSecurityPolicy applies to every page: scripts, styles and requests are restricted to this origin, nothing is
+// inline, and no other page can frame the console.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -17,20 +17,20 @@ import (
 	"switchyard/views"
 )
 
-// now is the time as pages show it: to the minute, so that within one what has not changed is rendered alike. Scripts
+// now is the time as pages show it: to the minute, so that within a minute unchanged content renders to the same bytes. Scripts
 // show the seconds.
 func now() time.Time { return clock.Now().Truncate(time.Minute) }
 
-// part is a part as it was rendered. Its version is the hash of what it shows.
+// part is a rendered part. Its version is the hash of its bytes.
 type part struct {
 	version string
 	html    document
 }
 
-// parts keeps the last rendering of each part, so that all its readers of one role share it.
+// parts keeps the last rendering of each part, which all readers of one role share.
 type parts struct {
 	mu     sync.Mutex
-	kept   map[string]*keptPart // by the reader's role and the address; of one minute
+	kept   map[string]*keptPart // by the reader's role and the address; all of the same minute
 	minute time.Time
 	bytes  int
 }
@@ -44,11 +44,11 @@ type keptPart struct {
 	err     error
 }
 
-// maxKeptBytes bounds the HTML that is kept, and so the number of filters whose parts are.
+// maxKeptBytes bounds the HTML that is kept, since filters make any number of addresses.
 const maxKeptBytes = 16 << 20
 
-// get returns the part as it is now. It is rendered again unless it is made of the same values as the last time; active is
-// the active project, which the answer names besides.
+// get returns the current part. It is rendered again unless its values are those of the last time; active is
+// the active project, which the answer also names.
 func (s *parts) get(ctx context.Context, p views.Part, active string) (*part, error) {
 	kept := s.find(p, domain.ActorOf(ctx).Role, active)
 	kept.once.Do(func() {
@@ -77,7 +77,7 @@ func (s *parts) find(p views.Part, reader domain.Role, active string) *keptPart 
 	return kept
 }
 
-// count records a new rendering. One that failed is tried again by the next reader.
+// count adds a new rendering to the bytes kept. One that failed is tried again by the next reader.
 func (s *parts) count(kept *keptPart) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,10 +102,10 @@ func renderPart(ctx context.Context, p views.Part, active string) (*part, error)
 	return &part{version: version, html: document{plain: html}}, nil
 }
 
-// component is the part as its page holds it.
+// component returns the part for the page that contains it.
 func (p *part) component() templ.Component { return templ.Raw(string(p.html.plain)) }
 
-// renderHTML renders a component. A panic is an error, for whoever waits for it.
+// renderHTML renders a component. A panic becomes an error, since other readers may be waiting for the result.
 func renderHTML(ctx context.Context, component templ.Component) (html []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -120,7 +120,7 @@ func renderHTML(ctx context.Context, component templ.Component) (html []byte, er
 	return bytes.Clone(buffer.Bytes()), nil
 }
 
-// hash is the same for the same texts, on every gateway.
+// hash returns the same for the same texts on every gateway.
 func hash(texts ...[]byte) string {
 	h := sha256.New()
 	for _, text := range texts {

@@ -17,14 +17,14 @@ func (c *Console) Project(w http.ResponseWriter, r *http.Request) error {
 	return c.showProject(w, r, projectForms{})
 }
 
-// projectForms hold what was typed on the page of a project and why it was refused.
+// projectForms holds what was typed on the page of a project, and why it was refused.
 type projectForms struct {
 	settings *views.ProjectForm // nil shows what is stored
 	story    views.StoryForm
 	status   int // 0 while nothing was refused
 }
 
-// showProject shows the page of a project. Where a form was refused, the page keeps what was sent.
+// showProject shows the page of a project. If a form was refused, the page keeps what was typed.
 func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms projectForms) error {
 	name := web.PathParam(r, "name")
 	found, err := c.service.Overview.Project(r.Context(), name)
@@ -56,11 +56,11 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 	})
 }
 
-// storyPatience is how long the page of a project waits to know whether stories can be added.
+// storyPatience is how long the page of a project waits to find out whether stories can be added.
 const storyPatience = 250 * time.Millisecond
 
-// takesStories reports whether stories can be added to a project: where its first story can be written, and on an empty
-// board, where only trying would show it.
+// takesStories reports whether stories can be added to a project: if its first story can be changed, or if the board is empty,
+// where only trying would show it.
 func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bool {
 	if !p.Reachable || len(p.Stages) == 0 {
 		return false

@@ -19,7 +19,7 @@ func (c *Console) Projects(w http.ResponseWriter, r *http.Request) error {
 	return c.showProjects(w, r, views.ProjectForm{}, nil)
 }
 
-// showProjects shows the page. Where the form was refused, refused says why, and the page keeps what was sent.
+// showProjects shows the page. If the form was refused, refused says why, and the page keeps what was typed.
 func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
 	s, err := c.service.Overview.Snapshot(r.Context())
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
 		return err
 	}
-	page, _ := strconv.Atoi(query.Get("page")) // what is not a number is the first one
+	page, _ := strconv.Atoi(query.Get("page")) // 0 for what is not a number: the first page
 	list, shown := views.NewProjectList(s.Pipelines, query.Get("q"), page)
 	listed := make([]domain.Project, len(shown))
 	for i, at := range shown {
@@ -54,8 +54,8 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	})
 }
 
-// AddProject takes the form of the page Projects, and says what answers at the address. The first project becomes the active
-// one: somebody who has only one means that.
+// AddProject takes the form of the Projects page, and says what answers at the address. The first project becomes the active
+// one, since there is no other to mean.
 func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
 	return c.notices.redirect(w, r, views.ProjectsURL, notice)
 }
 
-// CheckAddress says what answers at the address in the form of the page Projects, before it is sent.
+// CheckAddress says what answers at the address in the form of the Projects page, before the form is sent.
 func (c *Console) CheckAddress(w http.ResponseWriter, r *http.Request) error {
 	fields, err := decodeForm(w, r)
 	if err != nil {
@@ -106,10 +106,10 @@ func (c *Console) checkAddress(ctx context.Context, address string, token *domai
 	return views.AddressCheck{URL: address, Answer: answer, Problem: domain.MessageOf(err)}
 }
 
-// withoutScheme is a host that has a port or a dot, or this machine's name, and what may follow it.
+// withoutScheme matches an address without a scheme: localhost, or a host with a port or a dot, and an optional path.
 var withoutScheme = regexp.MustCompile(`^(?:localhost|\[[0-9A-Fa-f:.]+\]|[^/:\s]+\.[^/:\s]+|[^/:\s]+:[0-9]+)(?::[0-9]+)?(?:/\S*)?$`)
 
-// withScheme supplies http:// where people leave it out: "localhost:3001".
+// withScheme adds http:// to an address without a scheme: "localhost:3001".
 func withScheme(address string) string {
 	if address = strings.TrimSpace(address); withoutScheme.MatchString(address) {
 		return "http://" + address
@@ -117,7 +117,7 @@ func withScheme(address string) string {
 	return address
 }
 
-// RemoveProject removes a project and offers to undo that.
+// RemoveProject removes a project and offers an Undo.
 func (c *Console) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	name := web.PathParam(r, "name")
 	removed, err := c.service.Projects.Remove(r.Context(), name)

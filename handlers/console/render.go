@@ -15,26 +15,26 @@ import (
 type view struct {
 	frame views.Frame // Title, Page and Scripts; the rest is filled in by render
 	page  templ.Component
-	// part is the part of the page that refreshes itself; page is then made by pageAround. Everyone who asks for the same
-	// address with the same role sees the same part.
+	// part is the part of the page that refreshes itself; pageAround then makes the page. All readers of one role see the same
+	// part at the same address.
 	part       views.Part
 	pageAround func(part templ.Component) templ.Component
-	// piece is what htmx gets instead of the page, if the page has no part.
+	// piece is what htmx gets instead of the page if the page has no part.
 	piece  templ.Component
 	status int  // 0 is 200
-	once   bool // this answer is for one reader, once: nobody keeps it
+	once   bool // shows a secret: the answer must not be cached
 }
 
-// wantsPart reports whether a request is a part's own: by htmx, neither a boosted form nor the history coming back.
+// wantsPart reports whether htmx asks for a part, rather than for a page by a boosted form or a history restore.
 func wantsPart(r *http.Request) bool {
 	return r.Header.Get("Hx-Request") == "true" && r.Header.Get("Hx-Boosted") == "" && r.Header.Get("Hx-History-Restore-Request") == ""
 }
 
-// varyOn is what an answer of the console depends on besides its address.
+// varyOn lists the headers that an answer of the console depends on.
 var varyOn = []string{"HX-Request, Accept-Encoding, Cookie"}
 
-// render writes the page, or its part if that was asked for: 304 or 204 when the reader has it.
-// A handler that has set Cache-Control before keeps it.
+// render writes the page, or its part if that was requested: 304 or 204 when the reader already has this version.
+// A Cache-Control that the handler has set is kept.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	w.Header()["Vary"] = varyOn
 	if wantsPart(r) && v.piece != nil {
@@ -56,18 +56,18 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	return c.renderPage(w, r, v)
 }
 
-// writePart answers 204 to who has this version already.
+// writePart writes the part, or answers 204 if the reader already has this version.
 func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 	header := w.Header()
 	setDefault(header, "Cache-Control", "no-store")
-	header.Set("Attention", strconv.Itoa(c.service.Overview.OpenAlerts())) // the header around the part shows it
+	header.Set("Attention", strconv.Itoa(c.service.Overview.OpenAlerts())) // shown in the page's header, outside the part
 	if r.URL.Query().Get("v") == p.version {
-		delete(header, "Content-Security-Policy") // there is no page to hold to it
+		delete(header, "Content-Security-Policy") // it applies only to pages
 		delete(header, "Referrer-Policy")
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	header.Set("Active-Project", url.PathEscape(c.service.Projects.Registry().Active)) // the header around the part shows it, too
+	header.Set("Active-Project", url.PathEscape(c.service.Projects.Registry().Active)) // shown in the page's header, too
 	p.html.write(w, r, http.StatusOK)
 }
 
@@ -79,7 +79,7 @@ func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 	}
 	header := w.Header()
 	if v.status >= http.StatusBadRequest {
-		header.Set("HX-Replace-Url", "false") // a refused form's address is not a page
+		header.Set("HX-Replace-Url", "false") // the address of a refused form is not a page
 	}
 	if v.once || v.status != 0 || f.Notice.Text != "" {
 		setDefault(header, "Cache-Control", "no-store")

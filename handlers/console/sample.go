@@ -9,16 +9,16 @@ import (
 	"switchyard/views"
 )
 
-// Sample is the sample board of a first run, which explains itself while it is the only project.
+// Sample is the sample board of a first run. The overview explains it while it is the only project.
 type Sample struct {
 	Project string // its name, "" for no sample
-	Dir     string // where its stages are
-	Story   string // the story whose file the reader may move
+	Dir     string // the directory of its stages
+	Story   string // the story whose file the reader is invited to move
 	From    string // the stage that it is in at first
 	To      string
 }
 
-// firstSteps are what the overview explains, nil where there is nothing to explain.
+// firstSteps returns what the overview explains, nil when there is nothing to explain.
 func (c *Console) firstSteps(s *service.Snapshot) *views.FirstSteps {
 	sample := c.sample
 	if len(s.Pipelines) != 1 || s.Pipelines[0].Project != sample.Project {

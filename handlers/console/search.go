@@ -8,13 +8,13 @@ import (
 	"switchyard/views"
 )
 
-// How many results of each kind are shown: on the page, and below the header's field while something is typed.
+// How many results of each kind are shown: on the page, and below the header's field while the reader types.
 const (
 	searchResults = 50
 	findResults   = 8
 )
 
-// Search is the page of what was found, and the list below the header's field. With open=1 it leads to the first result.
+// Search is the page of results, and the list below the header's field. With open=1 it redirects to the first result.
 func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p := views.SearchProps{Text: query.Get("q")}

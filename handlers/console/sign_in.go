@@ -12,7 +12,7 @@ import (
 	"switchyard/views"
 )
 
-// Authorize sends the browser to the identity provider.
+// Authorize redirects the browser to the identity provider.
 func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redirectURI is where the provider sends the browser back to: the port on which this request came in.
+// redirectURI returns the address to which the provider redirects the browser: on the port on which this request came in.
 func redirectURI(r *http.Request) (string, error) {
 	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if address == nil {
@@ -43,7 +43,7 @@ func redirectURI(r *http.Request) (string, error) {
 	return "http://localhost:" + port + "/callback", nil
 }
 
-// SignInSetUp is the page that says which settings are missing. Sign-ins without an authorize address end there.
+// SignInSetUp is the page that says which settings are missing. A sign-in that is not configured ends here.
 func (c *Console) SignInSetUp(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
@@ -54,17 +54,17 @@ func (c *Console) SignInSetUp(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, view{frame: views.Frame{Title: "Set up sign-in"}, page: views.SignInSetUp(p), once: true})
 }
 
-// Callback is where the provider sends the browser back to.
+// Callback is the address to which the provider redirects the browser.
 func (c *Console) Callback(w http.ResponseWriter, r *http.Request) error {
 	return c.signInResult(w, r, signin.ParseCallback(r.URL.RawQuery))
 }
 
-// SignInByHand is the page for browsers that cannot reach the callback.
+// SignInByHand is the page for signing in from a browser that cannot reach the callback.
 func (c *Console) SignInByHand(w http.ResponseWriter, r *http.Request) error {
 	return c.showSignInByHand(w, r, "")
 }
 
-// PasteSignIn takes what the browser ended at.
+// PasteSignIn takes the address at which the browser ended.
 func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request) error {
 	form, err := decodeForm(w, r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request) error {
 	return c.signInResult(w, r, callback)
 }
 
-// showSignInByHand starts a flow of its own each time: what was pasted before is not shown again.
+// showSignInByHand starts a new flow each time; what was pasted before is not shown again.
 func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
 	if !c.service.SignIn.Configured() {
 		http.Redirect(w, r, views.SignInSetUpURL, http.StatusSeeOther)
@@ -126,7 +126,7 @@ func (c *Console) signInResult(w http.ResponseWriter, r *http.Request, callback 
 	})
 }
 
-// signInPages are the pages at which a sign-in ends.
+// signInPages are the pages on which a sign-in ends.
 var signInPages = map[domain.SignInOutcome]struct {
 	status int
 	props  views.SignInResultProps
@@ -173,10 +173,10 @@ var signInPages = map[domain.SignInOutcome]struct {
 	}},
 }
 
-// maxForeignText is how much of what others say of a failure is shown, in characters.
+// maxForeignText is the most that is shown of another server's error text, in characters.
 const maxForeignText = 512
 
-// foreignText makes text from outside fit to be shown: no longer than maxForeignText, without control characters.
+// foreignText prepares text from outside to be shown: at most maxForeignText characters, none of them control characters.
 func foreignText(text string) string {
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
 	runes = runes[:min(len(runes), maxForeignText)]

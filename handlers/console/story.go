@@ -20,7 +20,7 @@ func (c *Console) Story(w http.ResponseWriter, r *http.Request) error {
 	return c.showStory(w, r, views.StoryForm{}, 0)
 }
 
-// showStory shows the page. Where a change was refused, form says why and status is not 0.
+// showStory shows the page. If a change was refused, form says why and status is not 0.
 func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.StoryForm, status int) error {
 	p, err := c.storyProps(r)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 	})
 }
 
-// storyProps joins what is known of the story that the request is about. It returns NotFound for one that nobody knows.
+// storyProps collects what is known about the request's story. It returns NotFound for an unknown one.
 func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	get := c.service.Stories.Get
@@ -47,9 +47,9 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 		}
 		return p, err
 	}
-	p.Story.Stays = slices.Clone(p.Story.Stays) // other readers have the same
+	p.Story.Stays = slices.Clone(p.Story.Stays) // other readers share the slice
 	for i := range p.Story.Stays {
-		// It grows all the time: within a minute, what has not changed is rendered alike.
+		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
 		p.Story.Stays[i].Blocked = p.Story.Stays[i].Blocked.Truncate(time.Minute)
 	}
 	project, err := c.service.Overview.Project(r.Context(), name)
@@ -66,7 +66,7 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	return p, nil
 }
 
-// storyAgents returns the agents at the project that have named the story, or else all that are assigned there.
+// storyAgents returns the project's agents whose output mentions the story, or else all agents assigned to the project.
 func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 	var assigned, onStory []views.StoryAgent
 	for _, a := range c.agentsAt(project) {
@@ -82,7 +82,7 @@ func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 	return assigned
 }
 
-// agentsAt returns the agents that are alive and assigned to a project. When they were seen is left out: that changes all
+// agentsAt returns the live agents assigned to a project, without the time of their last heartbeat, which changes all
 // the time.
 func (c *Console) agentsAt(project string) (agents []domain.KnownAgent) {
 	for _, a := range c.service.Agents.All() {
@@ -94,7 +94,7 @@ func (c *Console) agentsAt(project string) (agents []domain.KnownAgent) {
 	return agents
 }
 
-// mentions reports whether text holds word as a word: "1_pay" is not in "21_pay".
+// mentions reports whether text contains word as a whole word: "1_pay" is not in "21_pay".
 func mentions(text, word string) bool {
 	inWord := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 	for word != "" {

@@ -12,11 +12,11 @@ import (
 	"switchyard/views"
 )
 
-// storyChange is what the forms of a story's page ask for. It is also the value of an Undo.
+// storyChange is what a form on a story's page asks for. It is also the value of an Undo.
 type storyChange struct {
 	Version string `json:"version"`
 	Do      string `json:"do"`
-	// Value is the stage to move to or the reason of a block, and Was what it was before.
+	// Value is the stage to move to or the reason for a block, and Was the value before.
 	Value string `json:"value,omitempty"`
 	Was   string `json:"was,omitempty"`
 }
@@ -29,10 +29,10 @@ const (
 	doRetry   = "retry" // clears the failed merge
 )
 
-// undoField is the form field of an Undo, which holds a storyChange.
+// undoField is the form field that holds the storyChange of an Undo.
 const undoField = "undo"
 
-// readStoryChange returns Invalid for a form that asks for nothing that can be done.
+// readStoryChange reads a form. It returns Invalid if the form asks for nothing that can be done.
 func readStoryChange(fields url.Values) (change storyChange, err error) {
 	if undo := fields.Get(undoField); undo != "" {
 		if json.Unmarshal([]byte(undo), &change) != nil {
@@ -58,7 +58,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 	return change, nil
 }
 
-// body returns the change in the form that project servers accept.
+// body returns the change in the format that project servers accept.
 func (s storyChange) body() []byte {
 	fields := map[string]any{"version": s.Version}
 	switch s.Do {
@@ -75,7 +75,7 @@ func (s storyChange) body() []byte {
 	return body
 }
 
-// said returns what the change has done, "" for an unknown change.
+// said returns the notice that the change was made, "" for an unknown change.
 func (s storyChange) said() string {
 	switch s.Do {
 	case doMove:
@@ -90,7 +90,7 @@ func (s storyChange) said() string {
 	return ""
 }
 
-// undo takes the change back at a version, where that is possible: what made a merge fail cannot be put back.
+// undo returns the change that reverses s at a version, if there is one: a cleared merge failure cannot be restored.
 func (s storyChange) undo(version string) (back storyChange, ok bool) {
 	back = storyChange{Version: version, Do: s.Do, Value: s.Was, Was: s.Value}
 	switch {
@@ -102,7 +102,7 @@ func (s storyChange) undo(version string) (back storyChange, ok bool) {
 	return back, s.Do != doRetry && (back.Value != "" || back.Do == doUnblock)
 }
 
-// maxUndo is the longest Undo, in bytes: it travels in a cookie.
+// maxUndo is the longest Undo, in bytes: it is kept in a cookie.
 const maxUndo = 2000
 
 // ChangeStory takes the forms of a story's page.
@@ -165,8 +165,8 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request) error {
 	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
 }
 
-// refusal says in a sentence why a project server has not done what it was asked, and what to do about it; "" when it has, or
-// when err is no matter of its own.
+// refusal says in a sentence why a project server refused a change, and what to do about it; "" when it did not, or when err
+// is not the project server's.
 func refusal(status int, body []byte, err error) string {
 	switch {
 	case domain.CodeOf(err) == domain.BadGateway:
@@ -183,7 +183,7 @@ func refusal(status int, body []byte, err error) string {
 	case http.StatusNotFound:
 		return "Not done: the project server does not have this story any more."
 	}
-	for _, field := range []string{"name: ", "blocked: ", "stage: "} { // the form has one field, which is meant
+	for _, field := range []string{"name: ", "blocked: ", "stage: "} { // the form has only one field
 		if reason, ok := strings.CutPrefix(text, field); ok {
 			return views.Sentence(reason)
 		}
@@ -191,7 +191,7 @@ func refusal(status int, body []byte, err error) string {
 	return "The project server refused this: " + strings.TrimSuffix(text, ".") + "."
 }
 
-// refusedStatus is the status of the page that says so.
+// refusedStatus returns the status of the page that shows a refusal.
 func refusedStatus(status int, err error) int {
 	switch {
 	case err != nil:
@@ -202,7 +202,7 @@ func refusedStatus(status int, err error) int {
 	return status
 }
 
-// versionOf is the version in a project server's answer, "" when there is none.
+// versionOf returns the version in a project server's answer, "" when there is none.
 func versionOf(body []byte) string {
 	var story struct {
 		Version string `json:"version"`

@@ -7,7 +7,7 @@ import (
 	"switchyard/views"
 )
 
-// themeCookie holds the reader's colours; without it they are the system's.
+// themeCookie holds the reader's theme; without it, the system's applies.
 const themeCookie = "switchyard_theme"
 
 func theme(r *http.Request) views.Theme {
@@ -22,7 +22,7 @@ func theme(r *http.Request) views.Theme {
 	return views.ThemeSystem
 }
 
-// SetTheme keeps the reader's choice of colours for a year.
+// SetTheme keeps the reader's choice of theme for a year.
 func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request) error {
 	form, err := decodeForm(w, r)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// keepChoice has the browser keep a choice for a year, or forget it: "".
+// keepChoice sets a cookie that keeps a choice for a year, or removes it if the choice is "".
 func keepChoice(w http.ResponseWriter, cookie, choice string) {
 	kept := &http.Cookie{Name: cookie, Value: choice, MaxAge: 365 * 24 * 60 * 60, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if choice == "" {

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// maxBatch is how many messages the earlier versions of the protocol may send at once. Each is worked on at the same time.
+// maxBatch is the most messages in a batch, which earlier versions of the protocol allow. They are handled concurrently.
 const maxBatch = 16
 
 // readBody reads a request's message, or batch of messages. It returns UnsupportedType, TooLarge and Invalid.

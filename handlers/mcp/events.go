@@ -11,9 +11,9 @@ import (
 const (
 	// maxWait is the longest wait; clients give up after a minute.
 	maxWait = 50 * time.Second
-	// storyInterval is how often a story that is waited for is asked about, since no event tells that it was unblocked.
+	// storyInterval is how often a story that is waited for is polled, since no event says that it was unblocked.
 	storyInterval = 2 * time.Second
-	// scanPage and maxScan are how many events are looked at for those of a story, at once and in a call.
+	// scanPage and maxScan are how many events are searched for those of a story, at a time and in one call.
 	scanPage, maxScan = 1000, 20_000
 )
 
@@ -23,7 +23,7 @@ type eventsJSON struct {
 	Story  *stateJSON     `json:"story,omitempty"`
 }
 
-// stateJSON is what may change of a story that somebody waits for.
+// stateJSON is the state of a story that a caller can wait for.
 type stateJSON struct {
 	Stage        *string `json:"stage"`
 	Blocked      *string `json:"blocked"`
@@ -80,7 +80,7 @@ func (s *Server) waitForEvents(ctx context.Context, in eventFilter) (eventsJSON,
 // waiter waits for the events of a filter.
 type waiter struct {
 	*Server
-	ctx    context.Context // ends when there is nothing to wait for any more
+	ctx    context.Context // ends when waiting ends
 	filter eventFilter
 	query  domain.EventQuery
 	ends   time.Time
@@ -102,7 +102,7 @@ func (w *waiter) newest() (eventsJSON, error) {
 	return answer, nil
 }
 
-// matching returns what the filter lets through.
+// matching returns the events that match the filter.
 func (w *waiter) matching(events []domain.Event) (found list[domain.Event]) {
 	for _, e := range events {
 		if w.filter.StoryID == "" || e.Details().StoryID == w.filter.StoryID {
@@ -142,7 +142,7 @@ func (w *waiter) wait() (eventsJSON, error) {
 	}
 }
 
-// state returns the state of the story that is waited for, nil where that is not known, and whether one is waited for.
+// state returns the state of the story that is waited for, nil if it is not known, and whether the filter names a story.
 func (w *waiter) state() (state *stateJSON, watched bool) {
 	if w.filter.Project == nil || w.filter.StoryID == "" {
 		return nil, false

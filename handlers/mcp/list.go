@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxList is how many entries a list shows, and maxListBytes their size: more would fill a model's context.
+	// maxList is the most entries in a list, and maxListBytes their size: more would fill a model's context.
 	maxList, maxListBytes = 50, 16 << 10
-	// maxShown is how much of a name or reason is shown, in bytes.
+	// maxShown is the most that is shown of a name or reason, in bytes.
 	maxShown = 300
 )
 
-// list takes what fits an answer, at least one, and counts the rest.
+// list takes the items that fit in an answer, at least one, and counts the rest.
 type list[T any] struct {
 	items []T
 	more  int
@@ -38,7 +38,7 @@ func (l *list[T]) add(item T) {
 // shown returns the entries, never null as JSON.
 func (l *list[T]) shown() []T { return append([]T{}, l.items...) }
 
-// short cuts a text.
+// short cuts a text to maxShown.
 func short(text string) string { return shorten(text, maxShown) }
 
 func shorten(text string, most int) string {

@@ -1,5 +1,5 @@
 // Package mcp is the gateway's MCP server for coding agents: tools, resources and prompts over the same service calls as the
-// API and the console. Requests are independent of each other; the HTTP guards and the check of access come before it.
+// API and the console. Requests are independent of each other; the HTTP guards and the access check run before it.
 package mcp
 
 import (
@@ -27,13 +27,13 @@ type Server struct {
 	web.Errors
 	service *service.Service
 	mcp     *sdk.Server
-	// nullable are, by tool, the arguments for which null is not the same as none.
+	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
-	// http is made by the first request: the schemas of the tools take a megabyte and a millisecond that most starts can spare.
+	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never need.
 	http func() http.Handler
 }
 
-// New returns a Server over s. version is that of the program.
+// New returns a Server over s. version is the program's.
 func New(s *service.Service, log *slog.Logger, version string) *Server {
 	server := &Server{Errors: web.Errors{Log: log}, service: s, nullable: map[string][]string{}}
 	server.http = sync.OnceValue(func() http.Handler { return server.handler(version) })
@@ -61,7 +61,7 @@ func (server *Server) handler(version string) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
 		Stateless:    true,
 		JSONResponse: true, // nothing is sent before the answer
-		// Our own guard of host names comes before it, which also knows those that a proxy forwards.
+		// Our own guard checks host names first, and also accepts those that a proxy forwards.
 		DisableLocalhostProtection: true,
 	})
 }
@@ -81,11 +81,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 
 type requestKey struct{}
 
-// requestOf returns the HTTP request that a message came with. Its context is the one to work with: the SDK's own outlives
+// requestOf returns the HTTP request that carried a message. Handlers use its context, since the SDK's own outlives
 // the request.
 func requestOf(ctx context.Context) *http.Request { return *ctx.Value(requestKey{}).(**http.Request) }
 
-// guard refuses what would hold a stream open, and turns a panic, which would end the process, into an error.
+// guard refuses methods that would hold a stream open, and turns a panic, which would end the process, into an error.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
 		defer func() {

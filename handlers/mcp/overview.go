@@ -24,7 +24,7 @@ type projectJSON struct {
 	Reachable bool        `json:"reachable"`
 	Error     *string     `json:"error"`
 	Stages    []stageJSON `json:"stages"`
-	Alerts    int         `json:"attention"` // how much needs attention
+	Alerts    int         `json:"attention"` // how many alerts are open
 }
 
 type stageJSON struct {
@@ -32,7 +32,7 @@ type stageJSON struct {
 	Stories int    `json:"stories"`
 }
 
-// maxStages is how many stages of a project are shown.
+// maxStages is the most stages that are shown of a project.
 const maxStages = 20
 
 func encodeProject(p domain.ProjectPipeline, alerts int) projectJSON {
@@ -107,7 +107,7 @@ func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	}, nil
 }
 
-// maxFound is how many are found of each kind at most, to count those that are not shown.
+// maxFound is the most results of each kind that are counted; only some of them are shown.
 const maxFound = 200
 
 func (s *Server) search(ctx context.Context, in struct {

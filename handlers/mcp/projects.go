@@ -43,13 +43,13 @@ func (s *Server) addProjects() {
 
 const projectOrActive = `{"type":"string","description":"the active one by default"}`
 
-// maxSchema is how large the schema of a project's tool may be, in bytes. Larger ones are left out.
+// maxSchema is the largest schema of a project's tool that is shown, in bytes. Larger ones are left out.
 const maxSchema = 4 << 10
 
 type projectToolJSON struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // left out where there is no room: the server says what is wrong
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // left out if there is no room: the server explains wrong arguments
 }
 
 func (s *Server) projectTools(ctx context.Context, in struct {
@@ -108,16 +108,16 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 	return answer, nil
 }
 
-// foreignContent is content of any type as it came. The pointer is there for a method that the SDK keeps to itself.
+// foreignContent is content of any type, passed on unchanged. The pointer provides a method that the SDK does not export.
 type foreignContent struct {
 	*sdk.TextContent
 	raw json.RawMessage
 }
 
-// MarshalJSON returns the content as it came.
+// MarshalJSON returns the content unchanged.
 func (c foreignContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
 
-// explainTools says what to do where a project has no tools.
+// explainTools says what to do when a project has no tools.
 func (s *Server) explainTools(project string, err error) error {
 	if domain.CodeOf(err) != domain.NotFound {
 		return err

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// prompts are what people can ask for by name.
+// prompts are texts that people can insert by name.
 var prompts = []struct{ name, title, description, text string }{
 	{
 		"standup", "Stand-up", "Sum up what happened and what is next, for a stand-up",

@@ -50,7 +50,7 @@ func (s *Server) readResource(ctx context.Context, request *sdk.ReadResourceRequ
 	}}, nil
 }
 
-// project is what the resource of a project holds.
+// project returns the content of a project's resource.
 func (s *Server) project(ctx context.Context, name string) (any, error) {
 	stories, err := s.listStories(ctx, storyFilter{Project: &name})
 	if err != nil {

@@ -27,7 +27,7 @@ type unreachableJSON struct {
 type storiesJSON struct {
 	Stories     []itemJSON        `json:"stories"`
 	More        int               `json:"more"`
-	Unreachable []unreachableJSON `json:"unreachable"` // their stories are those of their last answer
+	Unreachable []unreachableJSON `json:"unreachable"` // their stories are from their last answer
 }
 
 type storyFilter struct {
@@ -77,7 +77,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 	}
 	var stories list[itemJSON]
 	var unreachable list[unreachableJSON]
-	stages := map[string]bool{} // that there are
+	stages := map[string]bool{} // those that exist
 	for _, p := range pipelines {
 		if in.Project != nil && p.Project != *in.Project {
 			continue

@@ -16,7 +16,7 @@ const (
 	maxPast        = 20       // events, stays and commits each
 )
 
-// storyJSON has the names of the API.
+// storyJSON names its fields as the API does.
 type storyJSON struct {
 	Project        string          `json:"project"`
 	StoryID        string          `json:"story_id"`
@@ -49,7 +49,7 @@ type commitJSON struct {
 	Subject string `json:"subject"`
 }
 
-// story returns a story, or an error that says how to find the right one.
+// story returns a story, or an error that says how to find its id.
 func (s *Server) story(ctx context.Context, key storyKey) (domain.Story, error) {
 	if _, err := s.findProject(key.Project); err != nil {
 		return domain.Story{}, err
@@ -78,7 +78,7 @@ func encodeStory(s domain.Story) storyJSON {
 	}
 	var past list[domain.Event]
 	past.most = maxPast
-	for i := len(s.History) - 1; i >= 0; i-- { // the newest are shown, the oldest first
+	for i := len(s.History) - 1; i >= 0; i-- { // the newest are shown, oldest first
 		past.add(s.History[i])
 	}
 	for i := len(past.items) - 1; i >= 0; i-- {

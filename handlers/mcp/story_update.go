@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// nullable is an argument for which null is not the same as none.
+// nullable is an argument for which null differs from leaving it out.
 type nullable struct{ raw json.RawMessage }
 
 func (n *nullable) UnmarshalJSON(raw []byte) error {
@@ -61,7 +61,7 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	return readUpdate(in.Project, status, answer)
 }
 
-// noFile says why nothing is known of a story's file.
+// noFile says why nothing is known about a story's file.
 func noFile(story domain.Story) string {
 	if story.Error != "" {
 		return "the project server " + story.Error
@@ -69,7 +69,7 @@ func noFile(story domain.Story) string {
 	return "it is no longer on the board"
 }
 
-// updateJSON is what a story is after a change: what the change can be about, and the version for the next one.
+// updateJSON is a story after a change: the fields that a change can set, and the version for the next one.
 type updateJSON struct {
 	Project      string  `json:"project"`
 	StoryID      string  `json:"story_id"`
@@ -97,7 +97,7 @@ func readUpdate(project string, status int, answer []byte) (any, error) {
 	if err := json.Unmarshal(answer, &now); err != nil {
 		return nil, domain.WrapError(domain.BadGateway, err, "it answers with something other than a story")
 	}
-	return updateJSON{ // of the project that was asked for, not of the one that the server names
+	return updateJSON{ // the project that was asked for, not the one that the server names
 		project, now.StoryID, now.StoryName, wire.Text(now.Stage), now.Blocked, now.MergeFailure, wire.Text(now.Version),
 	}, nil
 }

@@ -15,17 +15,17 @@ import (
 	"switchyard/internal/web"
 )
 
-// A tool is what a coding agent can call.
+// A tool is an operation that a coding agent can call.
 type tool struct {
 	name, description string
 	arguments         string   // the properties of its JSON schema
 	required          []string // arguments
-	nullable          []string // arguments for which null is not the same as none
+	nullable          []string // arguments for which null differs from leaving them out
 	needs             domain.Role
 }
 
-// add adds a tool. run gets the context of the HTTP request; what it returns is encoded as one JSON object, but for a result that is
-// finished already.
+// add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is already
+// a tool result.
 func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, error)) {
 	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"additionalProperties":false`, t.arguments)
 	if len(t.required) > 0 {
@@ -56,7 +56,7 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 	})
 }
 
-// withoutNulls leaves out arguments that are null: models write so what they do not want to give. Those that are listed stay.
+// withoutNulls removes null arguments, except those listed in but: models write null for what they leave out.
 func withoutNulls(arguments json.RawMessage, but []string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(arguments, &members) != nil || members == nil {
@@ -70,7 +70,7 @@ func withoutNulls(arguments json.RawMessage, but []string) json.RawMessage {
 	return web.EncodeJSON(members)
 }
 
-// explain returns an error as a model should read it: what is wrong, and what to do next.
+// explain words an error for a model: what is wrong, and what to do next.
 func (s *Server) explain(r *http.Request, err error) error {
 	s.LogCause(r, err)
 	text := shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), 2*maxMessage)
@@ -85,10 +85,10 @@ func (s *Server) explain(r *http.Request, err error) error {
 	return errors.New(text + ".")
 }
 
-// maxMessage is how much of an error is shown, in bytes: it may quote what the caller gave.
+// maxMessage is the most that is shown of an error, in bytes: it may quote the caller's arguments.
 const maxMessage = 1000
 
-// hint adds to an error of that code what to do next.
+// hint adds what to do next to an error with that code.
 func hint(err error, code domain.Code, format string, args ...any) error {
 	if domain.CodeOf(err) != code {
 		return err
@@ -96,7 +96,7 @@ func hint(err error, code domain.Code, format string, args ...any) error {
 	return domain.WrapError(code, err, shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), maxMessage)+". "+fmt.Sprintf(format, args...))
 }
 
-// findProject returns a project, or NotFound with the names that there are.
+// findProject returns a project, or NotFound with the names of the projects that exist.
 func (s *Server) findProject(name string) (domain.Project, error) {
 	registry := s.service.Projects.Registry()
 	p, found := registry.Find(name)

@@ -9,11 +9,11 @@ import (
 
 // Notification is something that happened on a board: a WorkItem, a StoryBlocked or a MergeFailure.
 type Notification interface {
-	// event is what is recorded of it at stamp, nil for nothing.
+	// event returns the event to record at stamp, nil for none.
 	event(stamp int64) any
 }
 
-// WorkItem says that an item appeared in Stage. FromStage is where it was before, "" for a new one.
+// WorkItem says that an item appeared in Stage. FromStage is its stage before, "" for a new item.
 type WorkItem struct {
 	ItemID    string
 	Name      string
@@ -21,14 +21,14 @@ type WorkItem struct {
 	FromStage string
 }
 
-// StoryBlocked says that an item is blocked, or blocked for another reason than before.
+// StoryBlocked says that an item is blocked, or is now blocked for another reason.
 type StoryBlocked struct {
 	StoryID string
 	Name    string
 	Reason  string
 }
 
-// MergeFailure says that merging an item's work failed, or failed for another reason than before.
+// MergeFailure says that merging an item's work failed, or is now failing for another reason.
 type MergeFailure struct {
 	StoryID string
 	Name    string
@@ -68,18 +68,18 @@ func (n MergeFailure) event(stamp int64) any {
 	return trouble{domain.MergeFailure, n.StoryID, n.Name, n.Reason, stamp}
 }
 
-// encoder turns events into JSON in a buffer of its own.
+// encoder encodes events as JSON in a buffer that it reuses.
 type encoder struct{ buffer bytes.Buffer }
 
-// encode returns the event's JSON with a comma behind it, valid until the next call.
+// encode returns the event's JSON followed by a comma, valid until the next call.
 func (e *encoder) encode(event any) []byte {
 	e.buffer.Reset()
 	encoder := json.NewEncoder(&e.buffer)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(event); err != nil { // only a programming mistake can get here
+	if err := encoder.Encode(event); err != nil { // only a programming error can get here
 		panic(err)
 	}
 	text := e.buffer.Bytes()
-	text[len(text)-1] = ',' // where Encode puts a line break
+	text[len(text)-1] = ',' // in place of Encode's line break
 	return text
 }

@@ -1,5 +1,5 @@
 // Package feed keeps the latest notifications of one project as encoded events: a ring that is written by the board
-// and read by any number of requests at once. It must never know where notifications come from, nor HTTP.
+// and read by any number of concurrent requests. It must never know where notifications come from, nor HTTP.
 package feed
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Capacity is the number of events that a ring keeps; the oldest go first.
+// Capacity is the number of events that a ring keeps; the oldest are dropped first.
 const Capacity = 500
 
 // Ring holds the latest events. An event is encoded once, when it is recorded; readers share immutable snapshots,
@@ -26,15 +26,15 @@ type Ring struct {
 	sequence uint64   // events ever recorded
 	records  []record // of the events kept; append-only, so that snapshots may share it
 	encoded  []byte   // their JSON, each followed by a comma; append-only likewise
-	start    int      // position of encoded[0] in all that was ever encoded
+	start    int      // offset of encoded[0] in everything ever encoded
 
 	current atomic.Pointer[Snapshot]
 }
 
-// record is where an event lies.
+// record is the position of an event.
 type record struct {
 	stamp int64
-	start int // position of its JSON in all that was ever encoded
+	start int // offset of its JSON in everything ever encoded
 }
 
 // New returns an empty ring whose stamps come from now, usually time.Now.
@@ -44,14 +44,14 @@ func New(now func() time.Time) *Ring {
 	return r
 }
 
-// Instance names this ring: another start of the server has another one.
+// Instance identifies this ring; it changes whenever the server restarts.
 func (r *Ring) Instance() string { return r.instance }
 
 // Snapshot returns what the ring holds now.
 func (r *Ring) Snapshot() *Snapshot { return r.current.Load() }
 
-// Record stores the events that the notifications stand for, all at once: a waiting reader wakes up once for all
-// of them. Stamps are the time of recording in Unix milliseconds, raised where needed so that each is greater than
+// Record adds the events of the notifications, all at once: a waiting reader wakes up once for all of them.
+// Stamps are the time of recording in Unix milliseconds, raised where needed so that each is greater than
 // the one before, whatever the clock does.
 func (r *Ring) Record(notifications ...Notification) {
 	r.writing.Lock()
@@ -73,8 +73,8 @@ func (r *Ring) Record(notifications ...Notification) {
 	}
 }
 
-// publish drops what exceeds Capacity and gives readers the new state. Dropping only moves the front of the slices:
-// the next append that finds no room copies what is kept to a new array, and old snapshots keep theirs.
+// publish drops the events beyond Capacity and publishes the new state. Dropping only moves the front of the slices:
+// the next append that finds no room copies the rest to a new array, and old snapshots keep theirs.
 func (r *Ring) publish() {
 	if excess := len(r.records) - Capacity; excess > 0 {
 		r.records = r.records[excess:]
@@ -91,14 +91,14 @@ func (r *Ring) publish() {
 	close(old.replaced)
 }
 
-// Snapshot is one state of a ring. It never changes.
+// Snapshot is one state of a ring. It is immutable.
 type Snapshot struct {
 	// SequenceText is the count of events recorded since the ring was made, in decimal.
 	SequenceText string
 
 	records  []record
 	encoded  []byte
-	replaced chan struct{} // closed when a newer snapshot is there
+	replaced chan struct{} // closed when there is a newer snapshot
 
 	build sync.Once
 	array []byte
@@ -117,8 +117,8 @@ func (s *Snapshot) Has(since uint64) bool {
 // Replaced is closed once the ring holds events that this snapshot does not.
 func (s *Snapshot) Replaced() <-chan struct{} { return s.replaced }
 
-// After returns the JSON array of the events stamped later than since, oldest first, as two pieces that follow each
-// other. The caller must not change them.
+// After returns the JSON array of the events stamped later than since, oldest first, as two consecutive pieces.
+// The caller must not change them.
 func (s *Snapshot) After(since uint64) (head, tail []byte) {
 	first, _ := slices.BinarySearchFunc(s.records, since, func(r record, since uint64) int {
 		if uint64(r.stamp) > since {
@@ -135,7 +135,7 @@ func (s *Snapshot) After(since uint64) (head, tail []byte) {
 	return openArray, s.whole()[1+s.records[first].start-s.records[0].start:]
 }
 
-// whole is the array of all events, built when it is asked for first.
+// whole returns the array of all events, built on first use.
 func (s *Snapshot) whole() []byte {
 	s.build.Do(func() {
 		s.array = make([]byte, 0, len(s.encoded)+1)

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// recordsPerSecond is how much of one project is taken on average; what is more waits in its buffer. A record counts
-	// once more for each whole KiB that it has.
+	// recordsPerSecond is how much is read of one project on average; the rest waits in its buffer. A record counts
+	// once more for each whole KiB of its size.
 	recordsPerSecond = 1000
-	// burst is how much may come at once: twice what one read takes at most of records as they usually are.
+	// burst is how much may be read at once: twice the most that one read returns of records of the usual size.
 	burst = 10_000
 )
 
-// allowance is a token bucket: how much may be taken of a project.
+// allowance is a token bucket that limits how much is read of a project.
 type allowance struct {
-	used float64 // at the time at; over burst when too much was taken
+	used float64 // at the time at; over burst when too much was read
 	at   time.Time
 }
 
-// take notes what an answer cost and returns how long to wait before the next read.
+// take records what an answer cost and returns how long to wait before the next read.
 func (a *allowance) take(answer upstream.FeedAnswer, now time.Time) time.Duration {
 	cost := answer.Received - answer.Left
 	for _, r := range answer.Records {

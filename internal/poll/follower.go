@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// longPoll is how long a server that can do so is asked to hold its answer.
+	// longPoll is how long a server that supports it is asked to hold its answer.
 	longPoll = 25 * time.Second
 	// firstRetry and maxRetry bound the pause after a failed read.
 	firstRetry = 100 * time.Millisecond
 	maxRetry   = 30 * time.Second
-	// storeRetry is the longest pause after the store failed: it is to be used within seconds of its return.
+	// storeRetry is the longest pause after the store failed: reading resumes within seconds of its return.
 	storeRetry = 3 * time.Second
-	// steady is how long reading must have gone well for the next failure to be followed by the first pause again.
+	// steady is how long reading must have succeeded for the back-off to start over at firstRetry.
 	steady = time.Second
 	// maxPart is the number of records of one feed that are stored in one transaction.
 	maxPart = 1000
@@ -34,16 +34,16 @@ type follower struct {
 	Options
 	slots     slots
 	project   domain.Project
-	epoch     int64     // under which the feed is this gateway's
-	position  *position // nil until it was loaded, or when the store may know better
+	epoch     int64     // of this gateway's duty to read the feed
+	position  *position // nil until loaded, and when the stored one may differ
 	failing   bool
-	readSince time.Time // when the first of those reads went well that have not failed since; zero for none
+	readSince time.Time // start of the current run of successful reads; zero for none
 	retry     supervise.Backoff
 	refused   refused
 	allowance allowance
 
 	wake    chan struct{} // of capacity 1; ends a pause after a failure
-	mayWake atomic.Bool   // whether the next answer that the server gives to another call ends that pause
+	mayWake atomic.Bool   // whether a successful call of another kind ends that pause
 }
 
 func newFollower(o Options, s slots, project domain.Project, epoch int64) *follower {
@@ -55,7 +55,7 @@ func newFollower(o Options, s slots, project domain.Project, epoch int64) *follo
 	}
 }
 
-// run follows until ctx ends. After any failure it begins again, after a pause.
+// run follows the feed until ctx ends. After a failure it pauses, then starts over.
 func (f *follower) run(ctx context.Context) error {
 	f.position = nil
 	for {
@@ -67,7 +67,7 @@ func (f *follower) run(ctx context.Context) error {
 		if !f.readSince.IsZero() && time.Since(f.readSince) > steady {
 			f.retry.Reset()
 		}
-		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // that is the store's
+		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // Unavailable comes from the store
 			f.failing = true
 			f.mayWake.Store(true)
 			f.Pipelines.Notice(f.project, domain.FeedResult{Failed: true})
@@ -87,8 +87,8 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// observe records the outcome of another call to the project's server. A success after a failure means that the server is back:
-// its feed is read at once. A server whose feed alone fails is not read more often because of that.
+// observe takes the outcome of a call of another kind to the project's server. A success after a failure means that the server is
+// back: its feed is read at once. A server of which only the feed fails is not read more often because of that.
 func (f *follower) observe(err error) {
 	if err != nil {
 		f.mayWake.Store(true)
@@ -108,7 +108,7 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 	}
 	pace := pace{interval: f.Interval}
-	var pipeline string // its version, as far as it is known
+	var pipeline string // its version, "" while unknown
 	for {
 		began, before := time.Now(), f.position.cursor
 		answer, continued, err := f.read(ctx, pace.wait, pipeline)
@@ -136,7 +136,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// load finds the position at which to go on.
+// load loads the position at which to resume.
 func (f *follower) load(ctx context.Context) error {
 	slot, err := f.takeSlot(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *follower) load(ctx context.Context) error {
 	return err
 }
 
-// takeSlot waits for a slot, and lets readers go first who look for the first time: a start reads all feeds.
+// takeSlot waits for a slot, and lets requests that wait for a pipeline's first answer go first: a start reads all feeds.
 func (f *follower) takeSlot(ctx context.Context) (slot, error) {
 	slot, err := f.slots.take(ctx)
 	if err == nil {
@@ -159,8 +159,8 @@ func (f *follower) takeSlot(ctx context.Context) (slot, error) {
 	return slot, err
 }
 
-// read asks for what follows the position and stores it; with a wait the answer comes as well when the pipeline is another one.
-// It returns false when the server has another buffer now, which the next read takes from its beginning.
+// read requests the records after the position and stores them; with a wait, the server also answers when the pipeline's version
+// is no longer the given one. It returns false when the server has a new buffer, which the next read takes from its beginning.
 func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
@@ -182,13 +182,13 @@ func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string
 		return answer, false, nil
 	}
 	if err := f.record(ctx, answer); err != nil {
-		f.position = nil // whether it was stored is not certain
+		f.position = nil // it may or may not have been stored
 		return answer, false, err
 	}
 	return answer, true, nil
 }
 
-// record stores what the answer brings and moves the position.
+// record stores the answer's records and moves the position.
 func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error {
 	position := f.position
 	f.refused.log(ctx, f.Log, f.project.Name, answer.Refused)
@@ -196,7 +196,7 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 		return nil
 	}
 	for _, part := range split(position.read(answer, clock.Now()), maxPart) {
-		// What was asked of a project that has gone meanwhile is not part of the stream; its position stays where it was.
+		// Records of a project that was removed or changed meanwhile are not part of the stream; its position stays.
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
 		}

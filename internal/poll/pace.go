@@ -8,24 +8,24 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// minPause is the least time from one read to the next: one feed that never falls silent costs no more than 500 a second.
+// minPause is the least time from one read to the next: even the busiest feed is read at most 500 times a second.
 const minPause = 2 * time.Millisecond
 
-// movedPause is the least time after an answer that only says that the pipeline is another one.
+// movedPause is the least time to the next read after an answer that only says that the pipeline has changed.
 const movedPause = 50 * time.Millisecond
 
-// pace is when a feed is read next.
+// pace decides when a feed is read next.
 type pace struct {
 	interval time.Duration
-	// wait is how long the server is asked to hold its answer: not at all at first, since whether it still has the same
-	// buffer must be known at once.
+	// wait is how long the server is asked to hold its answer: 0 at first, to find out at once whether it still has the same
+	// buffer.
 	wait   time.Duration
 	opened time.Time // when the server's current buffer was first read
-	moved  bool      // the pipeline is another one than before
+	moved  bool      // the pipeline has changed
 }
 
-// pause returns the time from the beginning of a read, which led from one position to another, to the next read. That
-// follows at once only if this one promises something. A server that answers early with nothing, repeats itself or has a
+// pause returns the time from the beginning of a read, which moved the position from one to another, to the next read. The next
+// one follows at once only if more is to be expected. A server that answers early with nothing, repeats itself or has a
 // new buffer each time is read at the interval.
 func (p *pace) pause(answer upstream.FeedAnswer, from, to domain.FeedCursor, began time.Time) time.Duration {
 	pause := p.interval

@@ -1,5 +1,5 @@
-// Package poll follows the feed of every registered project and hands what it reads to the service. It never learns how
-// that is stored, nor how a feed is fetched.
+// Package poll follows the feed of every registered project and hands its records to the service. It must never know how
+// they are stored, nor how a feed is fetched.
 package poll
 
 import (
@@ -23,9 +23,9 @@ type Projects interface {
 
 // Events is the merged stream.
 type Events interface {
-	// Cursors returns the stored reading positions of every URL that the project ever had.
+	// Cursors returns the stored positions of every URL that the project ever had.
 	Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	// Record stores a read whole or not at all, and returns when it did.
+	// Record stores all of a read or nothing, and returns when it is done.
 	Record(ctx context.Context, read domain.FeedRead) error
 }
 
@@ -34,18 +34,18 @@ type Feeds interface {
 	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
 }
 
-// Pipelines learn from reads of feeds that they may have changed.
+// Pipelines is told which pipelines may have changed.
 type Pipelines interface {
-	// Notice takes what a read says, after what it brought was stored. It is called for every read that went well, and for
-	// the first of those in a row that failed.
+	// Notice takes the result of a read, after its records were stored. It is called for every successful read, and for
+	// the first of several failed ones in a row.
 	Notice(project domain.Project, r domain.FeedResult)
-	// Yield returns when no reader waits for a pipeline of which nothing is known yet, or a little later.
+	// Yield returns once no request waits for a pipeline of which nothing is known yet, or after a short time limit.
 	Yield(ctx context.Context)
 }
 
-// Duties are which feeds this gateway follows. The others are other gateways'.
+// Duties says which feeds this gateway follows. Other gateways follow the others.
 type Duties interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
+	// Epoch returns the epoch of a duty, false if it is not this gateway's.
 	Epoch(duty string) (epoch int64, ok bool)
 	// Changed returns a channel that is closed when this gateway gets or loses duties.
 	Changed() <-chan struct{}
@@ -57,7 +57,7 @@ type Options struct {
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
-	// Duties is nil where this gateway follows all feeds.
+	// Duties is nil if this gateway follows all feeds.
 	Duties Duties
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
@@ -78,15 +78,15 @@ func New(o Options) *Poller {
 	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
 }
 
-// running is a follower at work.
+// running is a follower whose goroutine runs.
 type running struct {
 	*follower
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// Observe takes the outcome of a call to the project's server that another part of the program made. When one succeeds after
-// failures, the project's feed is read at once instead of after the pause that a failure is followed by.
+// Observe takes the outcome of a call to the project's server that another part of the program made. If one succeeds after
+// failures, the project's feed is read at once instead of after the pause.
 func (p *Poller) Observe(project string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *Poller) dutiesChanged() <-chan struct{} {
 	return p.o.Duties.Changed()
 }
 
-// epoch returns under which epoch this gateway follows a project, false when it does not.
+// epoch returns the epoch of the duty to follow a project, false if it is not this gateway's.
 func (p *Poller) epoch(project string) (epoch int64, ours bool) {
 	if p.o.Duties == nil {
 		return 0, true
@@ -135,7 +135,7 @@ func (p *Poller) epoch(project string) (epoch int64, ours bool) {
 	return p.o.Duties.Epoch(domain.FeedDuty(project))
 }
 
-// start begins to follow a project.
+// start starts a follower for a project.
 func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := running{newFollower(p.o, p.slots, project, epoch), cancel, make(chan struct{})}
@@ -148,8 +148,8 @@ func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64)
 	}()
 }
 
-// stop ends the followers of projects that are gone, have changed, or are another gateway's by now. It returns when none of them
-// can record any more, so that a project has one reader at a time.
+// stop ends the followers of projects that were removed, changed, or handed to another gateway. It returns when none of them
+// can record any more, so that each project has only one follower at a time.
 func (p *Poller) stop(registry *domain.Registry) {
 	var ending, handedOver []running
 	p.mu.Lock()
@@ -171,7 +171,7 @@ func (p *Poller) stop(registry *domain.Registry) {
 	for _, r := range ending {
 		<-r.done
 	}
-	for _, r := range handedOver { // what its feed said last of its pipeline counts no longer
+	for _, r := range handedOver { // the pipeline version in its last answer no longer counts
 		p.o.Pipelines.Notice(r.project, domain.FeedResult{Failed: true})
 	}
 }

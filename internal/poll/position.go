@@ -10,11 +10,11 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// position is how far a project's feed has been read and stored, and the rules by which an answer moves it.
+// position is how far a project's feed has been read and stored, with the rules by which an answer moves it.
 type position struct {
-	cursor domain.FeedCursor   // of this name and URL; without a stored one it is at the beginning
+	cursor domain.FeedCursor   // of this name and URL; at the beginning if none is stored
 	known  []domain.FeedCursor // every stored one of this name, cursor included
-	last   uint64              // hash of the records of the answer that was stored last
+	last   uint64              // hash of the records of the last stored answer
 }
 
 func newPosition(project domain.Project, known []domain.FeedCursor, now time.Time) *position {
@@ -23,17 +23,17 @@ func newPosition(project domain.Project, known []domain.FeedCursor, now time.Tim
 		p.cursor = known[i]
 	}
 	if p.cursor.Since > now.Add(domain.MaxClockAhead).UnixMilli() {
-		p.cursor.Since = 0 // stored when stamps ahead of the clock still moved positions
+		p.cursor.Since = 0 // stored by a version in which stamps ahead of the clock still moved positions
 	}
 	return p
 }
 
-// find returns where the position is among the stored ones, -1 when it is not.
+// find returns the index of the position among the stored ones, -1 if it is not stored.
 func (p *position) find() int {
 	return slices.IndexFunc(p.known, func(c domain.FeedCursor) bool { return c.URL == p.cursor.URL })
 }
 
-// since is what the feed is asked for. Without Feed-Instance stamps may repeat, so the last one is asked for again.
+// since returns the ?since= of the next request. Without Feed-Instance stamps may repeat, so the last one is requested again.
 func (p *position) since() int64 {
 	if p.cursor.Instance == "" {
 		return max(p.cursor.Since-1, 0)
@@ -41,38 +41,38 @@ func (p *position) since() int64 {
 	return p.cursor.Since
 }
 
-// restart goes to the beginning of a new buffer. Nothing is stored by that.
+// restart goes to the beginning of a new buffer, without storing anything.
 func (p *position) restart() {
 	p.cursor = domain.FeedCursor{Project: p.cursor.Project, URL: p.cursor.URL}
 }
 
-// continues reports whether the answer, to a request for what follows since, belongs to the buffer that has been read so
-// far. The answer of another buffer is whole only when it was asked for from the beginning.
+// continues reports whether the answer, to a request with this since, belongs to the buffer that has been read so
+// far. The answer of another buffer is complete only if it was requested from the beginning.
 func (p *position) continues(answer upstream.FeedAnswer, since int64) bool {
 	return answer.Instance == p.cursor.Instance || since == 0
 }
 
-// repeats reports whether the answer brings nothing that was not stored already: no record, or just those of the answer
-// that was stored last, as from a server that ignores since.
+// repeats reports whether the answer has nothing new: no records, or just those of the last stored answer, as from a server
+// that ignores since.
 func (p *position) repeats(answer upstream.FeedAnswer) bool {
 	return answer.Instance == p.cursor.Instance && p.find() >= 0 && (len(answer.Records) == 0 || hash(answer.Records) == p.last)
 }
 
-// read returns what an answer that came at now brings: its records in the order of their stamps, behind a mark for those
-// that were dropped before they could be read, and the position that it leads to.
+// read returns the read to record for an answer that arrived at now: its records in the order of their stamps, after a marker for
+// those that were dropped before they could be read, and the position that it leads to.
 func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRead {
 	read := domain.FeedRead{Cursor: p.cursor, ReceivedAt: now}
 	before, after := p.count(answer)
 	read.Cursor.Instance, read.Cursor.Sequence = answer.Instance, max(after-int64(answer.Left), 0)
 	if len(answer.Records) == 0 {
 		if len(p.known) > 0 && answer.Left == 0 {
-			read.Cursor.Sequence = before // what is missing stays due until a record follows it
+			read.Cursor.Sequence = before // the gap is reported with the next record
 		}
 		return read
 	}
 	records := slices.Clone(answer.Records)
 	slices.SortStableFunc(records, func(a, b domain.Record) int { return a.At.Compare(b.At) })
-	// A stamp that is far ahead would hide whatever comes until then, so it moves nothing.
+	// A stamp far ahead of the clock would hide all events until then, so it does not move the position.
 	limit := now.Add(domain.MaxClockAhead)
 	for _, r := range records {
 		if r.At.After(limit) {
@@ -81,7 +81,7 @@ func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRe
 			read.Cursor.Since = max(read.Cursor.Since, r.At.UnixMilli())
 		}
 	}
-	// The first read of a project begins its history: what was before is not missing.
+	// The first read of a project begins its history: earlier records are not missing.
 	if missed := after - before - int64(answer.Received); missed > 0 && len(p.known) > 0 {
 		records = slices.Insert(records, 0, domain.NewFeedGap(missed, records[0].At))
 	}
@@ -105,7 +105,7 @@ func (p *position) count(answer upstream.FeedAnswer) (before, after int64) {
 	return before, answer.Sequence
 }
 
-// moved notes that a read which led to cursor is in the store.
+// moved notes that a read which led to cursor has been stored.
 func (p *position) moved(cursor domain.FeedCursor) {
 	p.cursor = cursor
 	if i := p.find(); i >= 0 {

@@ -8,13 +8,13 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// maxRefused is the number of different refused records that are logged for one feed.
+// maxRefused is the most different refused records that are logged for one feed.
 const maxRefused = 100
 
-// refused are the refused records of a feed that were logged, by their hashes.
+// refused holds the hashes of a feed's refused records that have been logged.
 type refused map[uint64]bool
 
-// log logs each record that cannot be kept once, however often the server sends it.
+// log logs each refused record once, however often the server sends it.
 func (r refused) log(ctx context.Context, log *slog.Logger, project string, records []upstream.RefusedRecord) {
 	for _, record := range records {
 		key := maphash.Bytes(seed, record.JSON)

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// readSlots is how many feeds are read from their beginning at a time: each may bring a whole buffer, and a gateway
+	// readSlots is how many feeds are read from their beginning at a time: each may return a whole buffer, and a gateway
 	// that starts reads all of them.
 	readSlots = 32
-	// slotLimit is when a server that does not answer loses its slot, so that slow ones do not hold up others.
+	// slotLimit is the time after which a server that has not answered loses its slot, so that slow ones do not hold up others.
 	slotLimit = 250 * time.Millisecond
 )
 
-// slots holds a value for each slot that is taken.
+// slots is a semaphore: it holds a value for each slot that is taken.
 type slots chan struct{}
 
-// slot is the right to read a feed and to hold what it brought until it is stored.
+// slot is the right to read a feed and to hold its records until they are stored.
 type slot struct {
 	release func() // may be called again
 	limit   *time.Timer
