@@ -31,7 +31,7 @@ func (c Change) apply(file *storyFile) ([]byte, error) {
 	return content, nil
 }
 
-// settings are the keys that the change touches, none where they say already what they should.
+// settings returns the keys that the change must set, without those that already have the right value.
 func (c Change) settings(front frontMatter) (settings []setting) {
 	now := readFacts(front, nil)
 	set := func(key, value string) {
@@ -44,7 +44,7 @@ func (c Change) settings(front frontMatter) (settings []setting) {
 	case *c.Blocked == "":
 		set("blocked", "")
 		set("blocked_reason", "")
-	case now.blocked != "" && now.blocked == own && reason(front.get("blocked"), "\x00", "\x00") != "\x00": // it is the reason itself
+	case now.blocked != "" && now.blocked == own && reason(front.get("blocked"), "\x00", "\x00") != "\x00": // the key's value is the reason
 		set("blocked", yamlString(strings.TrimSpace(*c.Blocked)))
 	default:
 		if now.blocked == "" {

@@ -1,5 +1,5 @@
-// Package board watches the work items of one project: files in stage directories. It knows how to read them, what
-// changed between two scans, when to scan again, and how to change them. It must never know who reads what it finds.
+// Package board watches the work items of one project: files in stage directories. It reads them, finds what
+// changed between two scans, decides when to scan again, and changes them. It must never know who uses the results.
 package board
 
 import (
@@ -13,40 +13,40 @@ import (
 	"switchyard/internal/feed"
 )
 
-// Options are what a Board is made of.
+// Options are what a Board is built from.
 type Options struct {
-	// Dir is the work directory. The default stages are made in it if it has none.
+	// Dir is the work directory. If it has no stages, the default ones are created.
 	Dir string
 	Log *slog.Logger
-	// Record takes what happened, in one call for each scan that found something. View shows it already then.
+	// Record receives the notifications of each scan that found changes, in one call. View shows the changes by then.
 	Record func(...feed.Notification)
-	// AllowWrites lets Change and Create write.
+	// AllowWrites enables Change and Create.
 	AllowWrites bool
 }
 
-// Board is a work directory under watch.
+// Board is a watched work directory.
 type Board struct {
 	dir         string
 	log         *slog.Logger
 	record      func(...feed.Notification)
 	allowWrites bool
-	readers     chan struct{} // as many as may read at the same time
-	instance    string        // what the versions of its views begin with
+	readers     chan struct{} // limits how many stories are read at the same time
+	instance    string        // prefix of the versions of its views
 	view        atomic.Pointer[View]
 
-	mu      sync.Mutex // guards what is below
+	mu      sync.Mutex // guards the fields below
 	scanner scanner
 	tracker tracker
 	views   int             // how many there have been
-	faults  map[string]bool // what went wrong at the last scan
+	faults  map[string]bool // what failed at the last scan, as it was logged
 
 	openWatcher func() (watcher, error)
-	watcher     watcher // zero while there is none
-	watched     bool    // everything was watched before the last scan read it
+	watcher     watcher // the zero value while there is none
+	watched     bool    // everything was already watched when the last scan read it
 }
 
-// Open scans the work directory for the first time: what is there already is not news.
-// It returns an error when the directory cannot be read or the default stages cannot be made.
+// Open scans the work directory for the first time: what is already there causes no notifications.
+// It returns an error when the directory cannot be read or the default stages cannot be created.
 func Open(o Options) (*Board, error) {
 	if err := makeStages(o.Dir); err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func Open(o Options) (*Board, error) {
 // Writable reports whether stories can be changed here.
 func (b *Board) Writable() bool { return b.allowWrites }
 
-// View returns the board as the last scan found it.
+// View returns the board as of the last scan.
 func (b *Board) View() *View { return b.view.Load() }
 
 // scan reads the stages that changed, and returns when to scan again even if nothing seems to change, zero for never. An error
-// means that the directory could not be read: then the view keeps the stages from before, with the error.
+// means that the directory could not be read: the view then keeps its stages and shows the error.
 func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	if changed == nil {
 		b.watched = b.watcher.add != nil
@@ -100,7 +100,7 @@ func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	return found.rescan, nil
 }
 
-// report logs once that something cannot be done, and once that it can be done again.
+// report logs a failure when it begins and when it ends.
 func (b *Board) report(what string, err error) {
 	switch {
 	case err != nil && !b.faults[what]:

@@ -11,22 +11,22 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Change is what is to become of a story. Nil fields stay as they are.
+// Change is a change to a story. Nil fields leave it as it is.
 type Change struct {
-	// Version is the one that the change was made for.
+	// Version is the story's version that the change is based on.
 	Version string
-	// Stage is where the story moves.
+	// Stage is the stage to move the story to.
 	Stage *string
-	// Blocked is the reason why the story is blocked, "" for no longer blocked.
+	// Blocked is the reason why the story is blocked, "" to unblock it.
 	Blocked *string
-	// ClearMergeFailure takes the merge failure off.
+	// ClearMergeFailure removes the merge failure.
 	ClearMergeFailure bool
 }
 
-// Change changes a story's file: in its front matter only the keys that it must, the file as a whole or not at all. What
-// it changes is recorded like a change made by hand, before it returns. It returns a Forbidden error unless Options allow
-// writes, NotFound for an id that is not on the board, Invalid for a stage or reason that is none, Conflict when the
-// version is not the file's, when the stage has a file of that name, or when the front matter can only be changed by hand.
+// Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded like one
+// made by hand, before Change returns. It returns a Forbidden error unless Options allow writes, NotFound for an id that is
+// not on the board, Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when
+// the stage has a file of that name, or when the front matter can only be changed by hand.
 func (b *Board) Change(id string, c Change) (*Details, error) {
 	if err := b.checkWritable(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (b *Board) Change(id string, c Change) (*Details, error) {
 	return details, err
 }
 
-// change writes the change, and returns the stages that it touches. It returns errMoved when the file is not where the
+// change writes the change, and returns the stages that it affects. It returns errMoved when the file is not where the
 // last scan found it.
 func (b *Board) change(id string, c Change) (changed stageSet, err error) {
 	_, stage, err := b.find(id)
@@ -120,7 +120,7 @@ func (b *Board) checkWritable() error {
 	return nil
 }
 
-// writeError words an error of the file system; others have their words already.
+// writeError gives an error of the file system a message for people; others have one already.
 func writeError(err error) error {
 	switch number := unix.Errno(0); {
 	case errors.Is(err, fs.ErrExist):

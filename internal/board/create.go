@@ -12,12 +12,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxSlug is the longest part of a story's id that is made of its name, in bytes: a file's name has 255 at most.
+// maxSlug is the longest part of a story's id that is made from its name, in bytes: a file's name has at most 255.
 const maxSlug = 120
 
-// Create adds a story with that name and Markdown to a stage, "" for the first one. Its id is the highest number of all
-// stages plus one, and its name. It returns a Forbidden error unless Options allow writes, Invalid for a name or stage
-// that is none, TooLarge for a body that does not fit in a file.
+// Create adds a story with that name and Markdown body to a stage, "" for the first one. Its id is one more than the highest
+// number on the board, followed by its name. It returns a Forbidden error unless Options allow writes, Invalid for an invalid
+// name or stage, and TooLarge for a body that does not fit in a file.
 func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if err := b.checkWritable(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	return b.read(id)
 }
 
-// newStory is the file of a new story.
+// newStory returns the content of a new story's file.
 func newStory(name, body string) []byte {
 	content := "---\nname: " + yamlString(name) + "\n---\n"
 	if body = strings.Trim(body, "\r\n"); body != "" {
@@ -78,7 +78,7 @@ func add(dir *os.File, name string, content []byte) error {
 	return dir.Sync()
 }
 
-// nextNumber is one more than the highest number that an id begins with, however long.
+// nextNumber returns one more than the highest number that an id begins with, of any length.
 func (b *Board) nextNumber() string {
 	var highest big.Int
 	for _, stage := range b.scanner.stages {
@@ -91,7 +91,7 @@ func (b *Board) nextNumber() string {
 	return highest.Add(&highest, big.NewInt(1)).String()
 }
 
-// slug is the letters and digits of a name in lower case, with "_" between.
+// slug returns the letters and digits of a name in lower case, separated by "_".
 func slug(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	text := strings.Join(words, "_")

@@ -10,15 +10,15 @@ import (
 type Criteria struct{ Done, Total int }
 
 var (
-	// listItem is the marker of a list's item, with the quotes and items that it may be inside of.
+	// listItem matches the marker of a list item, including those of quotes and items around it.
 	listItem = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:\s*(?:>|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)))+`)
 	})
-	// taskBox is what makes a list's item a task.
+	// taskBox matches the box that makes a list item a task.
 	taskBox = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s{0,3}\[([ \txX])\]\s+\S`) })
 )
 
-// countCriteria counts the items of Markdown's task lists outside code blocks. It returns nil when there is none.
+// countCriteria counts the items of Markdown task lists outside code blocks. It returns nil when there are none.
 func countCriteria(body string) *Criteria {
 	var c Criteria
 	fence, inList := "", false

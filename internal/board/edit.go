@@ -11,14 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// errNotEditable says that front matter is written in a way that cannot be changed without changing more than asked.
+// errNotEditable says that front matter is written in a way that cannot be edited without changing other keys.
 var errNotEditable = errors.New("the front matter is written in a way that can only be changed by hand")
 
-// setting is what a key of the front matter is to be: YAML in one line, or "" for none.
+// setting is a key of the front matter with its new value: YAML on one line, or "" to remove the key.
 type setting struct{ key, value string }
 
-// edit returns content with these keys as they are to be, and every other byte as it was. A file without front matter
-// gets one. The result is parsed again: errNotEditable is returned when it says anything else than it should.
+// edit returns content with the settings applied and every other byte unchanged. Front matter is added if there
+// is none. The result is parsed again: if it differs from what was intended, edit returns errNotEditable.
 func edit(content []byte, settings []setting) ([]byte, error) {
 	d := splitDocument(content)
 	front, err := parseFrontMatter(d)
@@ -43,7 +43,7 @@ func edit(content []byte, settings []setting) ([]byte, error) {
 	return nil, errNotEditable
 }
 
-// lineEnd is how the first line of content ends.
+// lineEnd returns the line break of content's first line.
 func lineEnd(content []byte) string {
 	if line, _, found := bytes.Cut(content, []byte("\n")); found && bytes.HasSuffix(line, []byte("\r")) {
 		return "\r\n"
@@ -51,7 +51,7 @@ func lineEnd(content []byte) string {
 	return "\n"
 }
 
-// editHead applies settings to head, which front was parsed from. New keys go behind the last one, or to the very end.
+// editHead applies settings to head, from which front was parsed. New keys go after the last one, or to the very end.
 func editHead(head []byte, front frontMatter, settings []setting, newline string, appendLast bool) []byte {
 	type replacement struct {
 		start, end int
@@ -84,7 +84,7 @@ func editHead(head []byte, front frontMatter, settings []setting, newline string
 	var edited []byte
 	at := 0
 	for _, r := range replacements {
-		if r.start < at { // the entry that new keys were to follow is removed itself
+		if r.start < at { // the entry after which new keys were to go is itself removed
 			r.start, r.end = at, max(at, r.end)
 		}
 		edited = append(append(edited, head[at:r.start]...), r.text...)
@@ -93,7 +93,7 @@ func editHead(head []byte, front frontMatter, settings []setting, newline string
 	return append(edited, head[at:]...)
 }
 
-// says reports whether head has the settings, and all other keys as in front, in the same order.
+// says reports whether head has the settings, and all other keys of front unchanged and in the same order.
 func says(head []byte, front frontMatter, settings []setting) bool {
 	got, err := parseFrontMatter(document{head: head, opened: true, closed: true})
 	if err != nil {
@@ -115,7 +115,7 @@ func sameValue(node, want *yaml.Node) bool {
 	return node.Kind == want.Kind && node.Value == want.Value && node.ShortTag() == want.ShortTag()
 }
 
-// others are the keys that no setting names, each with its value.
+// others returns the keys that no setting names, each with its value.
 func others(front frontMatter, settings []setting) []string {
 	var list []string
 	if front.mapping == nil {
@@ -130,7 +130,7 @@ func others(front frontMatter, settings []setting) []string {
 	return list
 }
 
-// yamlString writes text as a YAML string in one line: as it is where that is safe, else in double quotes.
+// yamlString returns text as a YAML string on one line: plain if that is safe, else in double quotes.
 func yamlString(text string) string {
 	var node yaml.Node
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
@@ -138,10 +138,10 @@ func yamlString(text string) string {
 	})
 	if plain && unicode.IsLetter([]rune(text)[0]) && yaml.Unmarshal([]byte(text), &node) == nil && node.Kind != 0 {
 		value := node.Content[0]
-		var is bool // yes, no, on and off are booleans to others
+		var is bool // other parsers read yes, no, on and off as booleans
 		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && value.Value == text && value.Decode(&is) != nil && len(text) > 1 {
 			return text
 		}
 	}
-	return strconv.Quote(text) // its escapes are among YAML's
+	return strconv.Quote(text) // YAML has the same escapes
 }

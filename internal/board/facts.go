@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxFile is how much of a file is read, in bytes. A larger one counts as one without front matter.
+	// maxFile is the most that is read of a file, in bytes. A larger one counts as having no front matter.
 	maxFile = 1 << 20
 	// maxText is the longest name or reason, in characters: 500 events with both stay well below the 8 MiB that
-	// a gateway reads.
+	// a gateway accepts.
 	maxText = 1000
 )
 
-// facts are what a file says of its story.
+// facts are what a file says about its story.
 type facts struct {
 	name         string // "" when it says none: then the id is the name
 	blocked      string // the reason, "" when not blocked
-	mergeFailure string // the reason, "" when none
+	mergeFailure string // the reason, "" for none
 	state        fileState
 }
 
@@ -31,11 +31,11 @@ type fileState int
 
 const (
 	whole      fileState = iota
-	torn                 // empty or with broken front matter, as a file is while it is being written
-	unreadable           // it may say anything
+	torn                 // empty or with invalid front matter, like a file that is being written
+	unreadable           // its content is unknown
 )
 
-// parse reads the facts from a file's content.
+// parse extracts the facts from a file's content.
 func parse(content []byte) facts {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(content, []byte("\ufeff")))) == 0 {
 		return facts{state: torn}
@@ -48,7 +48,7 @@ func parse(content []byte) facts {
 	return readFacts(f, d.body)
 }
 
-// readFacts picks the keys that the board knows, and the name from the body where the front matter has none.
+// readFacts reads the keys that the board knows, and takes the name from the body if the front matter has none.
 func readFacts(f frontMatter, body []byte) facts {
 	found := facts{
 		name:         text(f.get("name")),
@@ -61,7 +61,7 @@ func readFacts(f frontMatter, body []byte) facts {
 	return found
 }
 
-// text is the value of a scalar that is not null, without white space around it.
+// text returns the value of a scalar without white space around it, "" for any other node and for null.
 func text(node *yaml.Node) string {
 	if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!null" {
 		return ""
@@ -69,8 +69,8 @@ func text(node *yaml.Node) string {
 	return limit(strings.TrimSpace(node.Value))
 }
 
-// reason reads a key that is true or a reason itself. True takes given as its reason, else fallback.
-// Plain yes, no, on and off are the booleans that they were in YAML 1.1.
+// reason reads a key whose value is a boolean or the reason itself. For true the reason is given, or fallback if that is "".
+// Unquoted yes, no, on and off are booleans, as in YAML 1.1.
 func reason(node *yaml.Node, given, fallback string) string {
 	var is bool
 	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || node.Decode(&is) != nil {
@@ -94,7 +94,7 @@ func limit(s string) string {
 	return string([]rune(s)[:maxText-1]) + "…"
 }
 
-// checkText returns an Invalid error unless text is one that a story can have: not blank, not too long, printable.
+// checkText returns an Invalid error unless text can be a story's: not blank, at most maxText characters, printable.
 func checkText(field, text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":

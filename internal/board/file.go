@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file that changed twice within a tick of its file system's clock has the same times before and after. Kernels
-// stamp files every 10 ms at least; a file system that keeps no fractions of a second counts in ticks of up to two.
+// A file that changes twice within a tick of its file system's clock has the same times after both changes. Kernels
+// advance that clock at least every 10 ms; file systems without fractions of a second have ticks of up to two.
 const (
 	tick       = 20 * time.Millisecond
 	coarseTick = 2 * time.Second
@@ -22,7 +22,7 @@ type file struct {
 	facts    facts
 
 	identity identity
-	stable   bool // a change since it was read would show in its identity
+	stable   bool // any change since it was read shows in its identity
 	scan     int  // the last scan that found it
 }
 
@@ -31,14 +31,14 @@ type identity struct {
 	inode    uint64
 	size     int64
 	modified unix.Timespec
-	changed  unix.Timespec // unlike modified, nobody can set it
+	changed  unix.Timespec // unlike modified, it cannot be set
 }
 
 func identityOf(info *unix.Stat_t) identity {
 	return identity{info.Ino, info.Size, info.Mtim, info.Ctim}
 }
 
-// tick is the time within which two contents may have the same identity.
+// tick returns the time within which two contents may have the same identity.
 func (i identity) tick() time.Duration {
 	if i.changed.Nsec == 0 && i.modified.Nsec == 0 {
 		return coarseTick
@@ -62,7 +62,7 @@ func (s *scanner) load(dir *os.File, f *file, now identity) {
 	}
 }
 
-// contentOf reads the first size bytes of a regular file. The content is valid until the next call.
+// contentOf returns the first size bytes of a regular file, valid until the next call.
 func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error) {
 	fd, err := openFile(dir, name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error)
 	return s.content, err
 }
 
-// openFile opens a file in dir to read it. It neither follows a symbolic link nor waits on a pipe, should the file have
-// become one.
+// openFile opens a file in dir for reading. If the file has been replaced by a symbolic link or a pipe, it neither follows
+// the one nor waits on the other.
 func openFile(dir *os.File, name string) (fd int, err error) {
 	return unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 }
@@ -88,7 +88,7 @@ func readInto(buffer []byte, fd, size int) ([]byte, error) {
 			return nil, err
 		}
 		if n == 0 {
-			return buffer[:read], nil // it was cut meanwhile: its identity is another at the next scan
+			return buffer[:read], nil // it was truncated meanwhile: the next scan sees another identity
 		}
 		read += n
 	}

@@ -12,21 +12,21 @@ const (
 	maxFrontMatter = 64 << 10
 	// maxNesting is how deep front matter may be nested.
 	maxNesting = 100
-	// maxExpanded is the size of front matter with its aliases replaced by what they stand for: the bytes of its scalars
-	// and one for each node. Without aliases it stays below twice maxFrontMatter.
+	// maxExpanded is the largest size of front matter with its aliases expanded: the bytes of its scalars
+	// plus one for each node. Without aliases it stays below twice maxFrontMatter.
 	maxExpanded = 4 * maxFrontMatter
 )
 
-// document is a file's content, cut at the lines around its front matter. The pieces share the content's memory.
+// document is a file's content, split at the lines around its front matter. The pieces share the content's memory.
 type document struct {
-	before []byte // a byte order mark and the opening "---" line; without front matter the byte order mark alone
+	before []byte // a byte order mark and the opening "---" line; without front matter only the byte order mark
 	head   []byte // the YAML
 	body   []byte // what follows the closing "---" line
 	opened bool   // there is an opening line
 	closed bool   // and a closing one
 }
 
-// splitDocument cuts content at the "---" lines around its front matter. Without both lines all of it is body.
+// splitDocument splits content at the "---" lines around its front matter. Unless it has both lines, all of it is body.
 func splitDocument(content []byte) document {
 	text := bytes.TrimPrefix(content, []byte("\ufeff"))
 	mark := content[:len(content)-len(text)]
@@ -61,13 +61,13 @@ var (
 	errExpansion   = errors.New("the aliases of the front matter stand for too much")
 )
 
-// frontMatter is a mapping whose keys are scalars, and unique in each mapping.
+// frontMatter is a mapping in which all keys, at every level, are scalars and unique.
 type frontMatter struct {
 	mapping *yaml.Node // nil when there is none
 }
 
-// parseFrontMatter reads d's front matter in time and memory that grow with its length: into nodes, never into values,
-// since decoding a mapping costs the square of its keys.
+// parseFrontMatter parses d's front matter in time and memory linear in its length: into nodes, never into values,
+// since the time to decode a mapping is quadratic in its keys.
 func parseFrontMatter(d document) (frontMatter, error) {
 	switch {
 	case d.opened && !d.closed:
@@ -96,7 +96,7 @@ func parseFrontMatter(d document) (frontMatter, error) {
 	return frontMatter{mapping}, nil
 }
 
-// checkNode makes sure that node can be walked: that it is not too deep, and with its aliases followed not too large.
+// checkNode returns an error unless node is safe to walk: not too deep, and with its aliases expanded not too large.
 func checkNode(node *yaml.Node, depth int, budget *int) error {
 	node = resolve(node)
 	*budget -= 1 + len(node.Value)
@@ -133,7 +133,7 @@ func checkKeys(mapping *yaml.Node) error {
 	return nil
 }
 
-// resolve returns what an alias stands for.
+// resolve returns the node that an alias refers to, or any other node itself.
 func resolve(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
@@ -141,7 +141,7 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// get returns the value of a key, a zero node when there is none.
+// get returns the value of a key, a zero node if there is none.
 func (f frontMatter) get(key string) *yaml.Node {
 	if f.mapping != nil {
 		for i := 0; i < len(f.mapping.Content); i += 2 {

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// appendJSON appends the front matter as a JSON object, its keys in their order. What JSON cannot say, as infinity, is a
-// string.
+// appendJSON appends the front matter as a JSON object, its keys in the same order. Values that JSON does not have, such as
+// infinity, become strings.
 func (f frontMatter) appendJSON(b []byte) []byte {
 	if f.mapping == nil {
 		return append(b, "{}"...)
@@ -16,7 +16,7 @@ func (f frontMatter) appendJSON(b []byte) []byte {
 	return appendNode(b, f.mapping)
 }
 
-// appendNode appends a node that checkNode has passed.
+// appendNode appends a node that checkNode has accepted.
 func appendNode(b []byte, node *yaml.Node) []byte {
 	node = resolve(node)
 	switch node.Kind {
@@ -43,7 +43,7 @@ func appendNode(b []byte, node *yaml.Node) []byte {
 	return appendValue(b, scalar(node))
 }
 
-// scalar is what JSON can say of a scalar: null, a truth value, a number or a string.
+// scalar returns the JSON value of a scalar: null, a boolean, a number or a string.
 func scalar(node *yaml.Node) any {
 	var value any
 	switch node.ShortTag() {
@@ -62,7 +62,7 @@ func scalar(node *yaml.Node) any {
 
 func appendValue(b []byte, value any) []byte {
 	text, err := json.Marshal(value)
-	if err != nil { // only a programming mistake can get here
+	if err != nil { // only a programming error can get here
 		panic(err)
 	}
 	return append(b, text...)

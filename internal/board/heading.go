@@ -2,7 +2,7 @@ package board
 
 import "strings"
 
-// firstHeading is the text of the first Markdown heading outside code blocks, "" when there is none.
+// firstHeading returns the text of the first Markdown heading outside code blocks, "" if there is none.
 func firstHeading(body []byte) string {
 	fence, above := "", ""
 	for line := range strings.Lines(string(body)) {

@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// workDirs are where a repository has its work directory, the preferred one first.
+// workDirs are the paths of a repository's work directory, the preferred one first.
 var workDirs = []string{filepath.Join(".huskies", "work"), "work"}
 
-// Locate returns the work directory that dir stands for: dir itself where it has stages, else the one below it that a
-// repository has. A directory without stages is one only where it is empty or does not exist, so that stages are never made
-// among somebody's files: any other is an error that says what was looked for.
+// Locate returns the work directory for dir: dir itself if it has stages, else a repository's below it. A directory
+// without stages is accepted only if it is empty or does not exist, so that stages are never created
+// among other files: for any other Locate returns an error that says what it searched for.
 func Locate(dir string) (string, error) {
 	fits, err := fitsWork(dir)
 	if fits || err != nil {
@@ -34,7 +34,7 @@ func Locate(dir string) (string, error) {
 	return "", fmt.Errorf("%s has other files, but neither stage directories such as %s nor %s or %s with such", dir, defaultStages[0], workDirs[0], workDirs[1])
 }
 
-// fitsWork reports whether dir has stages, or nothing at all.
+// fitsWork reports whether dir has stages, or is empty.
 func fitsWork(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// compareNumbered orders names by the number that they begin with, however long, then byte by byte.
-// A name without a number comes after all that have one.
+// compareNumbered orders names by the number that they begin with, of any length, then byte by byte.
+// Names without a number come last.
 func compareNumbered(a, b string) int {
 	x, y := number(a), number(b)
 	if (x == "") != (y == "") {
@@ -16,7 +16,7 @@ func compareNumbered(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
-// number is the digits that name begins with.
+// number returns the digits that name begins with.
 func number(name string) string {
 	end := 0
 	for end < len(name) && '0' <= name[end] && name[end] <= '9' {

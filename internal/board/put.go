@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put makes content that of the file, and moves it from dir to target, which may be the same. It gives up when the file
-// is no longer the one that was read, and overwrites no other file. A process that is killed meanwhile leaves the file
-// with the old content or the new, in one of the two directories.
+// put replaces the file's content and moves it from dir to target, which may be the same. It fails if the file is no
+// longer the one that was read, and overwrites no other file. If the process is killed meanwhile, the file has
+// either the old content or the new, in one of the two directories.
 func put(dir, target *os.File, name string, file *storyFile, content []byte) error {
 	moves, edited := target != dir, !bytes.Equal(content, file.content)
 	temp := ""

@@ -19,22 +19,22 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxBody is where the body of a story is cut, in bytes.
+// maxBody is the length at which the body of a story is cut, in bytes.
 const maxBody = 256 << 10
 
-// maxReaders is the number of stories that are read at the same time: the worst front matter takes 20 MiB while it is read.
+// maxReaders is the number of stories that are read at the same time: parsing the worst front matter takes 20 MiB.
 const maxReaders = 4
 
-// Details are all that is to be known of a story.
+// Details is everything that is known about a story.
 type Details struct {
 	Story
 	Stage   string
-	Path    string // of its file, relative to the work directory
+	Path    string // the file's, relative to the work directory
 	Version string // changes with the file's content and its stage
 
 	FrontMatter    json.RawMessage // an object, empty when there is none
 	FrontMatterErr error           // why it cannot be read
-	Body           string          // the Markdown below it without blank lines at either end, cut at maxBody
+	Body           string          // the Markdown after it without blank lines at either end, cut at maxBody
 	BodyCut        bool
 	Criteria       *Criteria // nil when it has no task list
 }
@@ -50,7 +50,7 @@ type storyFile struct {
 
 func (f *storyFile) tooLarge() bool { return f.identity.size > maxFile }
 
-// Read reads a story's file. It returns a NotFound error for an id that is not on the board, and an Unavailable one
+// Read reads a story's file. It returns NotFound for an id that is not on the board, and Unavailable
 // while the work directory cannot be read.
 func (b *Board) Read(id string) (*Details, error) {
 	b.readers <- struct{}{}
@@ -102,7 +102,7 @@ func noSuchStory(id string) error {
 	return domain.Errorf(domain.NotFound, "no story %q on the board", limit(id))
 }
 
-// Unavailable is what callers are told while the work directory cannot be read: the reason, but not the path.
+// Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
 	reason := "not as it should be"
 	var number unix.Errno
@@ -140,7 +140,7 @@ func readStory(dir *os.File, id string) (*storyFile, error) {
 	return file, err
 }
 
-// newDetails reads a file that has just been read: where it says more than story, which the last scan found, it counts.
+// newDetails combines story, which the last scan found, with the file's content, which may be newer and takes precedence.
 func newDetails(story Story, stage string, file *storyFile) *Details {
 	d := splitDocument(file.content)
 	front, err := parseFrontMatter(d)
@@ -172,7 +172,7 @@ func (d *Details) takeFacts(f facts, file *storyFile) {
 	}
 }
 
-// version names the content and the stage. Of a file that is not read whole its identity stands for the content.
+// version identifies the content and the stage. For a file too large to be read whole, its identity stands for the content.
 func (f *storyFile) version(stage string) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\x00", stage)
@@ -183,7 +183,7 @@ func (f *storyFile) version(stage string) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// cutBody returns the lines of body between its first and last that are not blank, at most maxBody bytes of them.
+// cutBody returns body without the blank lines at either end, at most maxBody bytes of it.
 func cutBody(body []byte) (text string, cut bool) {
 	text = strings.TrimRight(string(body), " \t\r\n")
 	start := 0

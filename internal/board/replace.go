@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempPrefix and tempSuffix are of the names of temporary files. A dot in front keeps them off the board.
+// tempPrefix and tempSuffix mark the names of temporary files. The leading dot keeps them off the board.
 const (
 	tempPrefix = ".switchyard-"
 	tempSuffix = ".tmp"
 )
 
-// writeTemp writes content to a new file in dir, on the disk when it returns, and returns its name. like, if it is given,
-// is the file that it is to take the place of: its mode and, where possible, its owner are kept.
+// writeTemp writes content to a new file in dir, syncs it to disk and returns its name. like, if not nil,
+// is the file that it will replace: its mode and, where possible, its owner are kept.
 func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err error) {
 	name = tempPrefix + rand.Text() + tempSuffix
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
@@ -27,7 +27,7 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 	}
 	file := os.NewFile(uintptr(fd), name)
 	if like != nil {
-		_ = file.Chown(like.owner, like.group) // only root may, and need not
+		_ = file.Chown(like.owner, like.group) // only root is permitted to; without it the file still works
 		err = file.Chmod(like.mode)
 	}
 	if err == nil {
@@ -44,8 +44,8 @@ func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err 
 
 func removeAt(dir *os.File, name string) error { return unix.Unlinkat(int(dir.Fd()), name, 0) }
 
-// renameNew renames a file so that nothing is overwritten: it returns an error that is fs.ErrExist when something has
-// the new name. Where the system or its file system cannot do it in one step, the file has both names for a moment.
+// renameNew renames a file without overwriting another: it returns an error that is fs.ErrExist when the new name is
+// taken. If the file system cannot do this in one step, the file has both names for a moment.
 func renameNew(from *os.File, name string, to *os.File, newName string) error {
 	err := renameNoReplace(from, name, to, newName)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {

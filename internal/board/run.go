@@ -8,27 +8,27 @@ import (
 
 // When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 20 ms.
 const (
-	// After a change it waits for debounceFactor times what the last scan took, within these bounds: one scan serves a
-	// burst, and a board that changes without end costs a fifth of a core at most.
+	// After a change it waits for debounceFactor times the duration of the last scan, within these bounds: one scan serves a
+	// burst, and a board that changes constantly costs at most a fifth of a core.
 	debounceFactor = 4
 	debounceMin    = 10 * time.Millisecond
 	debounceMax    = 50 * time.Millisecond
-	// Without any change it scans everything after rescanMin, or rescanFactor times what the last such scan took, but
-	// after rescanMax at the latest: a watch may miss what happens on a network file system.
+	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan, but
+	// after rescanMax at the latest: watches may miss changes on a network file system.
 	rescanMin    = 5 * time.Second
 	rescanFactor = 100
 	rescanMax    = time.Minute
-	// While not all can be watched it scans after unwatchedRescan, or unwatchedFactor times what the last scan took.
+	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last scan.
 	unwatchedRescan = 500 * time.Millisecond
 	unwatchedFactor = 20
 )
 
-// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads the
-// file that the event is about, else everything. Only one Run may be under way; another may follow it.
+// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads only the
+// file that the event is about, otherwise everything. Run must not be called concurrently, but may be called again.
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
 	next := time.Now()
-	everything, debounce := next, debounceMin // when all stages are due
+	everything, debounce := next, debounceMin // when to scan all stages
 	var changed stageSet
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -58,7 +58,7 @@ func (b *Board) Run(ctx context.Context) error {
 			if open = more; changed != nil {
 				changed = b.addFile(changed, event.Name)
 			}
-		case _, open = <-b.watcher.errors: // above all, that events were lost
+		case _, open = <-b.watcher.errors: // mainly that events were lost
 			changed = nil
 		}
 		if !open {
@@ -72,7 +72,7 @@ func (b *Board) Run(ctx context.Context) error {
 	}
 }
 
-// addFile adds the file at path, if it is a work item; of a path that is no file of a stage nil comes back, for everything.
+// addFile adds the file at path, if it is a work item. If path is not a file of a stage it returns nil, for everything.
 func (b *Board) addFile(changed stageSet, path string) stageSet {
 	stage := filepath.Dir(path)
 	if filepath.Dir(stage) != b.dir {
@@ -84,7 +84,7 @@ func (b *Board) addFile(changed stageSet, path string) stageSet {
 	return changed
 }
 
-// rescan scans, and returns when to scan again (zero for never) and how long everything may wait for an event until then.
+// rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning everything.
 func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) 
 	switch {
 	case !b.watched:
 		return again, max(unwatchedRescan, unwatchedFactor*took)
-	case changed != nil: // says nothing of what a scan of everything takes
+	case changed != nil: // its duration says nothing about a scan of everything
 		return again, rescanMax
 	}
 	return again, min(max(rescanMin, rescanFactor*took), rescanMax)

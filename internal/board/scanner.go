@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// stageSet are stages by name, with those of their files that may have changed. nil stands for everything.
+// stageSet holds stages by name, with those of their files that may have changed. nil means everything.
 type stageSet map[string]fileSet
 
-// fileSet are the ids of files. nil stands for all files of a stage.
+// fileSet holds the ids of files. nil means all files of a stage.
 type fileSet map[string]bool
 
-// maxFileSet is the number of files above which a stage is rather read as a whole.
+// maxFileSet is the number of changed files above which a stage is read as a whole.
 const maxFileSet = 200
 
 // add adds the file of a stage.
@@ -30,22 +30,22 @@ func (s stageSet) add(stage, id string) {
 	}
 }
 
-// scanner reads a work directory. It remembers what it read, so that only changed files are read again.
+// scanner reads a work directory. It remembers what it has read, so that only changed files are read again.
 type scanner struct {
 	dir string
-	// watch is called with each directory before it is read, so that no change falls between reading and watching.
+	// watch is called with each directory before it is read, so that no change is missed between reading and watching.
 	watch  func(path string)
 	stages map[string]*stage
-	// inOrder are the same stages in their order; nil when the directory could not be read.
+	// inOrder holds the same stages in order; nil when the directory could not be read.
 	inOrder []*stage
 	scans   int
 
-	entries []entry // of the stage that is being read; kept for its memory, as content is
+	entries []entry // of the stage being read; kept to reuse the memory, like content
 	content []byte
 }
 
-// scan reads the files that changed, or the whole directory where those are not known, and returns all stages in their
-// order. An error means that nothing was found out about any of them.
+// scan reads the files that changed, or the whole directory if those are not known, and returns all stages in
+// order. An error means that none of them could be read.
 func (s *scanner) scan(changed stageSet) ([]*stage, error) {
 	if changed != nil && s.inOrder != nil {
 		if stages, ok := s.scanSome(changed); ok {
@@ -55,7 +55,7 @@ func (s *scanner) scan(changed stageSet) ([]*stage, error) {
 	return s.scanAll()
 }
 
-// scanSome reads the files that changed. It gives up when there is one that it does not know, or that has gone.
+// scanSome reads the files that changed. It returns false if one of their stages is unknown or gone.
 func (s *scanner) scanSome(changed stageSet) (stages []*stage, ok bool) {
 	for name := range changed {
 		if s.stages[name] == nil {
@@ -93,7 +93,7 @@ func (s *scanner) scanAll() ([]*stage, error) {
 			st = &stage{name: entry.Name(), known: map[string]*file{}}
 		}
 		if st.err = s.read(st, nil); errors.Is(st.err, fs.ErrNotExist) {
-			continue // it went meanwhile
+			continue // it was removed meanwhile
 		}
 		st.scan, st.skipped = s.scans, false
 		s.stages[st.name] = st

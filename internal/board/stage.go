@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stageName is what makes a directory a stage: digits, "_", a word of any script (hyphens are part of words).
+// stageName matches the name of a stage's directory: digits, "_", a word in any script, which may contain hyphens.
 var stageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[\pL\pN_-]+$`) })
 
-// defaultStages are made in a work directory that has no stage.
+// defaultStages are created in a work directory without stages.
 var defaultStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
 
-// makeStages makes the default stages below dir unless it has a stage already.
+// makeStages creates the default stages in dir unless it already has a stage.
 func makeStages(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil || slices.ContainsFunc(entries, isStage) {
@@ -37,16 +37,16 @@ func makeStages(dir string) error {
 // stage is a stage directory as a scan found it.
 type stage struct {
 	name  string
-	files []*file // ordered by the number that their ids begin with
-	err   error   // why it could not be read; files are then those of the last scan that could
+	files []*file // ordered by compareNumbered
+	err   error   // why it could not be read; files are then from the last successful scan
 
-	skipped bool // nothing seems to have changed in it: the last scan did not read it
+	skipped bool // nothing seemed to have changed, so the last scan did not read it
 
 	known map[string]*file // by id
 	scan  int              // the last scan that found it
 }
 
-// entry is what a directory says of a file.
+// entry is a file's entry in its directory.
 type entry struct {
 	id       string
 	identity identity
@@ -57,7 +57,7 @@ func openStage(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// read brings a stage up to date, or some of its files. On an error the stage stays as it was.
+// read updates a stage, or some of its files. On an error the stage stays as it was.
 func (s *scanner) read(st *stage, files fileSet) error {
 	path := filepath.Join(s.dir, st.name)
 	if files == nil {
@@ -104,7 +104,7 @@ func (s *scanner) read(st *stage, files fileSet) error {
 
 func compareFiles(a, b *file) int { return compareNumbered(a.id, b.id) }
 
-// add adds a file, which is in no order yet.
+// add adds a file without sorting.
 func (st *stage) add(f *file) {
 	st.known[f.id] = f
 	st.files = append(st.files, f)
@@ -115,7 +115,7 @@ func (st *stage) remove(f *file) {
 	st.files = slices.DeleteFunc(st.files, func(other *file) bool { return other == f })
 }
 
-// list puts what dir says of its work items into s.entries.
+// list puts the entries of dir's work items into s.entries.
 func (s *scanner) list(dir *os.File) error {
 	names, err := dir.ReadDir(-1)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *scanner) list(dir *os.File) error {
 	return nil
 }
 
-// listSome puts what dir says of those of the files that it has into s.entries.
+// listSome puts the entries of those files that exist in dir into s.entries.
 func (s *scanner) listSome(dir *os.File, files fileSet) error {
 	s.entries = s.entries[:0]
 	for id := range files {
@@ -143,19 +143,19 @@ func (s *scanner) listSome(dir *os.File, files fileSet) error {
 	return nil
 }
 
-// itemID is the id of the work item that a file of that name is.
+// itemID returns the id of the work item in a file of that name, false if such a file is none.
 func itemID(name string) (id string, isItem bool) {
 	id, isItem = strings.CutSuffix(name, ".md")
 	return id, isItem && !strings.HasPrefix(name, ".")
 }
 
-// stat adds an entry for a work item, if dir has it.
+// stat adds the entry of a work item, if it exists in dir.
 func (s *scanner) stat(dir *os.File, id string) error {
 	var info unix.Stat_t
 	err := unix.Fstatat(int(dir.Fd()), id+".md", &info, unix.AT_SYMLINK_NOFOLLOW)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil // it went meanwhile
+		return nil // it was removed meanwhile
 	case err != nil:
 		return err
 	}

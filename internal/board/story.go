@@ -8,29 +8,29 @@ import (
 	"switchyard/internal/feed"
 )
 
-// story is what the tracker knows of one id.
+// story is what the tracker knows about one id.
 type story struct {
 	id           string
-	stage        string // where it counts
+	stage        string // the stage that it counts for
 	facts        facts
 	since        time.Time // when it was first seen in its stage
 	blockedSince time.Time // when it was first seen to be blocked; zero while it is not
 
-	scan, updated    int        // the last scans that found or missed it, and that updated it
-	copies, previous []fileCopy // its files, and what they were before that scan
-	gone             time.Time  // when it was first missed; zero while it is there
+	scan, updated    int        // the last scan that found or missed it, and the last that updated it
+	copies, previous []fileCopy // its files now, and before that scan
+	gone             time.Time  // when it was first missed; zero while it exists
 	torn             time.Time  // when its file was first found torn; zero while it is whole
 }
 
 // fileCopy is a story's file in one of the stages.
 type fileCopy struct {
 	stage  string
-	number int // of the stage in the order of stages when the file was entered
+	number int // index of the stage when the file was entered
 	file   *file
 }
 
-// update decides in which stage a story that has files counts, reads what that file says, adds what is new, and reports whether
-// the story has changed.
+// update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is new, and
+// reports whether the story has changed.
 func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}
@@ -55,7 +55,7 @@ func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (
 	return was.stage != s.stage || was.facts != s.facts
 }
 
-// notify adds how the story differs from what it was.
+// notify adds notifications of how the story differs from was.
 func (s *story) notify(was story, c *changes) {
 	if was.stage != s.stage {
 		c.notify(feed.WorkItem{ItemID: s.id, Name: s.name(), Stage: s.stage, FromStage: was.stage})
@@ -68,8 +68,8 @@ func (s *story) notify(was story, c *changes) {
 	}
 }
 
-// choose picks the copy that counts: the one modified last; on a tie one in a stage where the story was not before,
-// else the one in the stage where it counted, else that of the latest stage.
+// choose returns the copy that counts: the one modified last; on a tie one in a stage where the story was not before,
+// else the one in its previous stage, else the one in the last stage.
 func (s *story) choose() fileCopy {
 	best := s.copies[0]
 	for _, other := range s.copies[1:] {
@@ -95,7 +95,7 @@ func (s *story) rank(c fileCopy) int {
 	return 0
 }
 
-// takeFacts takes in what the file says. An unreadable one leaves what is known; so does a torn one, for as long as
+// takeFacts takes over the file's facts. An unreadable file leaves the story as it was; so does a torn one, for as long as
 // it may be in the middle of a save.
 func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 	switch {
@@ -104,7 +104,7 @@ func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 		s.facts, s.torn = f, time.Time{}
 	case s.torn.IsZero():
 		s.torn = now
-		if s.facts == (facts{}) { // nothing is known: then its heading is better than its id
+		if s.facts == (facts{}) { // nothing else is known: a heading is a better name than the id
 			s.facts.name = f.name
 		}
 		c.rescanAt(now.Add(grace))
@@ -115,7 +115,7 @@ func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 	}
 }
 
-// name is what the story is called.
+// name returns the story's name, or its id if it has none.
 func (s *story) name() string {
 	if s.facts.name == "" {
 		return s.id
@@ -123,7 +123,7 @@ func (s *story) name() string {
 	return s.facts.name
 }
 
-// public is the story as a View shows it.
+// public returns the story as a View shows it.
 func (s *story) public() Story {
 	return Story{
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,

@@ -7,33 +7,33 @@ import (
 	"switchyard/internal/feed"
 )
 
-// grace is how long a story may be gone and count as moved when it comes back, and how long a story whose file is
-// torn keeps what the file said before: an editor's save may look like either.
+// grace is how long a story may be gone and still count as moved when it comes back, and how long a story whose file is
+// torn keeps its facts: an editor's save may cause either.
 const grace = time.Second
 
-// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value. A scan costs
-// what the stages that it read hold, not what the board does.
+// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value. The cost of a
+// scan depends on the stages that it read, not on the size of the board.
 type tracker struct {
 	scans   int
 	stages  []string
 	stories map[string]*story
 	inStage map[string][]*story // the stories with a file in a stage, in the order of its files
-	gone    map[string]*story   // that no stage has, for no longer than grace
-	torn    map[string]*story   // whose files are torn, and may have to be taken as they are
-	// unread are stages that have not been readable since they appeared: what is in one when it can be read at last is
-	// no news.
+	gone    map[string]*story   // in no stage, for no longer than grace
+	torn    map[string]*story   // whose files are torn; after grace they count as they are
+	// unread holds stages that have not been readable since they appeared: stories found in one when it can first be read
+	// cause no notifications.
 	unread map[string]bool
-	shown  map[string]Stage // the stages as board returned them, but for those that have changed since
+	shown  map[string]Stage // the stages as board returned them, without those that have changed since
 }
 
-// changes are what a scan brought.
+// changes is the result of a scan.
 type changes struct {
 	notifications []feed.Notification
-	view          bool      // the board is not as it was
-	rescan        time.Time // when to scan again though no file changes; zero for never
+	view          bool      // the board has changed
+	rescan        time.Time // when to scan again even if no file changes; zero for never
 }
 
-// update applies a scan that ended at now. What the first scan finds is the starting point and no news.
+// update applies a scan that ended at now. The first scan is the starting point and causes no notifications.
 func (t *tracker) update(now time.Time, stages []*stage) changes {
 	if t.scans == 0 {
 		t.stories, t.inStage, t.unread = map[string]*story{}, map[string][]*story{}, map[string]bool{}
@@ -81,7 +81,7 @@ func (t *tracker) updateStory(s *story, now time.Time, preexisting map[string]bo
 	}
 }
 
-// enterStages takes in which stages there are, and returns those whose unknown stories were there before they could be read.
+// enterStages takes over the list of stages, and returns those readable for the first time, whose stories existed before.
 func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[string]bool) {
 	preexisting = map[string]bool{}
 	var names []string
@@ -104,7 +104,7 @@ func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[stri
 	return preexisting
 }
 
-// leave takes the files of the stages that were read, and of those that are no more, off their stories.
+// leave removes the files of the stages that were read, and of those that are gone, from their stories.
 func (t *tracker) leave(stages []*stage) {
 	skipped := map[string]bool{}
 	for _, stage := range stages {
@@ -125,7 +125,7 @@ func (t *tracker) leave(stages []*stage) {
 	}
 }
 
-// enter gives the files of the stages that were read to their stories.
+// enter adds the files of the stages that were read to their stories.
 func (t *tracker) enter(stages []*stage) {
 	for number, stage := range stages {
 		if stage.skipped {
@@ -146,7 +146,7 @@ func (t *tracker) enter(stages []*stage) {
 	}
 }
 
-// touch remembers where a story was before this scan.
+// touch saves a story's copies from before this scan.
 func (t *tracker) touch(s *story) {
 	if s.scan == t.scans {
 		return
@@ -157,7 +157,7 @@ func (t *tracker) touch(s *story) {
 	}
 }
 
-// forget drops the stories that have been gone for longer than grace.
+// forget removes the stories that have been gone for longer than grace.
 func (t *tracker) forget(now time.Time, c *changes) {
 	for id, s := range t.gone {
 		if s.gone.IsZero() {
@@ -185,7 +185,7 @@ func (c *changes) rescanAt(at time.Time) {
 	}
 }
 
-// board returns every stage with the stories that count there, ordered by the number that their ids begin with.
+// board returns every stage with the stories that count there, ordered by compareNumbered.
 func (t *tracker) board() []Stage {
 	gone := map[string][]*story{}
 	for _, s := range t.gone {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// View is a consistent state of a board. It never changes: another state is another View.
+// View is a consistent state of a board. It is immutable.
 type View struct {
-	// Stages are in the order of their numbers, their stories in the order of the numbers that their ids begin with.
+	// Stages are ordered by their numbers, and their stories by the numbers that their ids begin with.
 	Stages []Stage
-	// Err says why the work directory cannot be read, and Stages are what was there before. It is nil when all is well.
+	// Err says why the work directory cannot be read; Stages are then the last that were. It is nil otherwise.
 	Err error
-	// Version names this state: no other one of any board has it, not after a restart either.
+	// Version identifies this state. No other state of any board has the same one, even after a restart.
 	Version string
 
-	replaced chan struct{} // closed when another state is there and what happened is recorded
+	replaced chan struct{} // closed when there is a newer view and its notifications are recorded
 }
 
-// Replaced is closed once the board has another view and what led to it is recorded.
+// Replaced is closed once the board has a newer view and its notifications are recorded.
 func (v *View) Replaced() <-chan struct{} { return v.replaced }
 
-// show replaces the view. It returns what wakes those who wait for that.
+// show replaces the view. It returns the function that wakes the readers waiting for that.
 func (b *Board) show(stages []Stage, err error) (wake func()) {
 	b.views++
 	next := &View{Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{})}
@@ -43,12 +43,12 @@ type Story struct {
 	ID           string
 	Name         string
 	Blocked      string    // the reason, "" when it is not blocked
-	MergeFailure string    // the reason, "" when there is none
-	Since        time.Time // when it was first seen in its stage; at the start the time of modification
+	MergeFailure string    // the reason, "" for none
+	Since        time.Time // when it was first seen in its stage; for the first scan, when its file was modified
 	BlockedSince time.Time // when it was first seen to be blocked, likewise; zero while it is not
 }
 
-// Find returns the story with that id, and its stage.
+// Find returns the story with that id and its stage, false if there is none.
 func (v *View) Find(id string) (story Story, stage string, found bool) {
 	for i := range v.Stages {
 		for j := range v.Stages[i].Stories {

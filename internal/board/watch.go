@@ -7,7 +7,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher is what the board needs of fsnotify. What an event says does not matter: any means that a scan is due.
+// watcher is the part of fsnotify that the board needs. The kind of an event does not matter: any means that a scan is due.
 type watcher struct {
 	events <-chan fsnotify.Event
 	errors <-chan error
@@ -15,7 +15,7 @@ type watcher struct {
 	close  func() error
 }
 
-// openWatcher fails where the machine has no inotify, or no more of it.
+// openWatcher fails if the machine has no inotify, or no instances left.
 func openWatcher() (watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -24,7 +24,7 @@ func openWatcher() (watcher, error) {
 	return watcher{w.Events, w.Errors, w.Add, w.Close}, nil
 }
 
-// watchAgain opens a watcher if there is none.
+// watchAgain tries to open a watcher if there is none.
 func (b *Board) watchAgain() {
 	if b.watcher.add != nil {
 		return
@@ -38,12 +38,12 @@ func (b *Board) closeWatcher() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.watcher.close != nil {
-		_ = b.watcher.close() // it can only have been closed already
+		_ = b.watcher.close() // it fails only if it is already closed
 	}
 	b.watcher = watcher{}
 }
 
-// watch makes sure that the directory which has this path now is watched. Watching one again costs a system call.
+// watch watches the directory that has this path now. For one that is already watched it costs a system call.
 func (b *Board) watch(path string) {
 	if b.watcher.add == nil {
 		return

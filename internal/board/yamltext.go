@@ -11,7 +11,7 @@ import (
 // yamlText is YAML with the positions of its lines, as the parser counts them.
 type yamlText struct {
 	text  []byte
-	lines []int // where each begins, and at the end the length of the text
+	lines []int // where each line begins, followed by the length of the text
 }
 
 func newYAMLText(text []byte) yamlText {
@@ -29,7 +29,7 @@ func newYAMLText(text []byte) yamlText {
 	return y
 }
 
-// breakAt is the length of the line break that text begins with, 0 for none.
+// breakAt returns the length of the line break that text begins with, 0 for none.
 func breakAt(text []byte) int {
 	for _, mark := range []string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		if bytes.HasPrefix(text, []byte(mark)) {
@@ -39,12 +39,12 @@ func breakAt(text []byte) int {
 	return 0
 }
 
-// line is a line without its break. Numbers begin at 0.
+// line returns a line without its break. Numbers begin at 0.
 func (y yamlText) line(number int) string {
 	return strings.TrimRight(string(y.text[y.lines[number]:y.lines[number+1]]), "\r\n\u0085\u2028\u2029")
 }
 
-// yamlEntry is a key with its value, and the lines that it takes.
+// yamlEntry is a key with its value, and the lines that they span.
 type yamlEntry struct {
 	key       string
 	keyNode   *yaml.Node
@@ -55,7 +55,7 @@ type yamlEntry struct {
 	end       int // of its last line, the break included
 }
 
-// entries returns where the keys of front are, which was parsed from y.
+// entries returns where the keys of front are in y, from which it was parsed.
 func (y yamlText) entries(front frontMatter) []yamlEntry {
 	if front.mapping == nil {
 		return nil
@@ -81,7 +81,7 @@ func (y yamlText) entries(front frontMatter) []yamlEntry {
 	return entries
 }
 
-// belongs reports whether a line below a key has some of its value: it is neither blank nor a comment.
+// belongs reports whether a line below a key is part of its value: it is neither blank nor a comment.
 func (y yamlText) belongs(number int, e yamlEntry) bool {
 	line := y.line(number)
 	text := strings.TrimLeft(line, " \t")
@@ -92,7 +92,7 @@ func (y yamlText) belongs(number int, e yamlEntry) bool {
 	return isBlock && len(line)-len(text) > len(e.indent)
 }
 
-// value returns where the value of an entry is, without a comment behind it, and the space that must be before a new one.
+// value returns where the value of an entry is, without a comment after it, and the space needed before a new value.
 func (y yamlText) value(e yamlEntry) (start, end int, space string) {
 	start = y.lines[e.valueNode.Line-1]
 	for range e.valueNode.Column - 1 {

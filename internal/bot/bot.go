@@ -1,7 +1,7 @@
 // Package bot is the chat bot: it posts the merged stream to every room that it is a member of, and answers commands.
 //
-// The rules are the service's, which the bot uses through Gateway. The messages are the same on every chat network; a
-// Transport sends and receives them. The package never touches the database, the configuration file or project servers.
+// The rules are in package service, which the bot uses through Gateway. The messages are the same on every chat network; a
+// Transport sends and receives them. The package must never use the database, the configuration file or project servers.
 package bot
 
 import (
@@ -50,14 +50,14 @@ type Gateway struct {
 	}
 }
 
-// State keeps small values across restarts; a missing one is "".
+// State stores small values across restarts; a missing one is "".
 type State interface {
 	State(ctx context.Context, key string) (string, error)
 	SetState(ctx context.Context, key, value string) error
 }
 
-// Pauses after failures. After a refusal that only people can resolve the pause is long: servers lock out accounts that
-// keep sending a wrong password. A saved configuration is tried at once in any case.
+// Pauses after failures. After one that only a person can resolve, the pause is long: servers lock out accounts that
+// keep sending a wrong password. A newly saved configuration is always tried at once.
 const (
 	firstPause  = time.Second
 	maxPause    = time.Minute
@@ -74,17 +74,17 @@ type bot struct {
 	report  func(domain.BotState, string)
 	observe func(refused bool)
 	links   links
-	posts   bool // false for one that only answers
+	posts   bool // false for a bot that only answers
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
 	calls sync.WaitGroup
 }
 
-// errEnded is returned for calls that arrive while the bot is stopping.
+// errEnded is returned by calls made while the bot is stopping.
 var errEnded = domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
 
-// run connects and works until ctx ends. When it returns, nothing of the bot is left running.
+// run connects and works until ctx ends. When it returns, all of the bot's goroutines have ended.
 func (b *bot) run(ctx context.Context) {
 	b.mu.Lock()
 	b.life = ctx
@@ -118,7 +118,7 @@ func (b *bot) run(ctx context.Context) {
 func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, links: b.links}
 	if b.posts {
-		if err := n.load(ctx); err != nil { // first: a new bot starts at the events of this moment
+		if err := n.load(ctx); err != nil { // first, since a new bot posts the events from now on
 			return err
 		}
 	}

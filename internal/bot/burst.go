@@ -8,15 +8,15 @@ import (
 )
 
 // Up to burstEvents events within burstWindow are posted one by one; more become one digest.
-// Events wait until none has followed for quietTime, to see whether they are a burst.
+// Events wait until there has been no other for quietTime, to see whether they are a burst.
 const (
 	burstEvents = 5
 	burstWindow = 10 * time.Second
 	quietTime   = time.Second
 )
 
-// wait returns when it is time to post: with all events that are due, or with the first of them and true when they
-// are too many to be posted one by one.
+// wait returns when it is time to post: with all events that are due, or, if they are too many to be posted one by one,
+// with the first of them and true.
 func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 	var first, last time.Time // when new events were noticed
 	seen := n.outbox.Cursor
@@ -48,7 +48,7 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 					return events, false, nil
 				case len(events) > burstEvents && (len(n.posted) == 0 || !now.Before(due)):
 					return events, true, nil
-				default: // a part of the burst has been posted already: gather the rest
+				default: // part of the burst has been posted already: collect the rest
 					again = time.After(n.posted[0].Add(burstWindow).Sub(now))
 				}
 			}
@@ -62,7 +62,7 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 	}
 }
 
-// forget drops what was posted before the window that ends now.
+// forget drops the events posted before the window that ends now.
 func (n *notifier) forget(now time.Time) {
 	for len(n.posted) > 0 && !now.Before(n.posted[0].Add(burstWindow)) {
 		n.posted = n.posted[1:]

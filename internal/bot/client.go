@@ -12,20 +12,20 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// maxAnswer limits an answer of a chat server, in bytes. A sync of many rooms is the largest.
+// maxAnswer is the largest answer of a chat server, in bytes. Syncs of many rooms are the largest.
 const maxAnswer = 16 << 20
 
-// callLimit limits a call to a chat server, during which a homeserver may have to ask others.
+// callLimit is the time limit of a call to a chat server, which includes a homeserver's calls to others.
 const callLimit = 60 * time.Second
 
-// minRetry is the shortest pause after an answer that there are too many calls, whatever it says.
+// minRetry is the shortest pause after a rate limit, whatever the answer says.
 const minRetry = 500 * time.Millisecond
 
-// stopGrace is how long a call that writes may go on after the bot was stopped.
+// stopGrace is how long a call that writes may continue after the bot was stopped.
 const stopGrace = 5 * time.Second
 
-// finish makes a call that writes: the end of ctx does not cut it off at once, since nobody would know whether the chat
-// server has acted on it. A deadline of ctx is kept.
+// finish makes a call that writes. The end of ctx does not abort it at once, since it would be unknown whether the chat
+// server has acted on it. A deadline of ctx still applies.
 func finish(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -41,7 +41,7 @@ func finish(ctx context.Context, call func(context.Context) error) error {
 	return call(inner)
 }
 
-// newHTTPClient returns the client for a chat server. It follows no redirects, which would carry secrets elsewhere.
+// newHTTPClient returns the client for a chat server. It follows no redirects, which would send secrets elsewhere.
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
@@ -49,7 +49,7 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// limited fails to read answers of more than maxAnswer bytes.
+// limited fails when an answer has more than maxAnswer bytes.
 type limited struct{ http.RoundTripper }
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// commands answers what people ask, the same on every chat network.
+// commands answers questions, the same on every chat network.
 type commands struct {
 	gateway   Gateway
 	operators []string
@@ -17,18 +17,18 @@ type commands struct {
 	log       *slog.Logger
 }
 
-// command is one thing that the bot understands.
+// command is one command of the bot.
 type command struct {
 	name, arguments, help string
 	changes               bool // only operators may use it
 	run                   func(c *commands, ctx context.Context, words []word) Message
-	// story takes the place of run in a command about one story, whose words begin with it; follow is how many words follow at
-	// least and at most.
+	// story replaces run in a command about one story, which its first words name; follow is the least and the most words
+	// after those.
 	story  func(c *commands, ctx context.Context, call storyCall) Message
 	follow [2]int
 }
 
-// list is a function because help refers to it.
+// list returns all commands. It is a function because help refers to it.
 func list() []command {
 	return []command{
 		{name: "help", help: "this list", run: (*commands).help},
@@ -45,7 +45,7 @@ func list() []command {
 	}
 }
 
-// usage is how the command is written.
+// usage returns how the command is written.
 func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
 
 // isCommand reports whether a word is the name of a command.
@@ -53,7 +53,7 @@ func isCommand(word string) bool {
 	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
 }
 
-// answer parses and runs a command. Any other text is answered only if it was sent to the bot.
+// answer parses and runs a command. Any other text is answered only if it was addressed to the bot.
 func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	text, called := strings.CutPrefix(strings.TrimSpace(q.Text), "!")
 	addressed := q.Addressed || called
@@ -116,7 +116,7 @@ func usage(text string) Message {
 	return Message{{Plain("Usage: "), Code(text)}}
 }
 
-// failed says why a command failed. The cause of an internal error goes to the log only.
+// failed says why a command failed. The cause of an internal error is only logged.
 func (c *commands) failed(ctx context.Context, err error) Message {
 	if ctx.Err() != nil { // Slack does not wait for long
 		return Message{{Plain("Failed: it takes too long. Try again in a moment.")}}

@@ -9,11 +9,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxLines is the number of entries that an answer lists at most.
+// maxLines is the most entries that an answer lists.
 const maxLines = 25
 
-// appendLines appends a line for each of the first maxLines of count items, and one that counts the others. Of a long list the
-// caller needs to have the first maxLines only.
+// appendLines appends a line for each of the first maxLines of count items, and one that counts the others. The caller may
+// pass only the first maxLines items.
 func appendLines[T any](m Message, items []T, count int, line func(T) Line) Message {
 	shown := items[:min(len(items), maxLines)]
 	for _, item := range shown {
@@ -53,7 +53,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 	return append(line, Plain(": "+text))
 }
 
-// agents lists the agents that are alive.
+// agents lists the live agents.
 func (c *commands) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
@@ -68,7 +68,7 @@ func (c *commands) agents(context.Context, []word) Message {
 	})
 }
 
-// events lists the latest events, the newest last.
+// events lists the latest events, newest last.
 func (c *commands) events(ctx context.Context, _ []word) Message {
 	page, err := c.gateway.Events.Page(ctx, domain.EventQuery{Backward: true, Limit: 10})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// story tells what is known of a story.
+// story answers with what is known about a story.
 func (c *commands) story(ctx context.Context, call storyCall) Message {
 	s, err := c.gateway.Stories.Get(ctx, call.Project, call.ID)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *commands) story(ctx context.Context, call storyCall) Message {
 	switch {
 	case s.Stage != "":
 		m = append(m, Line{Plain(stageTitle(s.Stage) + since(s.Since))})
-	case call.Stage != "": // its server knows no single stories
+	case call.Stage != "": // its server does not serve single stories
 		m = append(m, Line{Plain(stageTitle(call.Stage))})
 	default:
 		m = append(m, Line{Plain("Not on the board.")})
@@ -38,7 +38,7 @@ func (c *commands) story(ctx context.Context, call storyCall) Message {
 	return m
 }
 
-// since words a time, "" for one that is not known.
+// since returns the time as text, "" for an unknown one.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// move moves a story to a stage, which goes by its name or its title.
+// move moves a story to a stage, given by its name or its title.
 func (c *commands) move(ctx context.Context, call storyCall) Message {
 	stages := c.stagesOf(ctx, call.Project)
 	to := matchStages(stages, join(call.rest))
@@ -31,7 +31,7 @@ func (c *commands) move(ctx context.Context, call storyCall) Message {
 	})
 }
 
-// unblock takes the block off a story.
+// unblock removes the block from a story.
 func (c *commands) unblock(ctx context.Context, call storyCall) Message {
 	return c.change(ctx, call.StoryRef, storyChange{
 		fields: map[string]any{"blocked": nil},
@@ -56,7 +56,7 @@ func (c *commands) stagesOf(ctx context.Context, project string) []string {
 	return names
 }
 
-// matchStages returns the stage of this name, or else those of this title, whatever its case.
+// matchStages returns the stage of this name, or else those of this title, ignoring case.
 func matchStages(stages []string, text string) []string {
 	var titled []string
 	for _, name := range stages {
@@ -70,14 +70,14 @@ func matchStages(stages []string, text string) []string {
 	return titled
 }
 
-// storyChange is a change with what follows the story's id in an answer: when it is made, and when it would change nothing.
+// storyChange is a change, with the words after the story's id in the answer: when it is made, and when there is nothing to change.
 type storyChange struct {
 	fields     map[string]any // of the project server's API
 	done, idle string
 	isIdle     func(domain.Story) bool
 }
 
-// change changes a story as it is now, and says that it is done or why not.
+// change changes the current version of a story, and says that it is done or why not.
 func (c *commands) change(ctx context.Context, ref domain.StoryRef, change storyChange) Message {
 	story, err := c.gateway.Stories.Get(ctx, ref.Project, ref.ID)
 	if err != nil {

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// maxWords is the most words that may follow a story.
+	// maxWords is the most words that a command can have after a story.
 	maxWords = 20
-	// maxFound is how many stories that are on no board are searched for one of an id.
+	// maxFound is how many results of a search for an id are considered, for stories that are on no board.
 	maxFound = 50
 )
 
-// target is what the words of a command about a story mean.
+// target is the result of parsing a command about a story.
 type target struct {
 	id      string
 	stories []domain.StoryRef // more than one if the id is not enough
-	rest    []word            // what follows the story
-	fits    bool              // as many words as the command takes
+	rest    []word            // the words after the story
+	fits    bool              // whether the number of words fits the command
 	err     error
 }
 
 // storyCall is a call of a command about one story.
 type storyCall struct {
 	domain.StoryRef
-	rest []word // what follows the story
+	rest []word // the words after the story
 }
 
 // named reports whether the words name a story: if not, people may be talking to each other.
 func (t target) named() bool { return t.fits && len(t.stories) > 0 }
 
-// target reads [PROJECT] ID and what follows. A project's name needs no quotes: the longest that leaves enough words counts.
+// target parses [PROJECT] ID and the words after it. A project's name needs no quotes: the longest that leaves enough words counts.
 func (c *commands) target(ctx context.Context, command command, words []word) target {
 	project, known := "", c.gateway.Projects.Registry()
 	for n := len(words) - 1 - command.follow[0]; n > 0; n-- {
@@ -54,8 +54,8 @@ func (c *commands) target(ctx context.Context, command command, words []word) ta
 	return t
 }
 
-// findStories returns the stories of an id, in one project or, for "", in all. What is on a board counts first; a number
-// stands for the id that begins with it, unless it is one itself.
+// findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a number
+// matches ids that begin with it, unless it is an id itself.
 func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
 	var board []domain.StoryRef
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
@@ -78,12 +78,12 @@ func (c *commands) findStories(ctx context.Context, project, id string) ([]domai
 		gone = appendStory(gone, ref, project, id)
 	}
 	if gone = exact(gone, id); len(gone) == 0 && project != "" {
-		gone = []domain.StoryRef{{Project: project, ID: id}} // what the search does not find, the project may have
+		gone = []domain.StoryRef{{Project: project, ID: id}} // the project may have a story that the search does not find
 	}
 	return gone, nil
 }
 
-// appendStory appends a story of the project, "" for any, that an id or number may mean.
+// appendStory appends ref if it is in the project, "" for any, and an id or number matches it.
 func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string) []domain.StoryRef {
 	if (project == "" || ref.Project == project) && (ref.ID == id || isNumber(id) && strings.HasPrefix(ref.ID, id+"_")) {
 		return append(list, ref)
@@ -91,7 +91,7 @@ func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string
 	return list
 }
 
-// exact returns those of the very id, or else all.
+// exact returns the stories with exactly this id, or, if there are none, all.
 func exact(list []domain.StoryRef, id string) []domain.StoryRef {
 	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
 	if of := slices.DeleteFunc(slices.Clone(list), isOther); len(of) > 0 {

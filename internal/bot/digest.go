@@ -12,16 +12,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// What a digest shows at most. What is beyond is counted.
+// The most that a digest shows. The rest is only counted.
 const (
 	maxDigestProjects = 20
 	maxDigestTroubles = 15 // over all projects
 )
 
-// digest sums up any number of events, in bounded memory, in one message.
+// digest summarizes any number of events, in bounded memory, in one message.
 type digest struct {
 	links links
-	// acknowledged are the keys of the alerts that somebody takes care of: their troubles are only counted.
+	// acknowledged holds the keys of acknowledged alerts: their troubles are only counted.
 	acknowledged map[string]bool
 
 	events   int64
@@ -33,14 +33,14 @@ type digest struct {
 type projectDigest struct {
 	name    string
 	events  int64
-	moves   map[string]int64 // by the title of the stage that was moved to
+	moves   map[string]int64 // by the title of the new stage
 	other   int64
 	missed  int64
 	blocked int64
 	failed  int64
 }
 
-// acknowledged returns the keys of the alerts that somebody takes care of. A digest without them is better than none.
+// acknowledged returns the keys of acknowledged alerts, none if they cannot be read: a digest without them is better than none.
 func (n *notifier) acknowledged(ctx context.Context) map[string]bool {
 	_, pipelines := n.gateway.Pipelines.All(ctx, pipelineAge)
 	alerts, err := n.gateway.Alerts.List(ctx, pipelines)
@@ -63,7 +63,7 @@ func (g *digest) add(e domain.Event) {
 	p.events++
 	switch e.Type {
 	case domain.StageTransition:
-		// Stages are few; a server that invents names gets no more memory for it.
+		// Stages are few; a server that makes up names must not take more memory.
 		title := stageTitle(e.Details().ToStage)
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
 			p.moves[title]++

@@ -7,16 +7,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Longest texts of others in a message, in characters.
+// The longest texts from outside in a message, in characters.
 const (
 	maxName   = 100
 	maxReason = 160
 )
 
-// separator is between the columns of a line, so that they can be told apart without bold and monospaced text.
+// separator separates the columns of a line, for readers without bold and monospaced text.
 var separator = Plain(" · ")
 
-// columns joins columns to a line.
+// columns joins columns into a line.
 func columns(columns ...Line) Line {
 	var line Line
 	for i, column := range columns {
@@ -28,7 +28,7 @@ func columns(columns ...Line) Line {
 	return line
 }
 
-// describe says what happened, in one line.
+// describe returns an event as one line.
 func (l links) describe(e domain.Event) Line {
 	d := e.Details()
 	project := Line{Bold(short(e.Project, maxName))}
@@ -47,7 +47,7 @@ func (l links) describe(e domain.Event) Line {
 
 func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
 
-// title names a story by its id, and by its name where it has one.
+// title returns a story's id, and its name if it has one.
 func (l links) title(project string, d domain.EventDetails) Line {
 	id, name := Line{l.story(project, d.StoryID)}, short(d.StoryName, maxName)
 	if name == "" || name == short(d.StoryID, maxName) {

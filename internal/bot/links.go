@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// links makes links to the console, whose address it is; none if that is "".
+// links is the console's address, to which it makes links; it makes none if it is "".
 type links string
 
 // maxLinked is the longest id that is linked, in bytes.
 const maxLinked = 200
 
-// story returns a code span with a story's id that leads to its page.
+// story returns a code span with a story's id that links to its page.
 func (l links) story(project, id string) Span {
 	span := Code(short(id, maxName))
 	if l != "" && id != "" && len(id) <= maxLinked {

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// matrix is the transport of the Matrix network, for one account.
+// matrix is the transport for one Matrix account.
 type matrix struct {
 	homeserver string
 	username   string
@@ -24,13 +24,13 @@ type matrix struct {
 
 	login  sync.Mutex // held while logging in, so that it happens once for all calls that need it
 	saving sync.Mutex // orders the writes of the session; readers of the session never wait for it
-	stored string     // session as the store has it, guarded by saving
+	stored string     // the session in the store, guarded by saving
 
-	mu        sync.Mutex // guards what follows; held for memory only, never over I/O
+	mu        sync.Mutex // guards the fields below; never held during I/O
 	client    *matrixClient
 	session   matrixSession
 	connected time.Time // when Connect was last called
-	note      string    // why the bot did not join, or left, the last such room
+	note      string    // why the bot last declined or left a room
 }
 
 func newMatrix(o Options, homeserver, username string, password domain.Secret) *matrix {
@@ -40,7 +40,7 @@ func newMatrix(o Options, homeserver, username string, password domain.Secret) *
 	}
 }
 
-// Account names the homeserver and the user as they were entered.
+// Account identifies the homeserver and the user as they were entered.
 func (m *matrix) Account() string { return "bot.matrix " + m.homeserver + " " + m.username }
 
 // Connect finds the homeserver, logs in unless there is a valid session, and reads which rooms the bot is a member of.
@@ -73,7 +73,7 @@ func (m *matrix) Connect(ctx context.Context) error {
 // Refresh does nothing: a homeserver reports changes by itself.
 func (m *matrix) Refresh(context.Context) error { return nil }
 
-// Rooms returns the rooms that the bot is a member of, as far as is known.
+// Rooms returns the rooms that the bot is known to be a member of.
 func (m *matrix) Rooms() []Room {
 	m.mu.Lock()
 	defer m.mu.Unlock()

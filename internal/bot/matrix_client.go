@@ -15,19 +15,19 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// defaultRetry is the pause after an answer that there are too many calls and that names none.
+// defaultRetry is the pause after a rate limit that names none.
 const defaultRetry = 5 * time.Second
 
-// matrixClient makes calls of the Matrix client-server API. It has no session.
+// matrixClient makes calls to the Matrix client-server API. It has no session.
 type matrixClient struct {
 	http *http.Client
-	base string // address of the client-server API, without a slash at its end
+	base string // address of the client-server API, without a trailing slash
 }
 
 // matrixCall is one call. Its token goes into a header, never into the address.
 type matrixCall struct {
 	method string
-	path   string // after /_matrix/client, its parts escaped
+	path   string // after /_matrix/client, its segments escaped
 	query  url.Values
 	token  domain.Secret
 	body   any
@@ -79,8 +79,8 @@ func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 	return nil
 }
 
-// waitOut makes a call again for as long as the server answers that there are too many. It returns ctx's error when that
-// ends first.
+// waitOut repeats a call for as long as the server answers with a rate limit. It returns ctx's error when ctx ends
+// first.
 func waitOut(ctx context.Context, call func() error) error {
 	for {
 		err := call()

@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// discover finds the client-server API of the configured homeserver, an address or just a name, which may refer to
-// another address by its /.well-known/matrix/client.
+// discover finds the client-server API of the configured homeserver: an address, or just a name, whose
+// /.well-known/matrix/client may point to another address.
 func discover(ctx context.Context, client *http.Client, entered string) (*matrixClient, error) {
 	entered = strings.TrimRight(strings.TrimSpace(entered), "/")
 	if !strings.Contains(entered, "://") {
@@ -59,7 +59,7 @@ func (c *matrixClient) probe(ctx context.Context) error {
 	return err
 }
 
-// wellKnown returns the address that a server's name refers to, "" when it does not.
+// wellKnown returns the address in a server's /.well-known/matrix/client, "" for none.
 func wellKnown(ctx context.Context, client *http.Client, server string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/.well-known/matrix/client", nil)
 	if err != nil {

@@ -18,7 +18,7 @@ type matrixEvent struct {
 	Content  json.RawMessage `json:"content"`
 	Unsigned struct {
 		Age         int64           `json:"age"`          // milliseconds
-		PrevContent json.RawMessage `json:"prev_content"` // of a state event: what it replaced
+		PrevContent json.RawMessage `json:"prev_content"` // of a state event: the content that it replaced
 	} `json:"unsigned"`
 }
 
@@ -32,7 +32,7 @@ type memberContent struct {
 	DisplayName string `json:"displayname"`
 }
 
-// ownMember reads an event about the bot's own membership; false if it is another event.
+// ownMember decodes an event about the bot's own membership; false for any other event.
 func (m *matrix) ownMember(e matrixEvent) (now, before memberContent, ok bool) {
 	if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != m.userID() || json.Unmarshal(e.Content, &now) != nil {
 		return now, before, false
@@ -41,13 +41,13 @@ func (m *matrix) ownMember(e matrixEvent) (now, before memberContent, ok bool) {
 	return now, before, true
 }
 
-// joins reports whether an event is the bot joining, rather than changing its name.
+// joins reports whether an event says that the bot joined, rather than that it changed its name.
 func (m *matrix) joins(e matrixEvent) bool {
 	now, before, ok := m.ownMember(e)
 	return ok && now.Membership == "join" && before.Membership != "join"
 }
 
-// handle does what one event of a joined room asks for.
+// handle handles one event of a joined room.
 func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error {
 	switch e.Type {
 	case "m.room.encryption":

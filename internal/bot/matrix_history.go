@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// requestEnds is how long a homeserver may still work on a request that was cut off with its process.
+	// requestEnds is how long a homeserver may still work on a request whose client process was killed.
 	requestEnds = 2 * time.Second
-	// Of a room's messages this many pages are searched at most, each of this many messages.
+	// At most historyPages pages of a room's messages are searched, each of historyPage messages.
 	historyPages = 5
 	historyPage  = 100
 )
 
-// Posted reports whether the newest messages of a room hold the one with this key. Not every homeserver remembers the
-// transaction id of a request that was cut off.
+// Posted reports whether the message with this key is among a room's newest. Not every homeserver remembers the
+// transaction id of an aborted request.
 func (m *matrix) Posted(ctx context.Context, room, key string) (bool, error) {
 	keys, err := m.postedKeys(ctx, m.successor(room))
 	return keys[key], err
 }
 
-// postedKeys returns the keys of the bot's newest messages in a room; none where it may not read them. It waits until what
-// an earlier process sent has arrived.
+// postedKeys returns the keys of the bot's newest messages in a room; none if it may not read them. It first waits until
+// requests of an earlier process have ended.
 func (m *matrix) postedKeys(ctx context.Context, room string) (map[string]bool, error) {
 	m.mu.Lock()
 	user, connected := m.session.UserID, m.connected
@@ -42,7 +42,7 @@ func (m *matrix) postedKeys(ctx context.Context, room string) (map[string]bool, 
 		var page struct {
 			Chunk []struct {
 				Sender  string          `json:"sender"`
-				Content json.RawMessage `json:"content"` // anybody's, so anything
+				Content json.RawMessage `json:"content"` // may come from anybody, so it may be anything
 			} `json:"chunk"`
 			End string `json:"end"`
 		}

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// joinLimit bounds joining a room, for which a homeserver may have to ask others that are down.
+// joinLimit is the time limit for joining a room, for which a homeserver may have to ask others that are down.
 const joinLimit = 30 * time.Second
 
-// invitation is what a homeserver shows of a room to which the bot is invited.
+// invitation is what is known about a room to which the bot is invited.
 type invitation struct {
 	Sender string `json:"sender"` // "" if the homeserver does not say
 	Direct bool   `json:"direct,omitempty"`
 	Space  bool   `json:"space,omitempty"`
 }
 
-// readInvitation reads the state that comes with an invitation of user.
+// readInvitation reads the room state in an invitation of user.
 func readInvitation(state []matrixEvent, user string) invitation {
 	var i invitation
 	for _, e := range state {
@@ -31,7 +31,7 @@ func readInvitation(state []matrixEvent, user string) invitation {
 			Type   string `json:"type"`
 			Direct bool   `json:"is_direct"`
 		}
-		switch _ = json.Unmarshal(e.Content, &content); { // a mistyped field is as good as none
+		switch _ = json.Unmarshal(e.Content, &content); { // a field of the wrong type counts as missing
 		case e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == user:
 			i.Sender, i.Direct = e.Sender, content.Direct
 		case e.Type == "m.room.create":
@@ -41,7 +41,7 @@ func readInvitation(state []matrixEvent, user string) invitation {
 	return i
 }
 
-// answerInvitations answers the stored invitations, of which a homeserver reports each once. After a crash in between some are
+// answerInvitations answers the stored invitations, since a homeserver reports each only once. After a crash some may be
 // answered again, which changes nothing.
 func (m *matrix) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
@@ -65,10 +65,10 @@ func (m *matrix) answerInvitations(ctx context.Context) error {
 	}))
 }
 
-// answerInvitation joins a room to which an operator invites, or that replaces one of the bot's rooms. It declines any other
-// invitation.
+// answerInvitation joins the room if an operator sent the invitation or the room replaces one of the bot's. It declines any
+// other invitation.
 func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation) error {
-	if m.isMember(room) { // it followed an upgrade there meanwhile
+	if m.isMember(room) { // it has meanwhile joined as the room's successor
 		return nil
 	}
 	if upgraded := m.predecessor(room); upgraded != "" {
@@ -91,12 +91,12 @@ func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation
 	return m.enter(ctx, room, i.Direct)
 }
 
-// join joins a room, by way of the homeserver of the user via if that is given. It returns false without an error when the
-// room cannot be joined, which is not a failure of the bot: the invitation may be withdrawn, or the room's servers gone.
+// join joins a room, through the homeserver of the user via unless that is "". It returns false without an error when the
+// room cannot be joined, which is not a failure of the bot: the invitation may have been withdrawn, or the room's servers be down.
 func (m *matrix) join(ctx context.Context, room, via string) (bool, error) {
 	call := matrixCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
 	if _, server, ok := strings.Cut(via, ":"); ok {
-		call.query = url.Values{"server_name": {server}, "via": {server}} // the older and the newer name of it
+		call.query = url.Values{"server_name": {server}, "via": {server}} // the older and the newer name of the parameter
 	}
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()

@@ -12,14 +12,14 @@ import (
 	"switchyard/internal/domain"
 )
 
-// mac shows whether a token was obtained with the password that is configured now, without storing the password.
+// mac returns a value that shows whether a token was obtained with the current password, without storing the password.
 func (m *matrix) mac(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte(m.password.Reveal()))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// logIn replaces the token stale by a new one, for the same device, unless another call has done so already.
+// logIn replaces the token stale with a new one, for the same device, unless another call has already done so.
 func (m *matrix) logIn(ctx context.Context, stale string) error {
 	m.login.Lock()
 	defer m.login.Unlock()
@@ -53,15 +53,15 @@ func (m *matrix) logIn(ctx context.Context, stale string) error {
 		return domain.Errorf(domain.BadGateway, "The homeserver's answer to the login is incomplete.")
 	}
 	return m.change(ctx, func(s *matrixSession) {
-		if s.UserID != answer.UserID { // the rooms and the position are another user's
+		if s.UserID != answer.UserID { // the rooms and the position belong to another user
 			*s = matrixSession{Rooms: map[string]matrixRoom{}}
 		}
 		s.UserID, s.DeviceID, s.Token, s.PasswordMAC = answer.UserID, answer.DeviceID, answer.Token, m.mac(answer.Token)
 	})
 }
 
-// loginFailure gives a failed login a message for people. The homeserver's answer is out of reach of errors.As from then
-// on: a refusal of the login must never pass for one of the room that a call was about.
+// loginFailure gives a failed login a message for people. It hides the matrixError from errors.As: a refused login must not
+// be taken for a refusal by the room that a call was about.
 func loginFailure(err error) error {
 	cause := errors.New("login: " + err.Error())
 	var refused *matrixError

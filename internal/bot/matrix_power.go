@@ -14,7 +14,7 @@ func mayPost(content json.RawMessage, user string) bool {
 		EventsDefault any            `json:"events_default"`
 	}
 	if json.Unmarshal(content, &levels) != nil {
-		return true // the homeserver will say so if not
+		return true // if not, the homeserver will refuse the message
 	}
 	has, ok := levels.Users[user]
 	if !ok {

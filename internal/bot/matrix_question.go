@@ -13,7 +13,7 @@ import (
 // maxQuestionAge is the age of the oldest question that is answered after the bot was away.
 const maxQuestionAge = 10 * time.Minute
 
-// messageContent is the content of m.room.message, as far as it is read.
+// messageContent holds the fields of m.room.message that the bot uses.
 type messageContent struct {
 	Kind     string `json:"msgtype"`
 	Body     string `json:"body"`
@@ -28,8 +28,8 @@ type messageContent struct {
 	} `json:"m.relates_to"`
 }
 
-// question reads a message of somebody else and the thread it belongs to, "" for none. Notices come from other bots, and
-// edited messages were answered when they were first sent.
+// question returns the question in another user's message and the thread that it belongs to, "" for none. Notices come from
+// other bots, and edited messages were answered when they were first sent.
 func (m *matrix) question(room string, e matrixEvent) (q Question, thread string, ok bool) {
 	m.mu.Lock()
 	user, names, known := m.session.UserID, m.session.Names, m.session.Rooms[room]
@@ -48,14 +48,14 @@ func (m *matrix) question(room string, e matrixEvent) (q Question, thread string
 	return q, thread, true
 }
 
-// isDirect reports whether whatever is said in the room is said to the bot: one other person is there, who invited it to a
+// isDirect reports whether every message in the room is addressed to the bot: there is one other person, who invited it to a
 // direct chat or gave the room no name.
 func (r matrixRoom) isDirect() bool {
 	return r.Direct && r.Members <= 2 || r.Name == "" && r.Members == 2
 }
 
-// text returns the message without the bot's name, and whether it was sent to the bot. Clients write a mention as a
-// link in the formatted text, as a list of users, or both; the plain text has the name that the bot had then.
+// text returns the message without the bot's name, and whether it was addressed to the bot. Clients write a mention as a
+// link in the formatted text, as a list of users, or both; the plain text has the bot's name at that time.
 func (c messageContent) text(user string, names []string) (string, bool) {
 	if text, ok := withoutPill(c.HTML, user); ok {
 		return text, true
@@ -70,7 +70,7 @@ func (c messageContent) text(user string, names []string) (string, bool) {
 	if !slices.Contains(c.Mentions.Users, user) {
 		return text, false
 	}
-	// The name is one that the bot has in this room only, or had long ago.
+	// The name may be one that the bot has only in this room, or had long ago.
 	if first, _, _ := strings.Cut(text, " "); !isCommand(first) {
 		if _, rest, ok := strings.Cut(text, ":"); ok && strings.TrimSpace(rest) != "" {
 			return strings.TrimSpace(rest), true
@@ -86,7 +86,7 @@ var (
 	tags   = regexp.MustCompile(`<[^>]*>`)
 )
 
-// withoutPill returns the text of a formatted body that mentions user by a link, without that link; false if it does not.
+// withoutPill returns the text of a formatted body without the link that mentions user; false if there is none.
 func withoutPill(formatted, user string) (string, bool) {
 	formatted = quoted.ReplaceAllString(formatted, "")
 	found := false
@@ -113,7 +113,7 @@ func withoutQuote(body string) string {
 	return strings.TrimSpace(body)
 }
 
-// withoutName returns what follows one of the bot's names at the start of a text; false if there is none.
+// withoutName returns the text after one of the bot's names at its start; false if it starts with none.
 func withoutName(text, user string, names []string) (string, bool) {
 	local, _, _ := strings.Cut(strings.TrimPrefix(user, "@"), ":")
 	candidates := append([]string{user, local}, names...)

@@ -16,7 +16,7 @@ func (m *matrix) forget(ctx context.Context, room string) error {
 	return m.change(ctx, func(s *matrixSession) { delete(s.Rooms, room) })
 }
 
-// reconcile compares the rooms that are known with those that the homeserver reports.
+// reconcile updates the known rooms to those that the homeserver reports.
 func (m *matrix) reconcile(ctx context.Context) error {
 	var joined struct {
 		Rooms []string `json:"joined_rooms"`
@@ -80,7 +80,7 @@ func (m *matrix) enter(ctx context.Context, room string, direct bool) error {
 	})
 }
 
-// What is read of the contents of state events.
+// The fields of state events that the bot uses.
 type (
 	createContent struct {
 		Type        string `json:"type"`
@@ -104,7 +104,7 @@ func (m *matrix) roomState(ctx context.Context, room, kind string, content any) 
 	return m.call(ctx, matrixCall{method: http.MethodGet, path: roomPath(room, "state/"+kind), answer: content})
 }
 
-// leaveEncrypted says why and leaves: the bot cannot read what is encrypted, and must not post in clear there.
+// leaveEncrypted says why and leaves: the bot cannot read encrypted messages, and must not post unencrypted ones there.
 func (m *matrix) leaveEncrypted(ctx context.Context, room string) error {
 	m.log.InfoContext(ctx, "bot: left an encrypted room", "room", room)
 	m.remark("It left the last room because it is encrypted; invite it to one without encryption.")
@@ -122,5 +122,5 @@ func (m *matrix) leave(ctx context.Context, room string) error {
 	if err != nil && (!errors.As(err, &refused) || !refused.ofRoom() || refused.status >= http.StatusInternalServerError) {
 		return explainMatrix(err)
 	}
-	return m.forget(ctx, room) // refused: it has been left already
+	return m.forget(ctx, room) // refused: the bot has already left it
 }

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/clock"
 )
 
-// matrixPost is a message event of the bot.
+// matrixPost is a message that the bot posts.
 type matrixPost struct {
 	key     string // transaction id; also kept in the event's content
 	kind    string // "m.text", or "m.notice" for what no other bot should answer
@@ -19,7 +19,7 @@ type matrixPost struct {
 	thread  string // event id of the thread's first message, "" outside threads
 }
 
-// contentKey is where an event's content holds the key of the message.
+// contentKey is the field of an event's content that holds the message's key.
 const contentKey = "switchyard.key"
 
 func (p matrixPost) content() map[string]any {
@@ -28,7 +28,7 @@ func (p matrixPost) content() map[string]any {
 		"body":           p.message.PlainText(),
 		"format":         "org.matrix.custom.html",
 		"formatted_body": p.message.HTML(),
-		"m.mentions":     struct{}{}, // a name in a text notifies nobody
+		"m.mentions":     struct{}{}, // names in a text must not notify anybody
 		contentKey:       p.key,
 	}
 	if p.thread != "" {
@@ -40,7 +40,7 @@ func (p matrixPost) content() map[string]any {
 	return content
 }
 
-// Send posts a message that clients notify about.
+// Send posts a message for which clients show a notification.
 func (m *matrix) Send(ctx context.Context, room, key string, message Message) error {
 	return m.post(ctx, m.successor(room), matrixPost{key: key, kind: "m.text", message: message})
 }
@@ -71,7 +71,7 @@ func (m *matrix) post(ctx context.Context, room string, p matrixPost) error {
 	return fmt.Errorf("%w: %w", errRefused, err)
 }
 
-// setMuted notes since when the bot may not post in a room, 0 if it may. An earlier time stays.
+// setMuted records since when the bot may not post in a room, 0 if it may. An earlier time is kept.
 func (m *matrix) setMuted(ctx context.Context, room string, sinceMS int64) error {
 	return m.changeRoom(ctx, room, func(r *matrixRoom) {
 		if sinceMS == 0 || r.MutedSinceMS == 0 {
@@ -80,7 +80,7 @@ func (m *matrix) setMuted(ctx context.Context, room string, sinceMS int64) error
 	})
 }
 
-// roomPath is the path of a room's resource, whose parts are escaped.
+// roomPath returns the path of a room's resource, which must already be escaped.
 func roomPath(room, resource string) string {
 	return "/v3/rooms/" + url.PathEscape(room) + "/" + resource
 }

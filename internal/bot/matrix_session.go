@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// matrixSession is what is kept over restarts. Transaction ids belong to a device, so the same device is used again.
+// matrixSession is the state kept across restarts. Transaction ids belong to a device, so the device stays the same.
 type matrixSession struct {
 	UserID      string                `json:"user_id"`
 	DeviceID    string                `json:"device_id"`
-	Names       []string              `json:"names,omitempty"` // display names, the latest first
+	Names       []string              `json:"names,omitempty"` // display names, latest first
 	Token       string                `json:"access_token"`
-	PasswordMAC string                `json:"password_mac"` // tells whether the password has changed and must be checked
+	PasswordMAC string                `json:"password_mac"` // shows whether the password has changed and must be checked
 	NextBatch   string                `json:"next_batch"`
 	Rooms       map[string]matrixRoom `json:"rooms"`
 	Moved       map[string]string     `json:"moved,omitempty"`       // upgraded room → the room that replaced it
-	Invitations map[string]invitation `json:"invitations,omitempty"` // room → the invitation that is still to be answered
+	Invitations map[string]invitation `json:"invitations,omitempty"` // room → its unanswered invitation
 }
 
 type matrixRoom struct {
@@ -27,11 +27,11 @@ type matrixRoom struct {
 	Successor    string `json:"successor,omitempty"`      // the room that replaces this one, until the bot is in it
 }
 
-// maxNames is the number of the bot's display names that are remembered: people address it by one for a while after it
-// has changed.
+// maxNames is how many of the bot's display names are remembered: people use an old one for a while after a
+// change.
 const maxNames = 5
 
-// rename notes the bot's display name.
+// rename records the bot's display name.
 func (s *matrixSession) rename(name string) {
 	if name = short(name, maxName); name == "" || len(s.Names) > 0 && s.Names[0] == name {
 		return
@@ -71,7 +71,7 @@ func (m *matrix) change(ctx context.Context, f func(*matrixSession)) error {
 	return nil
 }
 
-// changeRoom is change for one of the bot's rooms; it does nothing for any other.
+// changeRoom applies f to one of the bot's rooms and stores the session; it does nothing for any other room.
 func (m *matrix) changeRoom(ctx context.Context, id string, f func(*matrixRoom)) error {
 	before, ok := m.room(id)
 	after := before
@@ -86,7 +86,7 @@ func (m *matrix) changeRoom(ctx context.Context, id string, f func(*matrixRoom))
 	})
 }
 
-// room returns what is known of one of the bot's rooms; false if the bot is not a member.
+// room returns what is known about one of the bot's rooms; false if the bot is not a member.
 func (m *matrix) room(id string) (matrixRoom, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

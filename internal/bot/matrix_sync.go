@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// syncWait is how long the homeserver holds a sync in which nothing is new.
+	// syncWait is how long the homeserver holds a sync without news.
 	syncWait = 30 * time.Second
 	// earlyPause is the least time between two syncs without news, for servers that do not hold them.
 	earlyPause = 500 * time.Millisecond
 )
 
-// syncFilter asks for what the bot reads and nothing else.
+// syncFilter requests only the events that the bot uses.
 const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{` +
 	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
 	`"state":{"types":["m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"],"lazy_load_members":true},` +
@@ -37,7 +37,7 @@ type syncAnswer struct {
 	} `json:"rooms"`
 }
 
-// joinedRoom is what is new in a room of the bot's.
+// joinedRoom holds the news of one of the bot's rooms.
 type joinedRoom struct {
 	Summary struct {
 		Members *int `json:"m.joined_member_count"` // nil if unchanged
@@ -46,7 +46,7 @@ type joinedRoom struct {
 	Timeline matrixEvents `json:"timeline"`
 }
 
-// Receive follows the account's rooms by long-poll. The position is stored once everything before it is answered. What is
+// Receive follows the account's rooms by long polling. The position is stored once everything before it is answered. A message
 // received again after a crash is answered only if the room does not have the answer yet.
 func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 	for again := true; ; again = false {
@@ -66,7 +66,7 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 		err := m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/sync", query: query, answer: &synced})
 		var refused *matrixError
 		if errors.As(err, &refused) && refused.status == http.StatusBadRequest && since != "" {
-			// The server does not know the position any more. The next attempt starts without one.
+			// The server no longer knows the position. The next attempt starts without one.
 			return errors.Join(explainMatrix(err), m.change(ctx, func(s *matrixSession) { s.NextBatch = "" }))
 		}
 		if err == nil && synced.NextBatch == "" {
@@ -86,16 +86,16 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 	}
 }
 
-// receiver does what one sync asks for.
+// receiver handles the answer to one sync.
 type receiver struct {
 	*matrix
 	answer Answer
-	first  bool                       // messages before the first sync were not sent to the bot
-	again  bool                       // an earlier attempt may have done a part of it
-	posted map[string]map[string]bool // of each room that was read: the keys of the bot's newest messages
+	first  bool                       // the first sync: earlier messages were not for the bot
+	again  bool                       // an earlier attempt may have handled part of it
+	posted map[string]map[string]bool // by room, once read: the keys of the bot's newest messages
 }
 
-// apply does that. Invitations are only stored, together with the new position.
+// apply handles all rooms. Invitations are only stored, together with the new position.
 func (r *receiver) apply(ctx context.Context, synced *syncAnswer) error {
 	for room := range synced.Rooms.Leave {
 		if err := r.forget(ctx, room); err != nil {

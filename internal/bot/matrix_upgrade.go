@@ -5,12 +5,12 @@ import (
 	"context"
 )
 
-// tombstoneContent is what closes a room when it is upgraded.
+// tombstoneContent is the content of m.room.tombstone, which closes an upgraded room.
 type tombstoneContent struct {
 	Replacement string `json:"replacement_room"`
 }
 
-// maxMoved is the number of upgrades that are remembered: only for messages that were on their way to the old room.
+// maxMoved is how many upgrades are remembered, for messages that were on their way to the old room.
 const maxMoved = 100
 
 // successor returns the room that has replaced this one, or the room itself.
@@ -27,7 +27,7 @@ func (m *matrix) successor(room string) string {
 	return room
 }
 
-// predecessor returns the room of the bot's that another one is to replace, "" if there is none.
+// predecessor returns the bot's room that another one replaces, "" for none.
 func (m *matrix) predecessor(room string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +39,7 @@ func (m *matrix) predecessor(room string) string {
 	return ""
 }
 
-// followTombstone follows the upgrade of a room that refuses messages, and reports whether the bot is in the new room.
+// followTombstone moves on from an upgraded room that refuses messages, and reports whether the bot is in the new room.
 func (m *matrix) followTombstone(ctx context.Context, room string) (bool, error) {
 	if !m.isMember(room) {
 		return m.successor(room) != room, nil
@@ -54,9 +54,9 @@ func (m *matrix) followTombstone(ctx context.Context, room string) (bool, error)
 	return m.follow(ctx, room, tombstone.Replacement, "")
 }
 
-// follow moves from a room to the one that replaces it, which the user via knows, and reports whether the bot is in it.
-// As long as the new room cannot be joined the bot stays: an invitation to it is accepted from anybody. Both what the
-// homeserver reports and a refused message come here, perhaps at the same time: each step may be done twice.
+// follow moves from a room to its successor, through the homeserver of the user via, and reports whether the bot is in it.
+// While the successor cannot be joined, the bot stays: it accepts an invitation to it from anybody. A sync and a refused message
+// may both call follow, even concurrently, so each step may be done twice.
 func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool, error) {
 	if successor == "" || successor == room || !m.isMember(room) {
 		return false, nil
@@ -68,7 +68,7 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 		if joined, err := m.join(ctx, successor, cmp.Or(via, room)); !joined {
 			return false, err
 		}
-		// Whoever may close a room must not be able to send the bot where it was never invited.
+		// Users who may close a room must not be able to send the bot where it was never invited.
 		var create createContent
 		if err := m.roomState(ctx, successor, "m.room.create", &create); err != nil && !isMissing(err) {
 			return false, explainMatrix(err)

@@ -6,18 +6,18 @@ import (
 	"unicode"
 )
 
-// Message is a message of the bot, line by line. Its texts are literal: each rendering escapes its own markup, so that
-// names from project servers and people stay names.
+// Message is a message of the bot, line by line. Its texts are literal: each rendering escapes its markup, so that
+// names from project servers and people cannot format anything.
 type Message []Line
 
 // Line is one line of a message.
 type Line []Span
 
-// Span is a piece of a line in one style.
+// Span is part of a line in one style.
 type Span struct {
 	text  string
 	style style
-	link  string // address that the text leads to, "" for none
+	link  string // address that the text links to, "" for none
 }
 
 type style int
@@ -35,8 +35,8 @@ func Bold(text string) Span { return Span{text: text, style: bold} }
 
 func Code(text string) Span { return Span{text: text, style: code} }
 
-// maxMessage bounds a message, in bytes of its plain text and its links. A Matrix event may have 64 KiB with text and HTML, in
-// which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
+// maxMessage is the longest message, in bytes of its plain text and its links. A Matrix event may have 64 KiB for text and HTML,
+// in which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
 const maxMessage = 4000
 
 // clip returns as many lines of m as fit into maxMessage, followed by an ellipsis if there are more.
@@ -54,7 +54,7 @@ func (m Message) clip() Message {
 }
 
 // short returns a text from outside as one line of at most limit characters: control and direction characters, which
-// could forge lines, become spaces.
+// could forge lines, are replaced with spaces.
 func short(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -90,8 +90,8 @@ func (m Message) HTML() string {
 	})
 }
 
-// Mrkdwn renders m in Slack's markup. It has escapes for &, < and > only, which is what mentions and links are made
-// of; the characters that make bold, italic, struck and code text are replaced by look-alikes.
+// Mrkdwn renders m in Slack's markup. It has escapes only for &, < and >, which mentions and links consist of;
+// the characters for bold, italic, struck and code text are replaced by look-alikes.
 func (m Message) Mrkdwn() string {
 	return m.render("\n", func(s Span) string {
 		text := mrkdwnEscapes.Replace(s.text)
@@ -114,7 +114,7 @@ var (
 	mrkdwnSigns   = strings.NewReplacer("*", "∗", "~", "∼", "`", "ˋ")
 )
 
-// literal replaces what Slack would read as formatting. An underscore formats only at the edge of a word.
+// literal replaces the characters that Slack would read as formatting. An underscore formats only at the edge of a word.
 func literal(text string) string {
 	runes := []rune(mrkdwnSigns.Replace(text))
 	inWord := func(i int) bool {

@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// newTransport returns the transport that config asks for, or an Invalid error that says what is missing for it.
+// newTransport returns the configured transport, or an Invalid error that says which settings are missing.
 func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
 	var missing []string
 	want := func(label, value string) {

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// digestPage is the number of events that are read at once.
+// digestPage is the number of events that are read at once for a digest.
 const digestPage = 1000
 
 // notifier posts the merged stream to every room, in order.
@@ -26,7 +26,7 @@ type notifier struct {
 	posted []time.Time // of each event posted within the last burstWindow
 }
 
-// run posts what the outbox says is due, and then what follows, until ctx ends or a message cannot be sent.
+// run posts the outbox's batch, and then new events, until ctx ends or a message cannot be sent.
 func (n *notifier) run(ctx context.Context) error {
 	for {
 		if n.outbox.Batch == nil {
@@ -40,7 +40,7 @@ func (n *notifier) run(ctx context.Context) error {
 	}
 }
 
-// prepare waits for events, decides how they are posted, and stores that.
+// prepare waits for events, decides how they are posted, and stores them as a batch.
 func (n *notifier) prepare(ctx context.Context) error {
 	events, asDigest, err := n.wait(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (n *notifier) prepare(ctx context.Context) error {
 	return n.save(ctx)
 }
 
-// deliver sends what is left of the batch to every room and moves the cursor behind it.
+// deliver sends the rest of the batch to every room and moves the cursor past it.
 func (n *notifier) deliver(ctx context.Context) error {
 	b := n.outbox.Batch
 	if len(b.Rooms) > 0 {
@@ -81,7 +81,7 @@ func (n *notifier) deliver(ctx context.Context) error {
 		}
 		count := len(messages)
 		if b.Digest {
-			count = burstEvents // what follows within the window belongs to the burst
+			count = burstEvents // more events within the window belong to the burst
 		}
 		for range count {
 			n.posted = append(n.posted, time.Now())
@@ -91,7 +91,7 @@ func (n *notifier) deliver(ctx context.Context) error {
 	return n.save(ctx)
 }
 
-// send sends one message, unless the room has it already or does not accept it.
+// send sends one message, unless the room already has it or does not accept it.
 func (n *notifier) send(ctx context.Context, room, key string, m Message) error {
 	if n.unsure {
 		posted, err := n.chat.Posted(ctx, room, key)
@@ -115,7 +115,7 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 	return err
 }
 
-// messages words the batch's events: one message for each, or one for all.
+// messages returns the batch's messages: one for each event, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 	all := digest{links: n.links}
 	if b.Digest {

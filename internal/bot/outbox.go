@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// outboxKey is where the outbox is kept.
+// outboxKey is the key of the outbox in State.
 const outboxKey = "bot.outbox"
 
-// outbox is the durable position in the merged stream: what was posted, and what is being posted.
+// outbox is the durable position in the merged stream: what has been posted, and what is being posted.
 type outbox struct {
 	Cursor int64  `json:"cursor"` // everything up to this event is posted
 	Batch  *batch `json:"batch,omitempty"`
@@ -26,11 +26,11 @@ type batch struct {
 	To      int64    `json:"to"`
 	Digest  bool     `json:"digest"`
 	Rooms   []string `json:"rooms"`
-	Sent    int      `json:"sent"` // messages sent, counted for each room
+	Sent    int      `json:"sent"` // messages sent, over all rooms
 }
 
-// load reads the outbox, before run. Without one the bot starts at now; a batch of another account starts again from its
-// first event. It stores what it read: a bot that cannot store its position must not post, or it would repeat itself forever.
+// load reads the outbox, before run. Without one the bot starts at the newest event; a batch of another account starts again from
+// its first event. It also stores the outbox: a bot that cannot store its position must not post, or it would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
 	stored, err := n.state.State(ctx, outboxKey)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
 	return o.Cursor, err
 }
 
-// save stores the outbox, even while the bot is stopping: what was posted must not be forgotten.
+// save stores the outbox, even while the bot is stopping: posted messages must not be forgotten.
 func (n *notifier) save(ctx context.Context) error {
 	text, err := json.Marshal(n.outbox)
 	if err != nil {
@@ -78,7 +78,7 @@ func (n *notifier) save(ctx context.Context) error {
 	return n.state.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
 }
 
-// key names one message to one room, the same whenever it is sent.
+// key returns the key of one message to one room, which is the same at each attempt.
 func (n *notifier) key(message int, room string) string {
 	sum := sha256.Sum256([]byte(room))
 	return fmt.Sprintf("events-%d-%d-%d-%x", n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])

@@ -19,7 +19,7 @@ func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.B
 	}
 }
 
-// report notes the state of b, unless another bot runs by now.
+// report sets the status to b's state, unless another bot runs by now.
 func (s *Supervisor) report(b *bot, state domain.BotState, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,10 +54,10 @@ func (s *Supervisor) Status() domain.BotStatus {
 	return status
 }
 
-// maxMuted is the number of rooms that are listed as not accepting messages.
+// maxMuted is the most rooms that are listed as not accepting messages.
 const maxMuted = 10
 
-// mutedDetail says in which rooms the bot may not post, "" if there are none.
+// mutedDetail says in which rooms the bot may not post, "" for none.
 func mutedDetail(rooms []Room) string {
 	muted := slices.DeleteFunc(slices.Clone(rooms), func(r Room) bool { return r.MutedSince.IsZero() })
 	if len(muted) == 0 {

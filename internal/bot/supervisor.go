@@ -14,20 +14,20 @@ type Options struct {
 	State      State
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
-	TeamAPIURL string   // method names are appended, with a slash between
-	PublicURL  string   // where people reach the console, for links to it; "" for no links
-	// Duty says which of several gateways runs the bot, nil when this one is alone. On the others the bot only answers what a chat
-	// server sends them.
+	TeamAPIURL string   // method names are appended after a slash
+	PublicURL  string   // the console's address, for links; "" for no links
+	// Duty decides which of several gateways runs the bot, nil for a single gateway. On the others the bot only answers
+	// requests of a chat server.
 	Duty Duty
-	// Seen remembers the requests of chat servers that were acted on, nil for doing so in State.
+	// Seen remembers the handled requests of chat servers for several gateways, nil to remember them in State.
 	Seen Seen
-	// Observe, unless it is nil, is called after each message about events that a room accepted or refused.
+	// Observe, if not nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
 }
 
-// Duty says which gateway does what.
+// Duty says which duties this gateway has.
 type Duty interface {
-	// Epoch returns under which epoch this gateway has a duty, false when it does not have it.
+	// Epoch returns the epoch of a duty, false if it is not this gateway's.
 	Epoch(duty string) (epoch int64, ok bool)
 	// Changed returns a channel that is closed when this gateway gets or loses duties.
 	Changed() <-chan struct{}
@@ -55,8 +55,8 @@ func New(o Options) *Supervisor {
 	return s
 }
 
-// Run keeps the bot running until ctx ends. The old bot has ended before a new one starts, which reads the
-// configuration again. So it does when the duty comes here or goes elsewhere.
+// Run keeps the bot running until ctx ends. It restarts the bot, which then reads the configuration again, on Restart and when
+// this gateway gets or loses the duty. The old bot ends before the new one starts.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for {
@@ -87,7 +87,7 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	}
 }
 
-// duty returns under which duty the bot runs here, whether it does, and a channel that is closed when that may change.
+// duty returns the duty to run the bot, whether it is this gateway's, and a channel that is closed when that may change.
 func (s *Supervisor) duty() (d domain.Duty, ours bool, moved <-chan struct{}) {
 	if s.options.Duty == nil {
 		return domain.Duty{}, true, nil
@@ -99,8 +99,8 @@ func (s *Supervisor) duty() (d domain.Duty, ours bool, moved <-chan struct{}) {
 	return domain.Duty{}, false, moved
 }
 
-// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. One that is not ours only
-// answers what a chat server sends here.
+// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. Unless it is ours, it only
+// answers requests of a chat server.
 func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-chan struct{} {
 	ended := make(chan struct{})
 	config, err := gateway.Bot.Config(ctx)
@@ -116,7 +116,7 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 		close(ended)
 		return ended
 	}
-	if _, sends := chat.(*team); !ours && !sends { // only Slack sends anything
+	if _, sends := chat.(*team); !ours && !sends { // only Slack sends requests
 		s.begin(config.Transport, nil, domain.BotConnecting, "")
 		close(ended)
 		return ended
@@ -132,8 +132,8 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 	return ended
 }
 
-// Restart ends the bot and starts it with the stored configuration. It returns when the new one runs, which then
-// connects by itself. When ctx ends first, that happens as soon as the old one has ended.
+// Restart ends the bot and starts it with the stored configuration. It returns when the new one runs, before it has
+// connected. If ctx ends first, it returns Unavailable, and the new bot starts once the old one has ended.
 func (s *Supervisor) Restart(ctx context.Context) error {
 	started := make(chan struct{})
 	late := domain.Errorf(domain.Unavailable, "the old bot has not stopped yet; the new one starts after it")

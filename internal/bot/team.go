@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// channelPause is the least time between two messages to a channel, which Slack asks for.
+	// channelPause is the least time between two messages to a channel, which Slack prescribes.
 	channelPause = time.Second
-	// channelsAge is how old the list of channels may become while nothing is posted.
+	// channelsAge is the oldest that the list of channels gets while nothing is posted.
 	channelsAge = 30 * time.Second
-	// maxMentions is the number of mentions that may wait for their answers.
+	// maxMentions is the most mentions that may wait for their answers.
 	maxMentions = 64
 )
 
-// team is the transport of Slack's API, for one workspace. It receives messages through TeamEvents and TeamCommands of the
-// Supervisor.
+// team is the transport for one Slack workspace. It receives messages through the Supervisor's TeamEvents and
+// TeamCommands.
 type team struct {
 	api      *slack.Client
 	secret   domain.Secret // checks the signature of requests
@@ -37,8 +37,8 @@ type team struct {
 	mu       sync.Mutex
 	user     string // the bot's own user id
 	channels []Room
-	slots    map[string]chan time.Time // of each channel: when it accepts the next message; empty while one is being sent
-	muted    map[string]time.Time      // channel that refused the last message → since when it does
+	slots    map[string]chan time.Time // by channel: when it accepts the next message; empty while one is being sent
+	muted    map[string]time.Time      // by channel that refused the last message: since when
 }
 
 func newTeam(o Options, token, secret domain.Secret) *team {
@@ -54,7 +54,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 	}
 }
 
-// Account is the same for every workspace: a batch names the channels that it goes to, whose ids are unique.
+// Account is the same for every workspace: a batch names its channels, whose ids are globally unique.
 func (t *team) Account() string { return "bot.team" }
 
 // Connect checks the token and its scopes, and reads which channels the bot is a member of.
@@ -120,7 +120,7 @@ func (t *team) Hint() string {
 	return "Connected, but in no channel. Write /invite with the bot's name in each channel that it is to post to."
 }
 
-// Receive answers mentions and keeps the list of channels fresh.
+// Receive answers mentions and refreshes the list of channels.
 func (t *team) Receive(ctx context.Context, answer Answer) error {
 	refresh := time.NewTicker(channelsAge)
 	defer refresh.Stop()
@@ -133,7 +133,7 @@ func (t *team) Receive(ctx context.Context, answer Answer) error {
 				return err
 			}
 		case m := <-t.mentions:
-			m.Text = t.unmarked(m.Text) // only now is the bot's own id known
+			m.Text = t.unmarked(m.Text) // the bot's own id is known only now
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue

@@ -13,11 +13,11 @@ import (
 const (
 	// maxTeamBody is the largest body of an event or a command, in bytes.
 	maxTeamBody = 1 << 20
-	// commandLimit bounds a command, to answer within the 3 s that Slack waits.
+	// commandLimit is the time limit of a command, for an answer within the 3 s that Slack waits.
 	commandLimit = 2500 * time.Millisecond
 )
 
-// TeamEvents receives Slack's events: it answers the check of the address, and accepts each mention of the bot once.
+// TeamEvents receives Slack's events: it answers Slack's verification of the address, and accepts each mention of the bot once.
 func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
 	_, t, body := s.teamRequest(w, r)
 	if t == nil || !t.signed(w, r, body) {
@@ -46,7 +46,7 @@ func (s *Supervisor) TeamEvents(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusOK, call.Challenge)
 		return
 	case call.Type != "event_callback" || e.Type != "app_mention" || e.BotID != "" || e.User == "":
-		w.WriteHeader(http.StatusOK) // none for the bot; Slack need not send it again
+		w.WriteHeader(http.StatusOK) // not for the bot; Slack need not send it again
 		return
 	}
 	question := Question{Sender: e.User, Text: e.Text, Addressed: true}
@@ -65,7 +65,7 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form, err := url.ParseQuery(string(body))
-	if err == nil && form.Get("ssl_check") == "1" { // Slack checks the certificate, without a signature; it wants nothing else
+	if err == nil && form.Get("ssl_check") == "1" { // Slack checks the certificate, without a signature
 		w.WriteHeader(http.StatusOK)
 		return
 	}
@@ -76,7 +76,7 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusBadRequest, "the body must be a Slack slash command")
 		return
 	}
-	// A slash command has no id, but every one of them another signature.
+	// A slash command has no id, but its signature is unique.
 	first, err := t.seen.first(r.Context(), "command "+r.Header.Get("X-Slack-Signature"))
 	if err != nil {
 		s.options.Log.ErrorContext(r.Context(), "bot: command not accepted", "error", err)

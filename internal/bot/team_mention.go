@@ -14,7 +14,7 @@ type mention struct {
 	channel, thread string
 }
 
-// take queues a mention unless its event was received before. The event is stored first: a crash may lose a command, which
+// take queues a mention unless its event was received before. The event is recorded first: a crash may lose a command, which
 // its sender notices, but must not run it twice.
 func (t *team) take(ctx context.Context, event string, m mention) error {
 	t.seen.mu.Lock()
@@ -29,7 +29,7 @@ func (t *team) take(ctx context.Context, event string, m mention) error {
 	return err
 }
 
-// marked are the mentions and links that Slack writes into a text: <@U1>, <#C1|general>, <http://a.example|a>.
+// marked matches the mentions and links in Slack's texts: <@U1>, <#C1|general>, <http://a.example|a>.
 var marked = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`)
 
 // unmarked returns a text as it was typed, without the mention of the bot.

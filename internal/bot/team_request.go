@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/clock"
 )
 
-// teamRequest returns the running bot with its transport, and the request's body. The transport is nil, and the request
-// answered, if there is none.
+// teamRequest returns the running bot, its transport, and the request's body. If the bot is not on Slack or the request is
+// refused, the transport is nil and the request has been answered.
 func (s *Supervisor) teamRequest(w http.ResponseWriter, r *http.Request) (*bot, *team, []byte) {
 	b, _ := s.current()
 	if b == nil {
@@ -34,17 +34,17 @@ func (s *Supervisor) teamRequest(w http.ResponseWriter, r *http.Request) (*bot, 
 	return b, t, body
 }
 
-// signatureLife is how far the time of a signature may be from the present.
+// signatureLife is how far the time of a signature may be from now.
 const signatureLife = 5 * time.Minute
 
-// signed reports whether Slack signed the request with the secret within the last five minutes; if not, it has answered.
-// Its library asks the machine's clock.
+// signed reports whether the request has a valid signature that is at most signatureLife old; if not, it has been answered.
+// Slack's library would use the machine's clock.
 func (t *team) signed(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	stamp := r.Header.Get("X-Slack-Request-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	timely := err == nil && clock.Now().Sub(time.Unix(seconds, 0)).Abs() <= signatureLife
 	mac := hmac.New(sha256.New, []byte(t.secret.Reveal()))
-	_, _ = fmt.Fprintf(mac, "v0:%s:%s", stamp, body) // a hash accepts everything
+	_, _ = fmt.Fprintf(mac, "v0:%s:%s", stamp, body) // a hash never fails
 	signature := "v0=" + hex.EncodeToString(mac.Sum(nil))
 	if t.secret == "" || !timely || !hmac.Equal([]byte(signature), []byte(r.Header.Get("X-Slack-Signature"))) {
 		plainText(w, http.StatusUnauthorized, "the signature is not valid")

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Requests are remembered for longer than Slack repeats them (an hour) and than their signatures are valid (five minutes).
+// Requests are remembered for longer than Slack repeats them (an hour) and their signatures are valid (five minutes).
 const (
 	seenKey = "bot.team.seen"
 	seenFor = 2 * time.Hour
 	maxSeen = 1000
 )
 
-// Seen remembers the requests of chat servers that were acted on.
+// Seen remembers the handled requests of chat servers.
 type Seen interface {
-	// SeeBotRequest notes a request and reports whether it is new.
+	// SeeBotRequest records a request and reports whether it is new.
 	SeeBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
-// seen remembers the requests that were acted on, across restarts.
+// seen remembers the handled requests, across restarts.
 type seen struct {
-	shared Seen // nil where this gateway is alone
+	shared Seen // nil for a single gateway
 
 	state State
 
@@ -36,7 +36,7 @@ type seenEntry struct {
 	AtMS int64  `json:"at_ms"`
 }
 
-// first notes id and reports whether it is new.
+// first records id and reports whether it is new.
 func (s *seen) first(ctx context.Context, id string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

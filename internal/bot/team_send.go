@@ -11,12 +11,12 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Send posts a message. Slack has no keys by which it would recognize one that it has already.
+// Send posts a message. Slack has no keys by which it would recognize a repeated one.
 func (t *team) Send(ctx context.Context, room, _ string, message Message) error {
 	return t.post(ctx, room, "", message)
 }
 
-// Posted returns false: Slack cannot tell.
+// Posted returns false: Slack's messages have no keys.
 func (t *team) Posted(context.Context, string, string) (bool, error) { return false, nil }
 
 func (t *team) post(ctx context.Context, channel, thread string, message Message) error {
@@ -46,7 +46,7 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 	return err
 }
 
-// setMuted notes whether a channel refused the last message.
+// setMuted records whether a channel refused the last message.
 func (t *team) setMuted(channel string, muted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *team) setMuted(channel string, muted bool) {
 	}
 }
 
-// slot returns a channel's slot: whoever receives from it may post, not before the time received.
+// slot returns a channel's slot: a goroutine that receives from it may post, at or after the time received.
 func (t *team) slot(channel string) chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *team) slot(channel string) chan time.Time {
 	return slot
 }
 
-// waitOut makes a call again for as long as Slack asks to wait, and gives its failure a message for people.
+// waitOut repeats a call for as long as Slack answers with a rate limit, and gives its failure a message for people.
 func (t *team) waitOut(ctx context.Context, call func() error) error {
 	for {
 		err := call()

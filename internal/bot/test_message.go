@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// SendTest sends a test message to every room. It returns BadGateway with the reason when any of them did not get it.
+// SendTest sends a test message to every room. It returns BadGateway with the reason if any of them did not accept it.
 func (s *Supervisor) SendTest(ctx context.Context) error {
 	b, _ := s.current()
 	status := s.Status()
@@ -37,7 +37,7 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		switch {
 		case errors.Is(causes[0], errRefused):
 			reason = "the room refused the message"
-		case causes[0] == context.DeadlineExceeded: // the chat server asks to wait, if it is not slow
+		case causes[0] == context.DeadlineExceeded: // the chat server is slow, or rate limits
 			reason = "it takes too long"
 		}
 		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)

@@ -10,7 +10,7 @@ type word struct {
 	quoted bool
 }
 
-// quotes are the pairs that people and their chat programs write around names.
+// quotes maps opening to closing quotes, as people and chat programs write them.
 var quotes = map[rune]rune{'"': '"', '“': '”', '„': '“', '«': '»', '`': '`', '\'': '\'', '‘': '’'}
 
 // split splits text at white space outside quotes.
@@ -36,7 +36,7 @@ func split(text string) []word {
 	return words
 }
 
-// join joins words to one name: names may contain spaces.
+// join joins words into one name: names may contain spaces.
 func join(words []word) string {
 	var texts []string
 	for _, w := range words {

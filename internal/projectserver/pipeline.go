@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/web"
 )
 
-// board answers with the stages and their stories, the first ?items= of them: 304 to those who have them already, 503 while the
-// work directory cannot be read.
+// board answers with the stages and their stories, at most ?items= of them: 304 to clients that already have them, 503 while
+// the work directory cannot be read.
 func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 	most := math.MaxInt
 	if text := r.URL.Query().Get("items"); text != "" {
@@ -54,8 +54,8 @@ type pipelineCache struct {
 	body []byte
 }
 
-// encoded returns the pipeline, which the caller must not change. A view of the board is encoded once, when it is asked for
-// first.
+// encoded returns the pipeline, which the caller must not change. A view of the board is encoded once, on first
+// use.
 func (c *pipelineCache) encoded(project string, view *board.View, most int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

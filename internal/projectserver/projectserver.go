@@ -1,5 +1,5 @@
-// Package projectserver is the HTTP of a project server: the feed, the pipeline and the stories of one board. It knows
-// neither the gateway nor any files.
+// Package projectserver serves the HTTP API of a project server: the feed, the pipeline and the stories of one board. It must
+// know neither the gateway nor files.
 package projectserver
 
 import (
@@ -13,16 +13,16 @@ import (
 	"switchyard/internal/web"
 )
 
-// Server is what a project server's HTTP is made of.
+// Server holds what a project server's HTTP handler is built from.
 type Server struct {
 	Name  string
 	Board Board
 	Feed  *feed.Ring
-	// Commits are those that mention a story. It is nil where there are none to know of.
+	// Commits finds the commits that mention a story; nil if there is no repository.
 	Commits Commits
-	// Token is what callers must have, "" for none.
+	// Token is required of callers, "" for none.
 	Token domain.Secret
-	// AllowHosts are host names to answer to besides the built-in ones.
+	// AllowHosts are host names to accept besides the built-in ones.
 	AllowHosts []string
 	Log        *slog.Logger
 }
@@ -36,7 +36,7 @@ type Board interface {
 	Create(name, body, stage string) (*board.Details, error)
 }
 
-// Commits knows the commits that mention a story, the newest first; nil when it cannot know any.
+// Commits finds the commits that mention a story, newest first; nil when it cannot know any.
 type Commits interface {
 	Commits(story string) []*gitlog.Commit
 }
@@ -45,20 +45,20 @@ type Commits interface {
 type server struct {
 	Server
 	web.Errors
-	instance                []string // as a header
+	instance                []string // as a header's values
 	pipeline, shortPipeline pipelineCache
 }
 
-// Handler returns the project server's HTTP: first come the guards, then the token, then the route. It does without
-// a router and without an id for each request: the feed is read all the time, and one request is like another.
+// Handler returns the project server's handler: first the guards, then the token check, then the route. It does without
+// a router and request ids, because feeds are read all the time.
 func (s Server) Handler() http.Handler {
 	h := &server{Server: s, Errors: web.Errors{Log: s.Log}, instance: []string{s.Feed.Instance()}}
 	return web.LimitWriteTime(web.Recover(s.Log)(web.LimitBodyTime(web.Guard(s.AllowHosts)(h.routes()))))
 }
 
-// route is what answers at a path, by method. GET answers HEAD as well.
+// route holds the handlers of a path, by method. GET answers HEAD as well.
 type route struct {
-	open              bool // needs no token: it tells nothing of the project
+	open              bool // needs no token: it reveals nothing about the project
 	allow             string
 	get, post, change http.HandlerFunc
 }
@@ -108,7 +108,7 @@ func (r route) handler(method string) http.HandlerFunc {
 	return nil
 }
 
-// authenticate reports whether the caller may use every route.
+// authenticate reports whether the caller has the token, if one is required.
 func (s *server) authenticate(r *http.Request) bool {
 	if s.Token == "" {
 		return true
@@ -121,7 +121,7 @@ func (s *server) authenticate(r *http.Request) bool {
 	return true
 }
 
-// healthz answers while the process serves.
+// healthz reports that the process serves requests.
 func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
 	web.Plain(w, http.StatusOK, "ok")
 }

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// encodePipeline returns the pipeline with the first items of its stages, at most so many in all.
+// encodePipeline returns the pipeline with the first items of its stages, at most most in all.
 func encodePipeline(project string, stages []board.Stage, most int) wire.Pipeline {
 	p := wire.Pipeline{Project: project, Stages: make([]wire.Stage, len(stages))}
 	for i, stage := range stages {
@@ -26,7 +26,7 @@ func encodePipeline(project string, stages []board.Stage, most int) wire.Pipelin
 	return p
 }
 
-// countStories returns how many stories stages have.
+// countStories returns the number of stories in all stages.
 func countStories(stages []board.Stage) (n int) {
 	for _, stage := range stages {
 		n += len(stage.Stories)
@@ -34,5 +34,5 @@ func countStories(stages []board.Stage) (n int) {
 	return n
 }
 
-// unixMS is t in Unix milliseconds, 0 for what was before 1970.
+// unixMS returns t in Unix milliseconds, 0 for times before 1970.
 func unixMS(t time.Time) int64 { return max(0, t.UnixMilli()) }

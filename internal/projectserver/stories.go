@@ -12,7 +12,7 @@ import (
 
 const storiesPath = "/api/stories/"
 
-// storyID is the story that the path names, "" when it names none.
+// storyID returns the id of the story that the path names, "" for none.
 func storyID(r *http.Request) string {
 	id, ok := strings.CutPrefix(r.URL.Path, storiesPath)
 	if !ok || strings.Contains(id, "/") {
@@ -21,7 +21,7 @@ func storyID(r *http.Request) string {
 	return id
 }
 
-// story answers with all that is known of a story.
+// story answers with everything that is known about a story.
 func (s *server) story(w http.ResponseWriter, r *http.Request) error {
 	details, err := s.Board.Read(storyID(r))
 	if err != nil {

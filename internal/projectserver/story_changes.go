@@ -44,7 +44,7 @@ func newChange(body web.Body) (c board.Change, err error) {
 			return c, err
 		}
 		switch {
-		case c.Blocked == nil: // null takes the block off
+		case c.Blocked == nil: // null unblocks
 			c.Blocked = new(string)
 		case strings.TrimSpace(*c.Blocked) == "":
 			return c, domain.Errorf(domain.Invalid, "blocked: must be a reason or null")

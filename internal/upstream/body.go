@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// sizes bound the memory that all large answers take together: to read more of an answer than one size, a call waits for one of
-// the slots of the next size.
+// sizes bound the memory of all large answers together: to read more of an answer than one size, a call waits for a
+// slot of the next size.
 var sizes = [...]struct{ bytes, slots int }{
 	{256 << 10, 0}, // no waiting: twice what a full feed has
 	{1 << 20, 16},
 	{maxAnswer, 3},
 }
 
-// slots are those of each size; a channel holds a value for each one taken.
+// slots holds a semaphore for each size: a channel with a value for each slot taken.
 type slots [len(sizes)]chan struct{}
 
 func newSlots() (s slots) {
@@ -28,14 +28,14 @@ func newSlots() (s slots) {
 	return s
 }
 
-// bodies are buffers of small answers, to be used again: most pipelines that are read have not changed.
+// bodies are buffers of small answers, for reuse: most pipelines that are read have not changed.
 var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
 // maxPooled is the largest buffer that is kept, in bytes.
 const maxPooled = 64 << 10
 
-// readBody reads an answer's body with a slot for its size, for which it waits as long as patience. The caller releases both when it
-// is done with them.
+// readBody reads an answer's body with a slot for its size, for which it waits at most patience. The caller releases both when
+// it is done with them.
 func (s slots) readBody(ctx context.Context, response *http.Response, patience time.Duration) (body []byte, release func(), err error) {
 	taken, buffer := 0, bodies.Get().(*bytes.Buffer)
 	release = func() {

@@ -16,13 +16,13 @@ import (
 // call is one request to a project server.
 type call struct {
 	method string        // "" is GET
-	path   string        // begins with a slash, its parts escaped
+	path   string        // begins with a slash, its segments escaped
 	query  string        // escaped
 	etag   string        // sent as If-None-Match unless ""
 	body   []byte        // JSON, nil for none
-	header http.Header   // added to the request's own, whose fields it replaces; may be nil
+	header http.Header   // added to the request's header, replacing its fields; may be nil
 	wait   time.Duration // how long the server was asked to hold its answer; added to the client's timeout
-	any    bool          // whether every status but a redirect or 401 is an answer; otherwise only 200 is, and 304 to an ETag
+	any    bool          // accept every status but a redirect or 401; otherwise only 200, and 304 to an ETag
 }
 
 // answer is what a project server answered.
@@ -32,8 +32,8 @@ type answer struct {
 	body   []byte // at most maxAnswer; valid until read returns
 }
 
-// do makes the call and hands the answer to read, whose error it returns. Every other failure is a BadGateway error with a
-// message for people; the end of ctx is ctx's own error.
+// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error; every other
+// failure is a BadGateway error with a message for people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
 	transport := c.transportFor(p, call)
 	bounded, cancel := boundTime(ctx, transport, c.timeout+call.wait)
@@ -43,12 +43,12 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 		return ctx.Err()
 	}
 	end, _ := bounded.Deadline()
-	// What is read of half an answer's first line hides why it is half.
+	// The error of an incomplete status line hides that the time ran out.
 	late := bounded.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(end)
 	return explain(err, late, c.timeout)
 }
 
-// boundTime returns a context for a call that may take as long as limit. Connections of our own need no timer for that.
+// boundTime returns a context for a call that may take as long as limit. Our own connections need no timer for that.
 func boundTime(ctx context.Context, t transport, limit time.Duration) (bounded context.Context, cancel func()) {
 	if _, ours := t.(*plainConns); ours {
 		return deadline{ctx, time.Now().Add(limit)}, func() {}
@@ -56,7 +56,7 @@ func boundTime(ctx context.Context, t transport, limit time.Duration) (bounded c
 	return context.WithTimeout(ctx, limit)
 }
 
-// deadline is a context with a deadline at which it does not end, since nobody waits for that (BenchmarkFeedRead).
+// deadline is a context that has a deadline, but does not end at it: our own connections enforce it (BenchmarkFeedRead).
 type deadline struct {
 	context.Context
 	at time.Time
@@ -81,7 +81,7 @@ func (c *Client) send(ctx context.Context, cancel func(), t transport, p domain.
 		return err
 	}
 	defer response.Body.Close()
-	if _, ours := t.(*plainConns); call.wait > 0 && !ours { // once an answer has begun it is not held any longer
+	if _, ours := t.(*plainConns); call.wait > 0 && !ours { // the answer has begun: it is no longer held
 		defer time.AfterFunc(c.timeout, cancel).Stop()
 	}
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {

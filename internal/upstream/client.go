@@ -1,5 +1,5 @@
 // Package upstream is the client of project servers. It trusts none of them: the time, size and address of every call are
-// bounded, and what goes wrong is an error in words that people understand.
+// limited, and every failure is an error with a message for people.
 package upstream
 
 import (
@@ -17,19 +17,19 @@ const (
 	maxAnswer = 8 << 20
 	// maxHeader is the largest header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// buffer is the size of a connection's read and write buffers, in bytes: of the default of 4 KiB most is never used.
+	// buffer is the size of a connection's read and write buffers, in bytes: most of the default 4 KiB would never be used.
 	buffer = 1 << 10
-	// idleFeeds is how long a feed's connection stays open that waits for no answer.
+	// idleFeeds is how long the idle connection of a feed stays open.
 	idleFeeds = 90 * time.Second
 )
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
-	// Observe, when set, is called for each call that has ended, but not of one that its caller gave up.
+	// Observe, if not nil, is called after each call, except those that their callers cancelled.
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)
 
-	// They are no Clients, which would follow redirects, and copy headers for that.
+	// Transports rather than http.Clients, which would follow redirects and copy headers for that.
 	feeds, secureFeeds, fetches, others transport
 
 	timeout time.Duration
@@ -41,7 +41,7 @@ type transport interface {
 	CloseIdleConnections()
 }
 
-// NewClient returns a Client whose calls take at most timeout each, connection and body included.
+// NewClient returns a Client whose calls take at most timeout each, including connecting and reading the body.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
 		feeds:       newPlainConns(timeout, idleFeeds, 0),
@@ -53,19 +53,19 @@ func NewClient(timeout time.Duration) *Client {
 	}
 }
 
-// idleOthers is how long a connection stays open that is not a feed's: most projects are asked for nothing else for a long
+// idleOthers is how long idle connections other than feeds' stay open: most projects get no other requests for a long
 // time, and a connection takes a descriptor, two goroutines and 8 KiB.
 const idleOthers = 5 * time.Second
 
-// maxIdleOthers is how many of these connections stay open at most: all pipelines of a thousand projects can be asked for every
-// few seconds without connecting again, and those of ten thousand at once do not need as many connections.
+// maxIdleOthers is the most of these connections that stay open: enough to ask a thousand projects for their pipelines every
+// few seconds without reconnecting, without keeping ten thousand connections for as many projects.
 const maxIdleOthers = 1100
 
-// newTransport returns a transport that keeps at most maxIdle connections to all servers, or with 0 any number.
+// newTransport returns a transport that keeps at most maxIdle idle connections, 0 for any number.
 func newTransport(idle time.Duration, maxIdle int) transport {
 	dialer := &net.Dialer{Control: allowAddress}
 	return &http.Transport{
-		Proxy:                  nil, // not the environment's either: project servers are near
+		Proxy:                  nil, // not even the environment's: project servers are nearby
 		DialContext:            dialer.DialContext,
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    1,
@@ -76,16 +76,16 @@ func newTransport(idle time.Duration, maxIdle int) transport {
 	}
 }
 
-// transportFor returns what makes a call.
+// transportFor returns the transport for a call.
 func (c *Client) transportFor(p domain.Project, call call) transport {
-	isASCII := strings.IndexFunc(p.URL, func(r rune) bool { return r > unicode.MaxASCII }) < 0 // other hosts are to be translated
+	isASCII := strings.IndexFunc(p.URL, func(r rune) bool { return r > unicode.MaxASCII }) < 0 // other host names must be converted to Punycode
 	isPlain := strings.HasPrefix(p.URL, "http://") && isASCII
 	switch {
 	case call.path == feedPath && isPlain:
 		return c.feeds
 	case call.path == feedPath:
 		return c.secureFeeds
-	case isPlain && call.method == "": // GET: it may be sent again
+	case isPlain && call.method == "": // GET: it may be repeated
 		return c.fetches
 	}
 	return c.others
@@ -99,7 +99,7 @@ func (c *Client) Close() {
 }
 
 func (c *Client) observe(project, kind string, err error) {
-	if c.Observe != nil && project != "" { // an address that is only checked belongs to no project
+	if c.Observe != nil && project != "" { // an address that is only being checked belongs to no project
 		c.Observe(project, kind, err)
 	}
 }

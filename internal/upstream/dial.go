@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// addressError is the refusal to connect to an address where no project server can be.
+// addressError refuses to connect to an address at which there can be no project server.
 type addressError struct{ kind string }
 
 func (e addressError) Error() string { return "address not allowed: " + e.kind }
 
-// allowAddress is a net.Dialer's Control: it is given the address after resolution, so that no name, spelling or redirect
-// gets around it.
+// allowAddress is a net.Dialer's Control: it gets the resolved address, so that no name, spelling or redirect
+// bypasses it.
 func allowAddress(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -25,7 +25,7 @@ func allowAddress(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// metadata are the addresses besides link-local ones where clouds hand out their machines' secrets.
+// metadata are the addresses, besides link-local ones, of clouds' metadata services, which hand out secrets.
 var metadata = []netip.Prefix{
 	netip.MustParsePrefix("fd00:ec2::/32"),      // Amazon
 	netip.MustParsePrefix("fd20:ce::254/128"),   // Google
@@ -38,7 +38,7 @@ var metadata = []netip.Prefix{
 // thisNetwork is 0.0.0.0/8, part of which Linux treats as this host.
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
-// forbidden returns the kind of an address that is never connected to, "" for any other.
+// forbidden returns the kind of a forbidden address, "" for any other.
 func forbidden(a netip.Addr) string {
 	a = embedded(a.WithZone("").Unmap())
 	switch {
@@ -56,19 +56,19 @@ func forbidden(a netip.Addr) string {
 	return ""
 }
 
-// carriers are the IPv6 networks whose addresses hold an IPv4 address, and the byte where it begins.
+// carriers are the IPv6 networks whose addresses contain an IPv4 address, and the byte at which it begins.
 var carriers = []struct {
 	network netip.Prefix
 	at      int
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64
-	{netip.MustParsePrefix("64:ff9b:1::/96"), 12},  // NAT64, local use, as far as its form is known
+	{netip.MustParsePrefix("64:ff9b:1::/96"), 12},  // NAT64, local use, in its usual form
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated
 	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
 	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible
 }
 
-// embedded returns the IPv4 address that a holds, a itself when it holds none.
+// embedded returns the IPv4 address that a contains, or a itself.
 func embedded(a netip.Addr) netip.Addr {
 	if !a.Is6() || a.IsUnspecified() || a.IsLoopback() {
 		return a

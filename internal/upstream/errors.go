@@ -20,7 +20,7 @@ var errTooLarge = domain.Errorf(domain.BadGateway, "answer is too large: over %d
 // errNotFound is the cause of the error for HTTP status 404.
 var errNotFound = errors.New("not found")
 
-// checkStatus returns an error for a status that is not an answer. With all set only redirects and 401 are none.
+// checkStatus returns an error unless the status is 200, or with all set, for redirects and 401 only.
 func checkStatus(response *http.Response, all bool) error {
 	status := response.StatusCode
 	switch {
@@ -44,15 +44,15 @@ func checkStatus(response *http.Response, all bool) error {
 	return domain.Errorf(domain.BadGateway, "%s", message)
 }
 
-// maxReason is the length of a reason in an answer, in bytes, of which more is not read.
+// maxReason is the most that is read of a reason in an answer, in bytes.
 const maxReason = 300
 
-// plainReason returns the first line of an answer in plain text, by which a project server says what is wrong with it.
+// plainReason returns the first line of a plain-text answer, in which a project server says what is wrong.
 func plainReason(response *http.Response) string {
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "text/plain" {
 		return ""
 	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason)) // what came before an error is good enough
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason)) // the part before an error will do
 	line, _, _ := strings.Cut(strings.ToValidUTF8(string(text), ""), "\n")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -62,7 +62,7 @@ func plainReason(response *http.Response) string {
 	}, line))
 }
 
-// explain gives a failed call a message for people and keeps the cause for the log. A domain error stays as it is.
+// explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned unchanged.
 func explain(err error, timedOut bool, timeout time.Duration) error {
 	var known *domain.Error
 	var refused addressError

@@ -12,37 +12,37 @@ import (
 	"switchyard/internal/domain"
 )
 
-// FeedAnswer is what a project server answered when it was asked for its feed.
+// FeedAnswer is a project server's answer to a request for its feed.
 type FeedAnswer struct {
 	Instance string // Feed-Instance, "" for a server that sends none
 	Sequence int64  // Feed-Sequence, -1 for a server that sends none
 	Pipeline string // Pipeline-Version, "" for a server that sends none
-	// Received is the number of records in the answer. Records are those that can be kept, in the order in which they
+	// Received is the number of records in the answer. Records are the valid ones, in the order in which they
 	// came, which may be any; Refused are the first of the others.
 	Received int
 	Records  []domain.Record
 	Refused  []RefusedRecord
-	// Left is how many of those received were left for the next read, because the answer has too many for one. They are
-	// all later than Records.
+	// Left is how many of those received were left for the next read, because the answer has too many for one. All of them
+	// are later than Records.
 	Left int
 }
 
-// RefusedRecord is a record that cannot be kept.
+// RefusedRecord is a record that cannot be stored.
 type RefusedRecord struct {
 	JSON json.RawMessage // its beginning
 	Why  error
 }
 
-// FeedRequest is what a project server is asked for.
+// FeedRequest says which records a project server is asked for.
 type FeedRequest struct {
 	Since int64 // records with a greater timestamp_ms
-	// Wait asks the server to hold the answer for that long while there is no such record; one that knows no wait answers
-	// at once. Pipeline, unless it is "", asks it to answer as well when its Pipeline-Version is another one.
+	// Wait asks the server to hold the answer for that long while there is no such record; a server that does not support it
+	// answers at once. Pipeline, unless "", asks it to answer also when its Pipeline-Version is a different one.
 	Wait     time.Duration
 	Pipeline string
 }
 
-// Feed asks a project server for its records. Errors are BadGateway with a message for people, or ctx's own.
+// Feed requests a project server's records. It returns BadGateway with a message for people, or ctx's error.
 func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (feed FeedAnswer, err error) {
 	query := "since=" + strconv.FormatInt(r.Since, 10)
 	if r.Wait > 0 {
@@ -63,10 +63,10 @@ func (c *Client) Feed(ctx context.Context, p domain.Project, r FeedRequest) (fee
 
 const feedPath = "/api/events"
 
-// maxVersion is the length of the longest Pipeline-Version that counts, in bytes.
+// maxVersion is the longest Pipeline-Version that is accepted, in bytes.
 const maxVersion = 200
 
-// servesFeed reports whether the project server has a feed, without asking for any record of it.
+// servesFeed reports whether the project server has a feed, without requesting any of its records.
 func (c *Client) servesFeed(ctx context.Context, p domain.Project) bool {
 	query := "since=" + strconv.FormatInt(math.MaxInt64, 10)
 	return c.do(ctx, p, call{path: feedPath, query: query}, func(a answer) error {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxStages and maxItems are how much of a pipeline is kept: of what has more, the first stages, and in each the first
-	// items until there are so many in all. The last stages, where finished work piles up, are cut first.
+	// maxStages and maxItems are the most stages, and items in all stages together, that are kept of a pipeline. The first ones are
+	// kept; the last stages, where finished work piles up, are cut first.
 	maxStages, maxItems = 50, 20_000
-	// maxRaw is the largest pipeline that is passed on as it came, in bytes.
+	// maxRaw is the largest pipeline that is passed on unchanged, in bytes.
 	maxRaw = 4 << 20
 )
 
-// limit cuts stages, of that JSON, to what one project may cost the others. Those that were cut are not passed on as they came,
-// but with what is known of them; the note says so. missing is how many items the server left out already.
+// limit cuts the stages of a pipeline to what one project may cost the others; raw is their JSON. If anything was cut, the JSON
+// is encoded again with only the known fields, and the note says so. missing is how many items the server already left out.
 func limit(list []wire.Stage, raw json.RawMessage, missing int) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
 	stages, items := len(list), 0
 	for _, stage := range list {
@@ -51,7 +51,7 @@ func limit(list []wire.Stage, raw json.RawMessage, missing int) (cutList []wire.
 	return list, raw, note
 }
 
-// cut shortens a text and reports whether it had to.
+// cut shortens a text to the limit and reports whether it was longer.
 func cut(text *string) bool {
 	if text == nil || len(*text) <= domain.MaxText {
 		return false

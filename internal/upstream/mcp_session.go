@@ -14,12 +14,12 @@ import (
 
 const (
 	mcpPath = "/mcp"
-	// mcpVersion is the version of the protocol that is offered; servers of newer ones understand it as well.
+	// mcpVersion is the protocol version that is offered; newer servers also support it.
 	mcpVersion = "2025-06-18"
 )
 
-// mcpSession is a conversation with the MCP server of a project. Results must come back as they are, which is why it is not the
-// SDK's client: that decodes them, and keeps what it knows.
+// mcpSession is a session with the MCP server of a project. It is not the SDK's client, since results must be passed on
+// unchanged: the SDK decodes them and drops fields that it does not know.
 type mcpSession struct {
 	client  *Client
 	project domain.Project
@@ -27,7 +27,7 @@ type mcpSession struct {
 	lastID  int
 }
 
-// withMCP begins a session, uses it, and ends it. Each of its exchanges may take the client's timeout.
+// withMCP begins a session, calls use, and ends the session. Each exchange may take the client's timeout.
 func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSession) error) error {
 	s := &mcpSession{client: c, project: p, header: http.Header{"Accept": {"application/json, text/event-stream"}}}
 	err := s.begin(ctx)
@@ -64,7 +64,7 @@ func (s *mcpSession) begin(ctx context.Context) error {
 	return err
 }
 
-// end tells a server that keeps sessions; what comes of that does not matter.
+// end ends the session at a server that keeps them. Errors do not matter.
 func (s *mcpSession) end(ctx context.Context) {
 	if s.header.Get("Mcp-Session-Id") != "" {
 		_, _ = s.send(ctx, http.MethodDelete, nil)
@@ -100,7 +100,7 @@ func (s *mcpSession) call(ctx context.Context, method string, params any) (json.
 	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something else than MCP")
 }
 
-// send makes one exchange and returns the body.
+// send makes one exchange and returns the answer's body.
 func (s *mcpSession) send(ctx context.Context, method string, message any) (body mcpBody, err error) {
 	c := call{method: method, path: mcpPath, header: s.header, any: true}
 	if message != nil {
@@ -125,12 +125,12 @@ func (s *mcpSession) send(ctx context.Context, method string, message any) (body
 	return body, err
 }
 
-// maxSessionID is the length of the longest session id that is sent back, in bytes.
+// maxSessionID is the longest session id that is sent back, in bytes.
 const maxSessionID = 1000
 
 func isHeaderValue(text string) bool { return text != "" && domain.Secret(text).FitsHeader() }
 
-// mcpBody is what a server answered.
+// mcpBody is the body of a server's answer.
 type mcpBody struct {
 	data     []byte
 	isStream bool

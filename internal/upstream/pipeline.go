@@ -9,12 +9,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// errNoPipeline is the cause of the error for an answer that has another form.
+// errNoPipeline is the cause of the error for an answer that is not a pipeline.
 var errNoPipeline = errors.New("not a pipeline")
 
-// Pipeline asks a project server for its pipeline. known is its last answer or nil, and is returned itself when
-// nothing has changed since. A server that has a feed, but no pipeline or one of another form, has events only. Errors are
-// BadGateway with a message for people, or ctx's own.
+// Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
+// nothing has changed since. A server with a feed, but without a valid pipeline, has events only. It returns
+// BadGateway with a message for people, or ctx's error.
 func (c *Client) Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	result, err := c.pipeline(ctx, p, known)
 	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
@@ -27,7 +27,7 @@ func (c *Client) Pipeline(ctx context.Context, p domain.Project, known *domain.P
 }
 
 func (c *Client) pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
-	// Our own project servers leave out what would be cut anyway: a board of 60,000 stories would be too large.
+	// Our own project servers leave out items that would be cut anyway: a board of 60,000 stories would be too large.
 	ask := call{path: "/api/pipeline", query: "items=" + strconv.Itoa(maxItems)}
 	if known != nil {
 		ask.etag = known.ETag

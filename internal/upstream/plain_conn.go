@@ -22,7 +22,7 @@ type plainConn struct {
 
 	heard   bool // the server has begun to answer
 	first   [1]byte
-	pending int   // how many bytes of first are to be read yet
+	pending int   // how many bytes of first are still unread
 	allowed int64 // how many bytes may be read before the end of the header
 }
 
@@ -33,11 +33,11 @@ var (
 	writers        = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 )
 
-// exchange sends the request and returns the answer, whose body has to be closed. The end of ctx ends both.
+// exchange sends the request and returns the answer, whose body must be closed. The end of ctx aborts both.
 func (c *plainConn) exchange(ctx context.Context, request *http.Request) (*http.Response, error) {
 	c.heard, c.allowed = false, maxHeader
 	deadline, _ := ctx.Deadline()
-	_ = c.SetDeadline(deadline) // of a closed connection, whose use fails anyway
+	_ = c.SetDeadline(deadline) // it fails only for a closed connection, whose use fails anyway
 	stop := func() bool { return true }
 	if ctx.Done() != nil {
 		stop = context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
@@ -68,14 +68,14 @@ func (c *plainConn) converse(request *http.Request, deadline time.Time) (*http.R
 	return c.receive()
 }
 
-// await returns when the answer has begun. Until then nothing but the connection is held.
+// await returns when the answer has begun. Until then no buffers are held.
 func (c *plainConn) await(ctx context.Context) error {
 	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
 		return err
 	}
 	c.heard, c.pending = true, 1
 	_ = c.SetDeadline(time.Now().Add(c.pool.timeout))
-	return ctx.Err() // whose end may have set another deadline just before
+	return ctx.Err() // its end may have set another deadline just before
 }
 
 func (c *plainConn) send(request *http.Request) error {
@@ -98,7 +98,7 @@ func (c *plainConn) receive() (*http.Response, error) {
 	r.Reset(c)
 	response, err := http.ReadResponse(r, nil)
 	for err == nil && response.StatusCode < http.StatusOK && response.StatusCode != http.StatusSwitchingProtocols {
-		response, err = http.ReadResponse(r, nil) // what came before is not an answer yet
+		response, err = http.ReadResponse(r, nil) // the one before was informational (1xx)
 	}
 	if err != nil {
 		giveReader(r)
@@ -124,7 +124,7 @@ func giveReader(r *bufio.Reader) {
 	readers.Put(r)
 }
 
-// Read returns the byte that was read before, and then what follows it.
+// Read returns the bytes that await has already read, and then those from the connection.
 func (c *plainConn) Read(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:
@@ -141,7 +141,7 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// plainBody is the body of an answer. Its end makes the connection fit for another request.
+// plainBody is the body of an answer. Once it is read to its end, the connection can be reused.
 type plainBody struct {
 	io.Reader
 	body     io.Closer
@@ -149,7 +149,7 @@ type plainBody struct {
 	reader   *bufio.Reader // nil once it is closed
 	reusable bool
 	ended    bool
-	stop     func() bool // following the request's context
+	stop     func() bool // stops watching the request's context
 }
 
 func (b *plainBody) Read(p []byte) (int, error) {
@@ -174,7 +174,7 @@ func (b *plainBody) Close() error {
 	return b.conn.Close()
 }
 
-// unpacking begins to unpack when it is read.
+// unpacking decompresses a body, starting when it is first read.
 type unpacking struct {
 	packed io.Reader
 	reader *gzip.Reader

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// plainConns sends requests over connections each of which waits for an answer most of the time. One of http.Transport holds two
-// goroutines and two buffers meanwhile, which is more than all else that a followed project costs (BenchmarkIdleFeeds: 23 KiB
-// a feed instead of 10). It speaks plain HTTP/1.1, without a proxy.
+// plainConns sends requests over connections that mostly wait for an answer. Meanwhile a connection of http.Transport holds two
+// goroutines and two buffers, more than everything else that a followed project costs (BenchmarkIdleFeeds: 23 KiB
+// a feed instead of 10). It supports only plain HTTP/1.1, without a proxy.
 type plainConns struct {
 	dialer  *net.Dialer
 	timeout time.Duration // how long an answer may take once it has begun
-	keepFor time.Duration // how long a connection stays open that waits for no answer
-	most    int           // how many of these there are at most, 0 for any number
+	keepFor time.Duration // how long an idle connection stays open
+	most    int           // the most idle connections, 0 for any number
 
 	mu      sync.Mutex
 	idle    map[string]*plainConn // by host and port; at most one each
-	closing *time.Timer           // of those that are idle for too long; nil while there are none
+	closing *time.Timer           // closes connections that are idle for too long; nil while there are none
 }
 
-// newPlainConns returns connections of which at most most, or with 0 any number, stay open for keepFor while they are idle.
+// newPlainConns returns plainConns that keep at most most idle connections, 0 for any number, for keepFor each.
 func newPlainConns(timeout, keepFor time.Duration, most int) *plainConns {
-	dialer := &net.Dialer{Control: allowAddress, KeepAlive: -1} // each request has a deadline: TCP's own probes would only cost
+	dialer := &net.Dialer{Control: allowAddress, KeepAlive: -1} // each request has a deadline, so TCP keep-alives are needless
 	return &plainConns{dialer: dialer, timeout: timeout, keepFor: keepFor, most: most, idle: map[string]*plainConn{}}
 }
 
-// RoundTrip answers as http.Transport does. The request's context must have a deadline.
+// RoundTrip implements http.RoundTripper. The request's context must have a deadline.
 func (c *plainConns) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, address := request.Context(), hostPort(request)
 	if conn := c.take(address); conn != nil {
@@ -60,7 +60,7 @@ func (c *plainConns) dial(ctx context.Context, address string) (*plainConn, erro
 	return &plainConn{Conn: conn, pool: c, address: address}, nil
 }
 
-// take returns the idle connection to an address, nil where there is none.
+// take returns the idle connection to an address, nil if there is none.
 func (c *plainConns) take(address string) *plainConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *plainConns) take(address string) *plainConn {
 	return conn
 }
 
-// keep takes back a connection that can be used again.
+// keep takes back a reusable connection.
 func (c *plainConns) keep(conn *plainConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *plainConns) drop(conn *plainConn) {
 	delete(c.idle, conn.address)
 }
 
-// closeIdle closes what has not been used for keepFor.
+// closeIdle closes the connections that have not been used for keepFor.
 func (c *plainConns) closeIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *plainConns) closeIdle() {
 	}
 }
 
-// CloseIdleConnections closes those that no request uses.
+// CloseIdleConnections closes the connections that no request uses.
 func (c *plainConns) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// maxAtOnce is the number of new records that one read takes; what is later is left for the next read.
+	// maxAtOnce is the most new records that one read takes; later ones are left for the next read.
 	maxAtOnce = 5000
-	// maxRecord is the largest record that is kept, in bytes.
+	// maxRecord is the largest record that is accepted, in bytes.
 	maxRecord = 64 << 10
-	// maxRefused is how many refused records of one answer are returned, and maxRefusedJSON how many bytes of each.
+	// maxRefused is the most refused records that are returned of one answer, and maxRefusedJSON the most bytes of each.
 	maxRefused, maxRefusedJSON = 100, 1 << 10
 )
 
@@ -28,8 +28,8 @@ var (
 	errNestedRecord = errors.New("record nests over 100 levels")
 )
 
-// decodeFeed reads the answer to a request for what follows since, tolerantly: a record that cannot be kept costs only
-// itself. Time is linear in the answer's length but for sorting, and memory a small multiple of what is kept.
+// decodeFeed decodes the answer to a request for records after since. It is tolerant: an invalid record does not affect the
+// others. Time is linear in the answer's length except for sorting, and memory a small multiple of the records' size.
 func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error) {
 	elements, err := splitFeed(body)
 	if err != nil {
@@ -52,7 +52,7 @@ func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error
 
 // splitFeed returns the elements of a JSON array, as parts of body.
 func splitFeed(body []byte) ([][]byte, error) {
-	if string(bytes.TrimSpace(body)) == "[]" { // as nearly all answers are (BenchmarkFeedRead)
+	if string(bytes.TrimSpace(body)) == "[]" { // like nearly all answers (BenchmarkFeedRead)
 		return nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -60,7 +60,7 @@ func splitFeed(body []byte) ([][]byte, error) {
 		return nil, errNoFeed
 	}
 	var elements [][]byte
-	var element json.RawMessage // of which each Decode uses the memory again
+	var element json.RawMessage // its memory is reused by each Decode
 	for decoder.More() {
 		if err := decoder.Decode(&element); err != nil {
 			return nil, domain.WrapError(domain.BadGateway, err, "is not an event feed: the answer is not valid JSON")
@@ -78,8 +78,8 @@ func splitFeed(body []byte) ([][]byte, error) {
 	return elements, nil
 }
 
-// oldest returns all elements, or when more than maxAtOnce of them are new the oldest of these besides the others. It never
-// parts elements of one timestamp, so that the next read can go on after it.
+// oldest returns all elements, or, if more than maxAtOnce of them are new, only the oldest of the new ones and all others. It never
+// separates elements with the same timestamp, so that the next read can continue after it.
 func oldest(elements [][]byte, since int64) [][]byte {
 	if len(elements) <= maxAtOnce {
 		return elements
@@ -92,7 +92,7 @@ func oldest(elements [][]byte, since int64) [][]byte {
 	known := 0
 	for i, element := range elements {
 		order[i] = stamped{stampOf(element), i}
-		if order[i].at <= since+1 { // without Feed-Instance a server is asked a millisecond back
+		if order[i].at <= since+1 { // a server without Feed-Instance is asked for a millisecond more
 			known++
 		}
 	}
@@ -108,7 +108,7 @@ func oldest(elements [][]byte, since int64) [][]byte {
 	return taken
 }
 
-// stampOf returns the timestamp_ms of a record that can be kept, -1 for any other.
+// stampOf returns the timestamp_ms of a valid record, -1 for any other.
 func stampOf(element []byte) int64 {
 	if len(element) > maxRecord || nestsOver(element, maxDepth) {
 		return -1
@@ -130,7 +130,7 @@ func parseRecord(element []byte) (domain.Record, error) {
 		return domain.Record{}, errNestedRecord
 	}
 	record, err := domain.ParseRecord(element)
-	if err == nil && len(record.JSON) > maxRecord { // what is not UTF-8 takes more when it is encoded
+	if err == nil && len(record.JSON) > maxRecord { // invalid UTF-8 grows when it is encoded
 		return domain.Record{}, errLargeRecord
 	}
 	return record, err

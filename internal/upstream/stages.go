@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxParts is the largest number of objects and lists in a pipeline, and of records in a feed. It bounds what decoding
-	// one takes to some 20 MiB.
+	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
+	// one to some 20 MiB.
 	maxParts = 200_000
-	// maxDepth is how deep objects and lists may nest. Many JSON readers end at 1000 levels, some at 256: such an answer
-	// would take the other projects in the same document with it.
+	// maxDepth is how deep objects and lists may nest. Many JSON decoders fail at 1000 levels, some at 256: they would fail
+	// on all projects in the same document.
 	maxDepth = 100
 )
 
@@ -24,8 +24,8 @@ var errManyParts = domain.Errorf(domain.BadGateway, "answer is too large: over %
 
 var seed = maphash.MakeSeed()
 
-// parsePipeline reads an answer. The known fields of its stages must have their types, since people rely on them; unknown
-// fields are kept as they came, unless the pipeline exceeds its limits.
+// parsePipeline decodes an answer. The known fields of its stages must have their types; unknown fields
+// are kept unchanged, unless the pipeline exceeds its limits.
 func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	etag, digest := a.header.Get("ETag"), maphash.Bytes(seed, a.body)
 	if known != nil && !known.EventsOnly && known.ETag == etag && known.Digest == digest {
@@ -51,7 +51,7 @@ func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnsw
 	if !complete(stages) {
 		return nil, notAPipeline(errNoPipeline)
 	}
-	left, _ := strconv.Atoi(string(outer.Left)) // another server may mean something else by it
+	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
 	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
 	return &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: wire.Stages(stages), Raw: raw, Note: note}, nil
 }
@@ -65,7 +65,7 @@ type noPipelineError struct{ error }
 
 func (noPipelineError) Is(target error) bool { return target == errNoPipeline }
 
-// nestsOver reports whether JSON nests deeper than limit.
+// nestsOver reports whether JSON nests more than limit levels.
 func nestsOver(text []byte, limit int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -86,7 +86,7 @@ func nestsOver(text []byte, limit int) bool {
 	return false
 }
 
-// complete reports whether what people need of stages is there.
+// complete reports whether the stages have all the fields that pages need.
 func complete(stages []wire.Stage) bool {
 	for _, stage := range stages {
 		if stage.Name == "" || stage.Items == nil {

@@ -12,12 +12,12 @@ import (
 
 const (
 	storiesPath = "/api/stories"
-	// maxStoryID is the length of the longest id that a server is asked for, in bytes.
+	// maxStoryID is the longest id that a server is asked for, in bytes.
 	maxStoryID = 4000
 )
 
-// Story asks a project server for a story. It returns NotFound where the server knows none of this id, or no stories at
-// all, BadGateway with a message for people for every other failure, or ctx's own error.
+// Story requests a story. It returns NotFound if the server has none with this id or does not serve stories,
+// BadGateway with a message for people for every other failure, or ctx's error.
 func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story domain.Story, err error) {
 	path, ok := storyPath(id)
 	if !ok {
@@ -44,9 +44,9 @@ func unless(condition bool, err error) error {
 	return err
 }
 
-// PatchStory sends a change of a story as it is, and returns the server's status and body as they are; the body is at most
-// 8 MiB. An id that no server can have is 404. Errors are BadGateway with a message for people, or ctx's own: they mean that
-// there is no answer, or only a redirect or a refusal of the token.
+// PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at most
+// 8 MiB. For an id that no server can have the status is 404. It returns BadGateway with a message for people, or ctx's error,
+// when there is no answer, or only a redirect or a 401.
 func (c *Client) PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error) {
 	path, ok := storyPath(id)
 	if !ok {
@@ -55,14 +55,14 @@ func (c *Client) PatchStory(ctx context.Context, p domain.Project, id string, ch
 	return c.pass(ctx, p, call{method: http.MethodPatch, path: path, body: change})
 }
 
-// CreateStory sends a new story as it is. It returns what PatchStory returns.
+// CreateStory sends a new story unchanged. Its results are those of PatchStory.
 func (c *Client) CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error) {
 	return c.pass(ctx, p, call{method: http.MethodPost, path: storiesPath, body: story})
 }
 
-// storyPath returns the path of a story, false for an id that would lead to another one.
+// storyPath returns the path of a story, false for an id that cannot be part of a path.
 func storyPath(id string) (string, bool) {
-	if id == "" || id == "." || id == ".." || len(id) > maxStoryID { // dots lead elsewhere, escaped or not
+	if id == "" || id == "." || id == ".." || len(id) > maxStoryID { // dots change the path, even if escaped
 		return "", false
 	}
 	return storiesPath + "/" + url.PathEscape(id), true

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// Bounds of a story, of which a good server sends less.
+// Limits of a story, which exceed those of our own project servers.
 const (
 	maxStoryBody   = 256 << 10
 	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases followed
@@ -17,7 +17,7 @@ const (
 
 var errNoStory = domain.Errorf(domain.BadGateway, "answers with something else than a story")
 
-// decodeStory reads an answer and cuts what is too long in it.
+// decodeStory decodes an answer and cuts texts and lists that are too long.
 func decodeStory(a answer, id string) (domain.Story, error) {
 	var s wire.Story
 	if err := json.Unmarshal(a.body, &s); err != nil || s.StoryID != id {

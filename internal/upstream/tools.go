@@ -7,11 +7,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxToolPages and maxTools are how much of a server's list of tools is read.
+// maxToolPages and maxTools are the most that is read of a server's list of tools.
 const maxToolPages, maxTools = 20, 1000
 
-// ListTools asks the MCP server of a project for its tools. It returns NotFound for a project server without one, BadGateway
-// with a message for people for every other failure, Invalid for what the server itself refuses, or ctx's own error.
+// ListTools requests the tools of a project's MCP server. It returns NotFound for a project server without one, Invalid
+// if the server refuses the request, BadGateway with a message for people for every other failure, or ctx's error.
 func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.RawMessage, err error) {
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
 		params := map[string]any{}
@@ -39,7 +39,7 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 	return tools, err
 }
 
-// CallTool calls a tool of a project's MCP server and returns the result object as it came. It returns what ListTools returns.
+// CallTool calls a tool of a project's MCP server and returns the result object unchanged. Its errors are those of ListTools.
 func (c *Client) CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (result json.RawMessage, err error) {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
