@@ -7,19 +7,19 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Addresses of the forms on the page Access.
+// Addresses of the forms on the Access page.
 func RevokeNamedTokenURL(id string) string {
 	return AccessURL + "/tokens/" + url.PathEscape(id) + "/revoke"
 }
 
 func EndSessionURL(id string) string { return AccessURL + "/sessions/" + url.PathEscape(id) + "/end" }
 
-// tokenLives are how long a token can be good for: durations, and their words.
+// tokenLives are the choices for how long a token is valid: durations, and their words.
 var tokenLives = []struct{ value, words string }{
 	{"", "never"}, {"24h", "in a day"}, {"720h", "in 30 days"}, {"2160h", "in 90 days"}, {"8760h", "in a year"},
 }
 
-// viaWords is a way in, in words.
+// viaWords returns an auth method in words.
 func viaWords(v domain.Via) string {
 	words := map[domain.Via]string{
 		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token", domain.ViaLogin: "login",
@@ -31,7 +31,7 @@ func viaWords(v domain.Via) string {
 	return string(v)
 }
 
-// wayAndRole is how somebody came, and with which role.
+// wayAndRole returns an entry's auth method and role in words.
 func wayAndRole(e domain.AuditEntry) string {
 	if e.Role == "" {
 		return viaWords(e.Via)
@@ -39,7 +39,7 @@ func wayAndRole(e domain.AuditEntry) string {
 	return viaWords(e.Via) + ", " + string(e.Role)
 }
 
-// actionWords is an action in words: "Join token created".
+// actionWords returns an action in words: "Join token created".
 func actionWords(a domain.Action) string {
 	text := strings.NewReplacer(".", " ", "_", " ").Replace(string(a))
 	if text == "" {

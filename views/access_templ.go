@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// AccessProps are who and what has access.
+// AccessProps are the data of the Access page.
 type AccessProps struct {
-	Open     bool // nothing is set up that callers have to show
+	Open     bool // no authentication is set up
 	Sessions []domain.Session
 	Own      string // the id of the reader's session, "" for none
 	Tokens   []domain.NamedToken
-	Agents   int // that have an identity
+	Agents   int // the number of agents with a secret
 	Form     TokenForm
 	Given    GivenToken
-	Gateways []domain.LiveGateway // that share the database, none where the one that answers is alone
+	Gateways []domain.LiveGateway // that share the database, none for a single gateway
 	Now      time.Time
 }
 
-// TokenForm is the form that gives out a token, as it was sent, with what was wrong with it.
+// TokenForm is the form that issues a token, as it was sent, with its error.
 type TokenForm struct {
 	Name    string
 	Role    domain.Role
@@ -35,13 +35,13 @@ type TokenForm struct {
 	Error   FieldError
 }
 
-// GivenToken is a token that was just given out, shown once.
+// GivenToken is a token that was just issued, shown once.
 type GivenToken struct {
 	Name  string
 	Token domain.Secret // "" for none
 }
 
-// maxAccessRows is how many sessions and tokens the page shows of each.
+// maxAccessRows is the most sessions, and the most tokens, that the page shows.
 const maxAccessRows = 200
 
 // Access is the page.
@@ -926,7 +926,7 @@ func confirmed(q question) templ.Component {
 	})
 }
 
-// newToken is the form that gives out a token.
+// newToken is the form that issues a token.
 func newToken(f TokenForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

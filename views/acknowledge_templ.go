@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// acknowledge lets the reader take care of what has this key and is described by the element with this id: with scripts for a
-// time that acknowledgeFor asks for, without them until it changes.
+// acknowledge is the button that acknowledges the alert with this key, which the element with this id describes: with scripts for
+// a time that acknowledgeFor asks for, without them until the alert changes.
 func acknowledge(key, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -72,7 +72,7 @@ func acknowledge(key, id string) templ.Component {
 	})
 }
 
-// acknowledgeFor is the form of all these buttons on a page; next is where it leads back to. Scripts open it and fill in the key.
+// acknowledgeFor is the form of all these buttons on a page; next is the page to return to. Scripts open it and fill in the key.
 func acknowledgeFor(next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -312,7 +312,7 @@ func acknowledgedBy(a domain.Acknowledgement, now time.Time) templ.Component {
 	})
 }
 
-// alertControls are what can be done about an alert on the page of its story.
+// alertControls are the controls of an alert on the page of its story.
 func alertControls(a domain.Alert, next string, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -6,18 +6,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddressCheck is what was found at an address.
+// AddressCheck is the result of checking an address.
 type AddressCheck struct {
 	URL     string                 // "" when nothing was asked
-	Answer  *domain.PipelineAnswer // nil where no project server answers
+	Answer  *domain.PipelineAnswer // nil if no project server answers
 	Problem string                 // why not
-	Refused bool                   // it was not asked: Problem is a sentence that says what is wrong with the address
+	Refused bool                   // no request was made: Problem is a sentence that says what is wrong with the address
 }
 
 // Answers reports whether a project server answers.
 func (c AddressCheck) Answers() bool { return c.Answer != nil }
 
-// Words say what answers.
+// Words says what answers.
 func (c AddressCheck) Words() string {
 	switch {
 	case c.Refused:

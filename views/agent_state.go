@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentState is how an agent is, as a signal and in words.
+// agentState returns an agent's state, as a signal and in words.
 func agentState(a domain.KnownAgent) (Signal, string) {
 	if a.Presence == domain.AgentLost {
 		return SignalStop, "lost"
@@ -24,13 +24,13 @@ func stateSignal(state domain.AgentState) Signal {
 	return SignalNone
 }
 
-// waits reports whether the token can still be redeemed.
+// waits reports whether the token has not been redeemed and still can be.
 func (p JoinProps) waits() bool {
 	return p.Token.UsedAt.IsZero() && p.Token.ExpiresAt.After(p.Now)
 }
 
-// inAgents are the attributes of a plain form whose answer is the table alone: what else is on the page stays. A refresh
-// that is under way would show the table as it was before.
+// inAgents returns the attributes of a plain form whose answer replaces only the table. A refresh under way is cancelled: it
+// would show the table as it was before.
 func inAgents(url string) templ.Attributes {
 	return templ.Attributes{"data-hx-post": url, "data-hx-target": "#agents", "data-hx-swap": "morph", "data-hx-sync": "#agents:replace"}
 }

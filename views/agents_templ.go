@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// AgentsProps are what the page Agents shows of agents and tokens.
+// AgentsProps are the agents and tokens on the Agents page.
 type AgentsProps struct {
 	Agents   []domain.KnownAgent // on this page of the list
 	List     List
-	Projects []string           // names of those to choose from
-	Tokens   []domain.JoinToken // that can still be redeemed
-	Said     Notice             // what the last action on the table did
+	Projects []string           // names to choose from
+	Tokens   []domain.JoinToken // not yet redeemed
+	Said     Notice             // the result of the last action on the table
 	Now      time.Time
 }
 
-// AgentsPageProps are what is around the table of agents.
+// AgentsPageProps are the data around the table of agents.
 type AgentsPageProps struct {
-	Token NewToken        // that Add agent has just made
-	State templ.Component // what became of it, nil where none was made
+	Token NewToken        // just issued by Add agent
+	State templ.Component // the token's state, nil if none was issued
 	List  List
 	MCP   MCPProps
 }
 
-// Agents is the page: above the table the panel of Add agent with what became of its token, if one was made.
+// Agents is the page: the table, and above it the panel of Add agent with the token and its state, if one was issued.
 func Agents(p AgentsPageProps, table templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -116,7 +116,7 @@ func Agents(p AgentsPageProps, table templ.Component) templ.Component {
 	})
 }
 
-// AgentsPart is the table of agents with the tokens below, or how to begin.
+// AgentsPart is the table of agents with the tokens below, or, without any, how to begin.
 func AgentsPart(p AgentsProps) Part {
 	return newPart("agents", "flex flex-col gap-6", p.List.Address(), p, agents)
 }
@@ -479,10 +479,10 @@ func agentRow(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 	})
 }
 
-// shownLines is how many lines of an agent's output are in its row; the others are folded.
+// shownLines is the number of lines of an agent's output in its row; the others are folded.
 const shownLines = 3
 
-// agentDetail is what the agent says beside its state: how its command ended, and the last lines of its output.
+// agentDetail is what the agent reports besides its state: how its command ended, and the last lines of its output.
 func agentDetail(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -563,8 +563,8 @@ func agentDetail(a domain.KnownAgent, id string) templ.Component {
 	})
 }
 
-// assignAgent sends the agent to a project soon after one is chosen, not to each that arrow keys pass on the way; without
-// scripts its button does.
+// assignAgent assigns the agent to a project. With scripts it does so a moment after one is chosen, since arrow keys pass others
+// on the way; without scripts there is a button.
 func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -662,7 +662,7 @@ func assignAgent(p AgentsProps, a domain.KnownAgent, id string) templ.Component 
 	})
 }
 
-// renameAgent changes the label. Its dialog belongs to the label that it changes, and so closes when that is another one.
+// renameAgent changes the label. The dialog's id depends on the label, so that it closes when the label has changed.
 func renameAgent(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -854,7 +854,7 @@ func renameAgent(a domain.KnownAgent, id string) templ.Component {
 	})
 }
 
-// removeAgent asks first.
+// removeAgent asks for confirmation.
 func removeAgent(a domain.KnownAgent, id string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

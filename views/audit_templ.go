@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// AuditProps are who changed what.
+// AuditProps are the data of the audit page.
 type AuditProps struct {
 	Filter  AuditFilter
 	Entries []domain.AuditEntry
-	Older   int64 // where older entries begin, 0 for none
+	Older   int64 // the position at which older entries begin, 0 for none
 	Now     time.Time
 }
 
-// AuditFilter is what the page is narrowed to; "" is everything.
+// AuditFilter selects entries; an empty field selects all.
 type AuditFilter struct {
 	Who    string
 	Action domain.Action
 	Text   string
 }
 
-// url is the page with this filter, and further parameters.
+// url returns the address of the page with this filter, and further parameters.
 func (f AuditFilter) url(pairs ...string) string {
 	return withQuery(AuditURL, append([]string{"who", f.Who, "action", string(f.Action), "q", f.Text}, pairs...)...)
 }

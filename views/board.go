@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// newestFirst returns stories in the order of their arrival, the last one first: what was done long ago is folded away.
+// newestFirst returns stories by arrival, newest first: those finished long ago are folded away.
 func newestFirst(items []domain.Item) []domain.Item {
 	return slices.SortedStableFunc(slices.Values(items), func(a, b domain.Item) int { return b.Since.Compare(a.Since) })
 }

@@ -13,18 +13,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxStories is how many stories a board shows, the same number for each stage: 20,000 make a page of 17 MB.
+// maxStories is the most stories on a board, shared equally by its stages: 20,000 would make a page of 17 MB.
 const maxStories = 5000
 
-// How many stories of a stage a board shows before it folds the others away: what is done is looked at less, and what is
-// archived hardly ever.
+// How many stories of a stage a board shows before it folds the others: readers rarely need finished stories, and hardly ever
+// archived ones.
 const (
 	foldWork     = 25
 	foldDone     = 5
 	foldArchived = 0
 )
 
-// board is the track of one project with everything on it: a column a stage.
+// board is a project's track with all its stories, a column for each stage.
 func board(p ProjectProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -326,7 +326,7 @@ func storyCards(p ProjectProps, items []domain.Item, atWork map[string]string) t
 	})
 }
 
-// storyCard is a story on its board; agent is the label of the one that works on it, "" for none. All of it opens the story.
+// storyCard is a story on its board; agent is the label of the agent that works on it, "" for none. The whole card is a link.
 func storyCard(p ProjectProps, item domain.Item, agent string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

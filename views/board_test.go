@@ -11,7 +11,7 @@ import (
 	"switchyard/views"
 )
 
-// TestABoardShowsFirstWhatWasDoneLast: the others are folded away.
+// TestABoardShowsFirstWhatWasDoneLast: older stories are folded.
 func TestABoardShowsFirstWhatWasDoneLast(t *testing.T) {
 	done := domain.Stage{Name: "5_done"}
 	for i := range 9 {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// BotProps are what the page Bot configuration shows at first. The fields' values, secrets among them, are filled in by
+// BotProps are the data of the Bot configuration page as it is loaded. The fields' values, including secrets, are filled in by
 // static/bot-config.js and are never part of the page.
 type BotProps struct {
 	Status domain.BotStatus
-	// IgnoredFile is the file that holds another configuration than the database, "" for none.
+	// IgnoredFile is the configuration file whose bot settings differ from those in the database, which apply; "" for none.
 	IgnoredFile string
 	Now         time.Time
 }
@@ -267,7 +267,7 @@ func botField(name, label, kind, hint string) templ.Component {
 	})
 }
 
-// BotState is the bot's live state, which refreshes itself.
+// BotState is the bot's live state.
 func BotState(p BotProps) Part { return newPart("bot-state", "", BotConfigURL, p, botState) }
 
 func botState(p BotProps) templ.Component {

@@ -17,7 +17,7 @@ import (
 	"switchyard/views"
 )
 
-// manyProjects are projects of all kinds, When all is true, every story of theirs is in trouble.
+// manyProjects returns projects of all kinds. If all is true, every story of theirs is in trouble.
 func manyProjects(n int, all bool) (list []domain.ProjectPipeline) {
 	verbs := strings.Fields("add remove rename export import speed limit show hide retry cache sort filter print mail sign pay count merge split")
 	nouns := strings.Fields("orders baskets labels invoices pictures accounts contacts reports pages prices stores carts coupons tokens webhooks themes menus tables")
@@ -49,8 +49,8 @@ func manyProjects(n int, all bool) (list []domain.ProjectPipeline) {
 	return list
 }
 
-// TestTheFirstPageStaysSmall holds the page and all its files to 45 kB on the wire and to 3,000 elements, whatever is
-// registered and however much of it is in trouble.
+// TestTheFirstPageStaysSmall holds the page and all its files to 45 kB on the wire and to 3,000 elements, however many projects
+// are registered and in trouble.
 func TestTheFirstPageStaysSmall(t *testing.T) {
 	for _, n := range []int{0, 1, 8, 60, 100, 200, 10_000} {
 		for _, all := range []bool{false, true} {

@@ -10,16 +10,16 @@ import (
 
 const dayFormat = "Mon 2 Jan"
 
-// dayChart is a chart with a column for each day, in pixels as the page's SVG has them.
+// dayChart is a chart with a column for each day, in pixels of the page's SVG.
 type dayChart struct {
 	bars                   []dayBar
 	total                  int
 	width, height, viewBox string
 	column, bar            string // widths
 	first                  string // the first day
-	average                string // height of the line of the average
+	average                string // height of the average's line
 	perDay                 string
-	summary                string // for those who cannot see it
+	summary                string // for readers who cannot see the chart
 }
 
 type dayBar struct {
@@ -28,7 +28,7 @@ type dayBar struct {
 	words     string
 }
 
-// Measures of a chart of days, whose width the page stretches.
+// Dimensions of a chart of days, whose width the page stretches.
 const (
 	columnWidth = 20
 	barWidth    = 14
@@ -48,13 +48,13 @@ func newDayChart(days []domain.DayCount) dayChart {
 	if c.total == 0 {
 		return c
 	}
-	scale := max(highest, 3) // a story a day is not much
+	scale := max(highest, 3) // one story a day should look like little
 	width, base := len(days)*columnWidth, barsTop+barsHeight
 	c.width, c.height = strconv.Itoa(width), strconv.Itoa(base)
 	c.viewBox = "0 0 " + c.width + " " + c.height
-	average := perDay(days[:max(1, len(days)-1)]) // today is not over
+	average := perDay(days[:max(1, len(days)-1)]) // without today, which is not over
 	if average >= 0.05 {
-		c.perDay = fmt.Sprintf("%.1f on average", average) // less would read as 0.0
+		c.perDay = fmt.Sprintf("%.1f on average", average) // less would be shown as 0.0
 	}
 	if average >= 100 {
 		c.perDay = fmt.Sprintf("%.0f on average", average)
@@ -79,7 +79,7 @@ func newDayChart(days []domain.DayCount) dayChart {
 	return c
 }
 
-// longestStay is the longest median.
+// longestStay returns the longest median.
 func longestStay(stages []domain.StageTime) time.Duration {
 	var longest time.Duration
 	for _, s := range stages {
@@ -88,12 +88,12 @@ func longestStay(stages []domain.StageTime) time.Duration {
 	return longest
 }
 
-// share is a part of the whole, as the width of a bar.
+// share returns a part of the whole as the width of a bar.
 func share(part, whole time.Duration) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// duration is a time span in words, as exact as one can make use of: "42 s", "14 min", "3.4 h", "12 d".
+// duration returns a duration in words, as precise as is useful: "42 s", "14 min", "3.4 h", "12 d".
 func duration(d time.Duration) string {
 	unit, name := time.Hour, "h"
 	switch {

@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// charts show how stories moved on: those of a project, or of all together.
+// charts shows how stories move on, in a project or in all together.
 func charts(c domain.Charts) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// since is how long ago something was: "14 min".
+// since is the time since t: "14 min".
 func since(t, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -82,7 +82,7 @@ func since(t, now time.Time) templ.Component {
 	})
 }
 
-// ago is when something was: "14 min ago".
+// ago is t relative to now: "14 min ago".
 func ago(t, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -151,7 +151,7 @@ func ago(t, now time.Time) templ.Component {
 	})
 }
 
-// clock is when something was, as a clock shows it: "today 14:32", "20 Nov 14:32".
+// clock is t as a day and time: "today 14:32", "20 Nov 14:32".
 func clock(t, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -220,7 +220,7 @@ func clock(t, now time.Time) templ.Component {
 	})
 }
 
-// hour is the time of day at which something was, where its day is said elsewhere: "14:32".
+// hour is the time of day of t, beside a heading that names the day: "14:32".
 func hour(t time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -289,7 +289,7 @@ func hour(t time.Time) templ.Component {
 	})
 }
 
-// until is how long something still lasts: "42 min".
+// until is the time until t: "42 min".
 func until(t, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -358,7 +358,7 @@ func until(t, now time.Time) templ.Component {
 	})
 }
 
-// copyable is a command with a button that copies it. The id is unique on its page.
+// copyable is a command with a button that copies it. The id must be unique on the page.
 func copyable(id, command string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -427,7 +427,7 @@ func copyable(id, command string) templ.Component {
 	})
 }
 
-// nothingYet stands where a page has nothing to show: a title, and as children what will be there and how to begin.
+// nothingYet is the content of a page that has nothing to show: a title, and as children what will appear and how to begin.
 func nothingYet(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -478,7 +478,7 @@ func nothingYet(title string) templ.Component {
 	})
 }
 
-// liveState says whether a page refreshes itself; without scripts it says nothing.
+// liveState says whether the page refreshes itself. It is empty without scripts.
 func liveState() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -508,8 +508,8 @@ func liveState() templ.Component {
 	})
 }
 
-// Element is the part as its page holds it: content as it was rendered, with its version in the address. An answer of 204
-// leaves it as it is.
+// Element is the part on its page: the rendered content, with its version in the address. An answer of 204 leaves it
+// unchanged.
 func (p Part) Element(version string, content templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -639,7 +639,7 @@ func (p Part) Element(version string, content templ.Component) templ.Component {
 	})
 }
 
-// ErrorPage is the content of a page that could not be shown, with its status; next says what can be done now, "" for nothing.
+// ErrorPage is the content of a page that could not be shown, with its status; next says what the reader can do, "" for nothing.
 func ErrorPage(status int, title, message, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -757,7 +757,7 @@ func ErrorPage(status int, title, message, next string) templ.Component {
 	})
 }
 
-// fieldError is the message at a field.
+// fieldError is the error message at a field.
 func fieldError(e FieldError, field string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

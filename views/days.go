@@ -19,7 +19,7 @@ var eventTypes = []struct {
 
 // eventDay is the events of one day, in the gateway's time zone.
 type eventDay struct {
-	key    string // as dayOf has it
+	key    string // as from dayOf
 	start  time.Time
 	events []domain.Event
 }
@@ -28,12 +28,12 @@ type eventDay struct {
 type eventStyle string
 
 const (
-	eventsFeed      eventStyle = "feed" // beside other things, of all projects
+	eventsFeed      eventStyle = "feed" // of all projects, beside other content
 	eventsOfProject eventStyle = ""
-	eventsPage      eventStyle = "of-many" // the page of events
+	eventsPage      eventStyle = "of-many" // the Events page
 )
 
-// heading is the element that names a day.
+// heading returns the element that names a day.
 func (s eventStyle) heading() string {
 	if s == eventsPage {
 		return "h2"
@@ -41,15 +41,15 @@ func (s eventStyle) heading() string {
 	return "h3"
 }
 
-// eventList is events in the order in which they are listed, the newest first.
+// eventList is a list of events, newest first.
 type eventList struct {
 	Events []domain.Event
-	After  string // the day that the list above this one ends with, as dayOf has it
+	After  string // the last day of the list above this one, as from dayOf
 	Now    time.Time
 	Style  eventStyle
 }
 
-// title is what stands above a day, "" for nothing: a short list begins today as a matter of course.
+// title returns the heading of a day, "" for none: a short list does not need one for today.
 func (l eventList) title(d eventDay) string {
 	title := d.title(l.Now)
 	if d.key == l.After || title == "Today" && l.Style != eventsPage {
@@ -58,10 +58,10 @@ func (l eventList) title(d eventDay) string {
 	return title
 }
 
-// dayOf is the day of an event: 2026-11-21.
+// dayOf returns the day of an event: 2026-11-21.
 func dayOf(e domain.Event) string { return eventTime(e).Format(time.DateOnly) }
 
-// byDay cuts events into runs of one day, in their order. Feeds that were behind may have a day come twice.
+// byDay splits events into runs of the same day, in their order. With feeds that were behind, a day may appear twice.
 func byDay(events []domain.Event) []eventDay {
 	var days []eventDay
 	for _, e := range events {
@@ -75,7 +75,7 @@ func byDay(events []domain.Event) []eventDay {
 	return days
 }
 
-// title is Today, Yesterday, or the date.
+// title returns Today, Yesterday, or the date.
 func (d eventDay) title(now time.Time) string {
 	switch d.key {
 	case now.Format(time.DateOnly):

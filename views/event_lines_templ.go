@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// latestEvents are the newest events of one project.
+// latestEvents lists the newest events of one project.
 func latestEvents(events []domain.Event, url string, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -51,7 +51,7 @@ func latestEvents(events []domain.Event, url string, now time.Time) templ.Compon
 	})
 }
 
-// feed are the newest events, with a link to all.
+// feed lists the newest events, with a link to all.
 func feed(l eventList, url string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -109,7 +109,7 @@ func feed(l eventList, url string) templ.Component {
 	})
 }
 
-// eventDays are events below their days. The days are the gateway's; static/times.js makes them the reader's.
+// eventDays lists events by day. The days are in the gateway's time zone; static/times.js changes them to the reader's.
 func eventDays(l eventList) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -245,7 +245,7 @@ func eventDays(l eventList) templ.Component {
 	})
 }
 
-// zone says whose the times of day on a page are, where no script makes them the reader's.
+// zone names the time zone of the page, if no script changes it to the reader's.
 func zone(now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

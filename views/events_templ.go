@@ -22,26 +22,26 @@ type EventFilter struct {
 	Text    string
 }
 
-// url is the address of the page with this filter, further parameters after it.
+// url returns the address of the page with this filter, and further parameters.
 func (f EventFilter) url(pairs ...string) string {
 	return withQuery(EventsURL, append([]string{"project", f.Project, "type", string(f.Type), "q", f.Text}, pairs...)...)
 }
 
-// EventsProps are what the page Events shows.
+// EventsProps are the data of the Events page.
 type EventsProps struct {
 	Filter EventFilter
 	Events []domain.Event // newest first
-	// From is the id of the oldest event on the page as it was first loaded: refreshing never drops what is being read.
+	// From is the id of the oldest event on the page as it was loaded: refreshing never drops events that are being read.
 	From int64
-	// Cut says that more has come than is shown: between these events and the older ones some are missing.
+	// Cut says that there are too many new events to show: some between these and the older ones are missing.
 	Cut bool
-	// Failure is why the events could not be searched, "" when they were.
+	// Failure is why the events could not be searched, "" if they were.
 	Failure string
-	// Older is the id before which there are more events, 0 when there are none.
+	// Older is the id before which there are more events, 0 if there are none.
 	Older int64
-	// Before is where this page begins when it is not the newest, else 0. Such a page does not change.
+	// Before is the id before which this page's events are, 0 for the newest page. Older pages do not change.
 	Before int64
-	// Day is the day of the list that this one is appended to, as dayOf has it.
+	// Day is the last day of the list that this one is appended to, as from dayOf.
 	Day string
 	Now time.Time
 }
@@ -50,7 +50,7 @@ func (p EventsProps) list() eventList {
 	return eventList{Events: p.Events, After: p.Day, Now: p.Now, Style: eventsPage}
 }
 
-// Events is the page; names are those of the projects to choose from, list is EventsPart or OlderEvents.
+// Events is the page; names are the projects to choose from, list is EventsPart or OlderEvents.
 func Events(p EventsProps, names []string, list templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -150,7 +150,7 @@ func Events(p EventsProps, names []string, list templ.Component) templ.Component
 	})
 }
 
-// EventsPart is the newest events, which refresh themselves.
+// EventsPart lists the newest events and refreshes itself.
 func EventsPart(p EventsProps) Part {
 	return newPart("events", "", p.Filter.url("from", id(p.From)), p, newestEvents)
 }
@@ -253,7 +253,7 @@ func newestEvents(p EventsProps) templ.Component {
 	})
 }
 
-// searchFailure says why a search has found nothing, unless it is "".
+// searchFailure says why a search failed, unless why is "".
 func searchFailure(why string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -298,7 +298,7 @@ func searchFailure(why string) templ.Component {
 	})
 }
 
-// OlderEvents is a further page of events, which replaces the link that loaded it.
+// OlderEvents is a page of older events, which replaces the link that loaded it.
 func OlderEvents(p EventsProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -15,7 +15,7 @@ type FieldError struct {
 // at reports whether the error belongs to this field.
 func (e FieldError) at(field string) bool { return e.Message != "" && e.Field == field }
 
-// attributes are those of an input that the error belongs to. The first field to correct has the focus.
+// attributes returns the attributes of an input for the error, if it belongs to this field. The field then gets the focus.
 func (e FieldError) attributes(field string) templ.Attributes {
 	if !e.at(field) {
 		return nil
@@ -23,8 +23,8 @@ func (e FieldError) attributes(field string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": errorID(field), "autofocus": true}
 }
 
-// oneLine are the attributes of an input for a name or a reason of at most so many characters: the browser says at the field
-// what the service would refuse.
+// oneLine returns the attributes of an input for a name or a reason of at most most characters, so that the browser reports
+// at the field what the service would refuse.
 func oneLine(most int) templ.Attributes {
 	return templ.Attributes{
 		"required": true, "maxlength": strconv.Itoa(most), "autocomplete": "off",
@@ -32,7 +32,7 @@ func oneLine(most int) templ.Attributes {
 	}
 }
 
-// errorID is the id of the message of a field.
+// errorID returns the id of the error message of a field.
 func errorID(field string) string {
 	if field == "" {
 		return "form-error"

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// shownGatewayID is how much of a gateway's id is shown: several may run on one host.
+// shownGatewayID is the number of characters shown of a gateway's id, since several gateways may run on one host.
 const shownGatewayID = 6
 
-// gatewayTable is the gateways that share the database.
+// gatewayTable lists the gateways that share the database.
 func gatewayTable(gateways []domain.LiveGateway, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -12,17 +12,17 @@ const (
 	ShowAll      Show = "" // all
 	ShowBusy     Show = "busy"
 	ShowTroubled Show = "troubled"
-	// KeepAll stands for ShowAll in an address that keeps the reader's choice.
+	// KeepAll means ShowAll in the address that keeps the reader's choice.
 	KeepAll Show = "all"
 )
 
-// grid is the pipeline grid: the tracks of projects, those with the same stages below a common heading.
+// grid is the pipeline grid: the tracks of projects, grouped by their stages.
 type grid struct {
 	groups     []*gridGroup
-	quiet      int      // projects that are folded away: nothing in work, nothing wrong
-	quietNames []string // of the first maxQuiet of them
-	hidden     int      // projects that the filter leaves out
-	// page is the one that is shown, of pages; from and to are the places of its tracks among all of them.
+	quiet      int      // folded projects: nothing in work, nothing wrong
+	quietNames []string // of the first maxQuiet of these
+	hidden     int      // projects that do not match the filter
+	// page of pages is shown; from and to are the numbers of its first and last track among all of them.
 	page, pages, from, to, all int
 	working                    int // stories in work in all projects
 }
@@ -32,7 +32,7 @@ type gridGroup struct {
 	tracks []*track
 }
 
-// head is the track whose stages are the group's heading; nil where they have none.
+// head returns the track whose stages are the group's heading; nil if it has no stages.
 func (g *gridGroup) head() *track {
 	if len(g.tracks[0].Stages) == 0 {
 		return nil
@@ -41,15 +41,15 @@ func (g *gridGroup) head() *track {
 }
 
 const (
-	// foldOver is the number of projects over which quiet ones are folded.
+	// foldOver is the number of projects above which quiet ones are folded.
 	foldOver = 30
-	// maxTracks is how many tracks are on one page; where there are more, each page has pageTracks.
+	// maxTracks is the most tracks on a single page; if there are more, each page has pageTracks.
 	maxTracks, pageTracks = 30, 24
-	// maxQuiet is how many folded projects are named.
+	// maxQuiet is the most folded projects that are named.
 	maxQuiet = 20
-	// gridElements is about how many elements of HTML the grid may have: the page may have 3,000, and 45 kB with its files.
+	// gridElements is about how many HTML elements the grid may have: the page may have 3,000, and 45 kB with its files.
 	gridElements = 690
-	// What things in the grid cost, in elements.
+	// The cost of each item in the grid, in elements.
 	trackCost, stationCost, wagonCost, groupCost = 13, 2, 6, 12
 )
 
@@ -98,7 +98,7 @@ func (g *grid) choose(order *TrackOrder, p OverviewProps) (shown []int32) {
 	return shown
 }
 
-// cut returns those that are on the page, and how many stories it may hold: those in trouble are the first.
+// cut returns the tracks on the page, and how many stories it may have: those in trouble come first.
 func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
 	g.all = len(shown)
 	most := maxTracks
@@ -118,7 +118,7 @@ func (g *grid) cut(order *TrackOrder, shown []int32) (page []int32, room int) {
 	return page, left / wagonCost
 }
 
-// pageLength is how many of these tracks fit on a page, and what they cost without their stories.
+// pageLength returns how many of these tracks fit on a page, and what they cost without their stories.
 func (o *TrackOrder) pageLength(tracks []int32) (n, cost int) {
 	seen := make([]uint64, 0, maxTracks) // stages
 	for n < len(tracks) {
@@ -137,8 +137,8 @@ func (o *TrackOrder) pageLength(tracks []int32) (n, cost int) {
 	return n, cost
 }
 
-// load leaves at most room stories on the tracks: the first of each station, from the first track on, then the second of each,
-// then the others. Those that are left out are counted.
+// load leaves at most room stories on the tracks: the first of each station, starting with the first track, then the second of
+// each, and so on. The others are only counted.
 func load(tracks []*track, room int) {
 	shown := map[*station]int{}
 	for n := range maxWagons {
@@ -158,7 +158,7 @@ func load(tracks []*track, room int) {
 	}
 }
 
-// group puts tracks with the same stages together, in their order; those without any come last.
+// group groups tracks by their stages, keeping their order; tracks without stages come last.
 func (g *grid) group(tracks []*track) {
 	byStages := map[string]*gridGroup{}
 	var bare []*track

@@ -8,7 +8,7 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// logo is a signal box window: two tracks that meet, and a signal that is clear. static/icon.svg is the same.
+// logo is two tracks that meet, and a clear signal. static/icon.svg is the same.
 func logo() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -67,7 +67,7 @@ func menuIcon() templ.Component {
 	})
 }
 
-// navigationIcon is above the text of a navigation entry on small screens.
+// navigationIcon is shown above the text of a navigation entry on small screens.
 func navigationIcon(page Page) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -3,19 +3,19 @@ package views
 import "switchyard/internal/domain"
 
 const (
-	// shownAlerts is how many alerts are shown at once, foldedAlerts how many below a fold.
+	// shownAlerts is the most alerts shown at once, foldedAlerts the most in the fold below.
 	shownAlerts, foldedAlerts = 5, 7
-	// acknowledgedAlerts is how many of the acknowledged ones are shown below a fold.
+	// acknowledgedAlerts is the most acknowledged alerts shown in a fold.
 	acknowledgedAlerts = 20
-	// maxTags is how many projects the line of stuck stories names.
+	// maxTags is the most projects that the line of stuck stories names.
 	maxTags = 12
 )
 
-// inbox is what needs attention, as it is shown.
+// inbox holds the alerts in the form in which they are shown.
 type inbox struct {
-	lines        []domain.Alert // those with lines of their own
-	more         int            // others that would have one
-	stuck        int            // stuck stories: they share a line, unless there is only one
+	lines        []domain.Alert // alerts with their own lines
+	more         int            // how many others there are
+	stuck        int            // stuck stories, which share a line unless there is only one
 	acknowledged []domain.Alert
 }
 
@@ -38,7 +38,7 @@ func newInbox(a domain.Alerts) inbox {
 	return b
 }
 
-// alertTitle is what an alert is about.
+// alertTitle returns what an alert is about.
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Story != nil:
@@ -63,7 +63,7 @@ func alertWhere(a domain.Alert) string {
 	return word
 }
 
-// or is the first text, or the second one where that is empty.
+// or returns first, or second if first is empty.
 func or(first, second string) string {
 	if first != "" {
 		return first

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// inboxPart is what needs attention, a line each.
+// inboxPart lists the alerts.
 func inboxPart(p OverviewProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -176,7 +176,7 @@ func inboxPart(p OverviewProps) templ.Component {
 	})
 }
 
-// inboxLines are alerts; next is where their forms lead back to.
+// inboxLines are the lines of alerts; next is the page to which their forms return.
 func inboxLines(list []domain.Alert, now time.Time, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -375,7 +375,7 @@ func inboxLines(list []domain.Alert, now time.Time, next string) templ.Component
 	})
 }
 
-// stuckLine is one line for all stories that are stuck, with a tag for each of their projects.
+// stuckLine is one line for all stuck stories, with a tag for each of their projects.
 func stuckLine(projects []domain.StuckStories, stories int, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,10 +8,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// MaxCommand is how long the command of an agent may be in the form of Add agent, in bytes.
+// MaxCommand is the longest command of an agent in the form of Add agent, in bytes.
 const MaxCommand = 1000
 
-// CheckCommand returns an Invalid error for a command that cannot be part of a line to copy.
+// CheckCommand returns an Invalid error for a command that cannot be part of the line to copy.
 func CheckCommand(command string) error {
 	switch {
 	case len(command) > MaxCommand:
@@ -22,8 +22,8 @@ func CheckCommand(command string) error {
 	return nil
 }
 
-// Command is what starts the agent. The token stands before it, in the environment: a command line is for all users of a
-// machine to see. What was refused is left out.
+// Command returns the command line that starts the agent. The token is in its environment, since all users of a machine can
+// see arguments. Values that were refused are left out.
 func (t NewToken) Command() string {
 	command := "switchyard agent --gateway " + t.Address
 	if t.Form.Label != "" && t.Form.Error.Field != "label" {
@@ -37,7 +37,7 @@ func (t NewToken) Command() string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// shellWord is text as one word of a shell's command line.
+// shellWord returns text as one word of a shell's command line.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text

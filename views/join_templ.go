@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// NewToken is what the panel of Add agent shows, once.
+// NewToken is a new join token, which the panel of Add agent shows once.
 type NewToken struct {
 	Token   domain.Secret // "" after the first time
 	Hash    string        // of the token
-	Address string        // of this gateway, as the reader's browser knows it
-	Local   bool          // the address leads to this machine only
+	Address string        // the gateway's, as the reader's browser knows it
+	Local   bool          // the address is a loopback address
 	Form    JoinForm
 }
 
-// JoinForm is what the agent is to be: it becomes part of the command, and the project of the token.
+// JoinForm holds the new agent's settings, which become part of the token and of the command.
 type JoinForm struct {
 	Label, Project, Command string
 	Projects                []string // to choose from
 	Error                   FieldError
 }
 
-// JoinProps are what is shown of a join token to those it was given to.
+// JoinProps are the data of a join token's state.
 type JoinProps struct {
 	Token domain.JoinToken
-	Agent domain.KnownAgent // that the token made; its ID is "" for none
+	Agent domain.KnownAgent // the agent that redeemed the token; its ID is "" for none
 	Now   time.Time
 }
 
-// unusedTokens are known by the beginning of their hash, which says nothing of the token.
+// unusedTokens lists tokens by the beginning of their hash, which reveals nothing about the token.
 func unusedTokens(tokens []domain.JoinToken, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -234,7 +234,7 @@ func unusedTokens(tokens []domain.JoinToken, now time.Time) templ.Component {
 	})
 }
 
-// joinPanel shows the command with its token, once, and then says what becomes of it.
+// joinPanel shows the command with its token, once, and the token's state.
 func joinPanel(token NewToken, state templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -331,7 +331,7 @@ func joinPanel(token NewToken, state templ.Component) templ.Component {
 	})
 }
 
-// joinForm makes another line, with another token; the one before is revoked.
+// joinForm makes another command, with another token; the one before is revoked.
 func joinForm(f JoinForm, hash string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -491,7 +491,7 @@ func joinForm(f JoinForm, hash string) templ.Component {
 	})
 }
 
-// JoinState is what became of a token. It asks for news while that can change.
+// JoinState is the state of a token. It refreshes itself as long as that can change.
 func JoinState(p JoinProps) Part {
 	part := newPart("join-state", "flex flex-wrap gap-x-4", TokenURL(p.Token.Hash), p, joinState)
 	if !p.waits() {

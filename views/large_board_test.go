@@ -15,7 +15,7 @@ import (
 	"switchyard/views"
 )
 
-// stuckBoard is a project whose stories, all in one stage, have been there for too long.
+// stuckBoard returns a project whose stories are all stuck in one stage.
 func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
 	p := domain.ProjectPipeline{Project: "large", URL: "http://127.0.0.1:3001", Reachable: true}
 	items := make([]domain.Item, stories)
@@ -27,7 +27,7 @@ func stuckBoard(stories int) (domain.ProjectPipeline, domain.Alerts) {
 	return p, domain.NewAlerts(domain.FindAlerts([]domain.ProjectPipeline{p}, limit, now))
 }
 
-// threadTime is how long this thread has had a processor.
+// threadTime returns the CPU time of this thread.
 func threadTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
@@ -37,9 +37,9 @@ func threadTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestTheGridGrowsWithTheNumberOfStuckStories: not with its square, since each row is on everybody's page.
+// TestTheGridGrowsWithTheNumberOfStuckStories, not with its square: each row is on everybody's page.
 func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
-	runtime.LockOSThread() // what else the machine does is not counted
+	runtime.LockOSThread() // count only this test's time
 	defer runtime.UnlockOSThread()
 	took := func(stories int) time.Duration {
 		p, alerts := stuckBoard(stories)
@@ -56,7 +56,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 		return best
 	}
 	few, many := took(1000), took(20_000)
-	if many > 100*max(few, time.Millisecond) { // the square would be 400 times as much
+	if many > 100*max(few, time.Millisecond) { // quadratic growth would be 400 times
 		t.Errorf("1,000 stuck stories took %v, 20,000 took %v", few, many)
 	}
 }

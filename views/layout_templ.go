@@ -447,7 +447,7 @@ func navigationEntry(f Frame, page Page, url, key string) templ.Component {
 	})
 }
 
-// maxOptions is how many projects the header offers. Others are made active on their pages.
+// maxOptions is the most projects that the header offers. Others can be made active on their pages.
 const maxOptions = 20
 
 // activeProject shows the active project and switches to another one.
@@ -653,7 +653,7 @@ func activeProject(f Frame) templ.Component {
 	})
 }
 
-// signIn is the state of the stored credentials, and the way in or out.
+// signIn is the state of the stored credentials, with the controls to sign in or out.
 func signIn(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -766,7 +766,7 @@ func signIn(f Frame) templ.Component {
 	})
 }
 
-// menu holds what is needed seldom: colours, keys, and the way out.
+// menu holds rarely used controls: theme, keys, and logging out.
 func menu(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1099,7 +1099,7 @@ func keys() templ.Component {
 	})
 }
 
-// notice says what an action has done. An error interrupts a screen reader, a success waits.
+// notice shows the result of an action. An error interrupts a screen reader, a success does not.
 func notice(n Notice, path string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1129,7 +1129,7 @@ func notice(n Notice, path string) templ.Component {
 	})
 }
 
-// noticeIn is a notice with an id of its own; form are the attributes of a form that is sent to the given address.
+// noticeIn is a notice with its own id; form returns the attributes of a form that is sent to an address.
 func noticeIn(id string, n Notice, path string, form func(url string) templ.Attributes) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

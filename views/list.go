@@ -7,10 +7,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// List is a page of a long list: of its rows those that match the filter, some at a time.
+// List is a page of the rows of a long list that match a filter.
 type List struct {
-	url    string // of the page that shows it
-	rows   int    // on a page
+	url    string // the address of the page that shows it
+	rows   int    // per page
 	Filter string
 	Page   int // from 1
 	Pages  int
@@ -18,7 +18,7 @@ type List struct {
 	All    int
 }
 
-// newList returns the page of a list, an impossible one being the nearest, and which of the rows that match are on it.
+// newList returns the page of a list, or the nearest one that exists, and which of the matching rows are on it.
 func newList(url, filter string, page, rows, all, found int) (l List, from, to int) {
 	l = List{url: url, rows: rows, Filter: filter, All: all, Found: found, Pages: max(1, (found+rows-1)/rows)}
 	l.Page = min(max(1, page), l.Pages)
@@ -26,7 +26,7 @@ func newList(url, filter string, page, rows, all, found int) (l List, from, to i
 	return l, from, min(from+rows, found)
 }
 
-// address is where a page of the list is.
+// address returns the address of a page of the list.
 func (l List) address(page int) string {
 	number := ""
 	if page > 1 {
@@ -35,13 +35,13 @@ func (l List) address(page int) string {
 	return withQuery(l.url, "q", l.Filter, "page", number)
 }
 
-// Address is where this page of the list is.
+// Address returns the address of this page of the list.
 func (l List) Address() string { return l.address(l.Page) }
 
-// How many rows are on a page: those of agents have several controls each.
+// The number of rows on a page: an agent's has several controls.
 const projectRows, agentRows = 50, 20
 
-// NewProjectList returns the list's page with the indices of its projects, which are ordered by name.
+// NewProjectList returns a page of the list, and the indices of its projects. pipelines must be ordered by name.
 func NewProjectList(pipelines []domain.ProjectPipeline, filter string, page int) (List, []int) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []int
@@ -54,8 +54,8 @@ func NewProjectList(pipelines []domain.ProjectPipeline, filter string, page int)
 	return list, found[from:to]
 }
 
-// NewAgentList returns the list's page with its agents, which keep their order: those with the filter in their label, project
-// or state. Without a filter it is the page that has the agent with the id at, if there is one.
+// NewAgentList returns a page of the list with its agents, in the same order: those with the filter in their label, project
+// or state. Without a filter it is the page of the agent with the id at, if there is one.
 func NewAgentList(agents []domain.KnownAgent, filter string, page int, at string) (List, []domain.KnownAgent) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []domain.KnownAgent

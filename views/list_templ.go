@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// listFilter narrows the list in the part with this id while something is typed; label says of what.
+// listFilter filters the list in the part with this id as the reader types; label says what it lists.
 func listFilter(l List, part, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -149,7 +149,7 @@ func listFilter(l List, part, label string) templ.Component {
 	})
 }
 
-// listPages leads to the other pages of the list; label says of what.
+// listPages links to the other pages of the list; label says what it lists.
 func listPages(l List, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -280,8 +280,8 @@ func listPages(l List, label string) templ.Component {
 	})
 }
 
-// projectChoice is the control that chooses a project, or none. With more projects than anybody looks through, it takes a name,
-// and proposes the first ones.
+// projectChoice is the control that chooses a project, or none. With too many projects for a list, it is a text field
+// that suggests the first ones.
 func projectChoice(id, current, none string, projects []string, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -475,7 +475,7 @@ func projectChoice(id, current, none string, projects []string, class string) te
 	})
 }
 
-// projectNames are what the controls of a page propose together.
+// projectNames is the list of suggestions that the controls of a page share.
 func projectNames(projects []string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

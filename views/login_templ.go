@@ -8,17 +8,17 @@ package views
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// LoginProps are for asking for the admin token.
+// LoginProps are the data of the login page.
 type LoginProps struct {
-	Next    string // where to go then
-	Problem string // of the token that was given, "" for none
+	Next    string // where to go after the login
+	Problem string // with the token that was given, "" for none
 
-	// Link is where people log in through the login's provider, and Provider how they know it; "" for none.
+	// Link is where people log in through the login's provider, and Provider is its name; "" for none.
 	Link, Provider string
 	Refusal        string // why a login through it failed, "" for none
 }
 
-// Login asks for the admin token.
+// Login asks for a token, and offers the login's provider.
 func Login(p LoginProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -2,16 +2,16 @@ package views
 
 import "encoding/json"
 
-// MCPProps are for connecting coding agents with the gateway.
+// MCPProps are the data needed to connect coding agents to the gateway.
 type MCPProps struct {
 	Gateway string // its address
-	Token   bool   // it asks for one
+	Token   bool   // the gateway requires one
 }
 
-// mcpClient says how one kind of client is connected.
+// mcpClient holds the configuration of one kind of client.
 type mcpClient struct{ id, name, text string }
 
-// clients are the usual ones. None of the texts holds a token: it is in the variable SWITCHYARD_API_TOKEN.
+// clients returns the configurations of common clients. None of them contains a token, which is in SWITCHYARD_API_TOKEN.
 func (p MCPProps) clients() []mcpClient {
 	url := p.Gateway + "/mcp"
 	claude, codex := "claude mcp add --transport http switchyard "+url, "[mcp_servers.switchyard]\nurl = \""+url+"\"\n"

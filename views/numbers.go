@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// fact is a number with its name and what it compares with.
+// fact is a number with its name, and text beside it that puts it into perspective.
 type fact struct{ name, value, beside string }
 
 func newNumbers(p OverviewProps, g grid) []fact {
@@ -48,7 +48,7 @@ func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 	return list
 }
 
-// perDay is the average of days.
+// perDay returns the average of days.
 func perDay(days []domain.DayCount) float64 {
 	sum := 0
 	for _, d := range days {
@@ -57,13 +57,13 @@ func perDay(days []domain.DayCount) float64 {
 	return float64(sum) / float64(max(1, len(days)))
 }
 
-// compared says how many more or fewer were finished than in as many days before, and the class of that.
+// compared says how many more or fewer were finished than in as many days before, and returns the class of the text.
 func compared(days []domain.DayCount, before int) (words, class string) {
 	sum := 0
 	for _, d := range days {
 		sum += d.Finished
 	}
-	if before < len(days)/2 { // too few for a share
+	if before < len(days)/2 { // too few for a percentage
 		return fmt.Sprintf("%d in the %d days before", before, len(days)), "text-muted"
 	}
 	change := 100 * (sum - before) / before

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// OverviewProps are what the page Overview shows.
+// OverviewProps are the data of the Overview page.
 type OverviewProps struct {
 	Active     string
 	Pipelines  []domain.ProjectPipeline // ordered by name
@@ -32,7 +32,7 @@ type OverviewProps struct {
 	Now        time.Time
 }
 
-// isSame finds out in no time that thousands of projects are the same: what is shared is compared by where it is.
+// isSame compares props in constant time, however many projects there are: shared slices are compared by their addresses.
 func (p OverviewProps) isSame(other any) bool {
 	o, ok := other.(OverviewProps)
 	if !ok || p.Order != o.Order || !domain.SameArray(p.Pipelines, o.Pipelines) || !domain.SameArray(p.Charts, o.Charts) {
@@ -43,15 +43,15 @@ func (p OverviewProps) isSame(other any) bool {
 	return reflect.DeepEqual(p, o)
 }
 
-// FirstSteps lead somebody who sees the sample board for the first time.
+// FirstSteps guide a reader who sees the sample board for the first time.
 type FirstSteps struct {
 	Project string
-	File    string // a story's file that the reader may move
-	To      string // to this directory
-	Moved   bool   // it has been
+	File    string // the file of a story that the reader is invited to move
+	To      string // the directory to move it to
+	Moved   bool   // whether it has been moved
 }
 
-// Title is the page's title: it counts what needs attention.
+// Title returns the page's title, with the number of alerts.
 func (p OverviewProps) Title() string {
 	if p.Alerts.Open == 0 {
 		return "Overview"
@@ -59,7 +59,7 @@ func (p OverviewProps) Title() string {
 	return "(" + strconv.Itoa(p.Alerts.Open) + ") Overview"
 }
 
-// address is where a page of the grid is.
+// address returns the address of a page of the grid.
 func (p OverviewProps) address(page int) string {
 	number := ""
 	if page > 1 {
@@ -110,7 +110,7 @@ func Overview(part templ.Component) templ.Component {
 	})
 }
 
-// OverviewPart is all of the page that changes.
+// OverviewPart is the part of the page that refreshes itself.
 func OverviewPart(p OverviewProps) Part {
 	part := newPart("overview", "overview", p.address(p.Page), p, overview)
 	part.Title = p.Title()
@@ -208,7 +208,7 @@ func overview(p OverviewProps) templ.Component {
 	})
 }
 
-// firstSteps are three: what is seen, what can be tried, and what comes next.
+// firstSteps shows three steps: what the page shows, what to try, and what to do next.
 func firstSteps(s FirstSteps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -283,7 +283,7 @@ func firstSteps(s FirstSteps) templ.Component {
 	})
 }
 
-// firstTrack stands where the tracks will be while there is no project.
+// firstTrack takes the place of the tracks while there are no projects.
 func firstTrack() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -349,7 +349,7 @@ func firstTrack() templ.Component {
 	})
 }
 
-// numbers are those that matter, in a strip beside the page's heading.
+// numbers is the strip of key figures beside the page's heading.
 func numbers(list []fact) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -438,7 +438,7 @@ func numbers(list []fact) templ.Component {
 	})
 }
 
-// eventFeed are the newest events of all projects.
+// eventFeed lists the newest events of all projects.
 func eventFeed(p OverviewProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

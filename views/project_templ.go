@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// ProjectProps are what the page of one project shows.
+// ProjectProps are the data of a project's page.
 type ProjectProps struct {
 	Project  domain.Project
 	Active   bool
 	Pipeline domain.ProjectPipeline
 	Stuck    []string            // ids of stories, sorted
-	Agents   []domain.KnownAgent // those assigned to it, alive
+	Agents   []domain.KnownAgent // the live ones assigned to it
 	Events   []domain.Event      // the latest, newest first
 	Charts   domain.Charts
 	Now      time.Time
 }
 
-// plainAgents are the agents without what only their own page shows.
+// plainAgents returns the agents without the fields that only the Agents page shows.
 func (p ProjectProps) plainAgents() []domain.Agent {
 	agents := make([]domain.Agent, len(p.Agents))
 	for i, a := range p.Agents {
@@ -35,8 +35,8 @@ func (p ProjectProps) plainAgents() []domain.Agent {
 	return agents
 }
 
-// Project is the page. Its forms are not part of what refreshes itself: what is typed in them stays. story is nil where the
-// project server takes no stories.
+// Project is the page. Its forms are outside the part that refreshes itself, so that their input stays. story is nil if the
+// project server accepts no new stories.
 func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -178,7 +178,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 	})
 }
 
-// ProjectPart is all of the page that changes by itself.
+// ProjectPart is the part of the page that refreshes itself.
 func ProjectPart(p ProjectProps) Part {
 	return newPart("project", "", ProjectURL(p.Project.Name), p, project)
 }
@@ -442,7 +442,7 @@ func projectAgents(p ProjectProps) templ.Component {
 	})
 }
 
-// projectSettings changes address and token. The token is write-only: an empty field keeps it.
+// projectSettings changes the address and the token. The token is write-only: an empty field keeps it.
 func projectSettings(p domain.Project, form ProjectForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

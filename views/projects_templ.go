@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ProjectsProps are what the page Projects shows.
+// ProjectsProps are the data of the Projects page.
 type ProjectsProps struct {
 	Active string
 	Rows   []ProjectRow
@@ -26,11 +26,11 @@ type ProjectsProps struct {
 type ProjectRow struct {
 	domain.ProjectPipeline
 	Stuck     []string          // ids of stories, sorted
-	Days      []domain.DayCount // how many of its stories were finished
+	Days      []domain.DayCount // how many of its stories were finished on each
 	LastEvent time.Time         // zero for none
 }
 
-// ProjectForm is a form as it was sent, with what was wrong with it. The token is never sent back.
+// ProjectForm is a form as it was sent, with its error. The token is never sent back.
 type ProjectForm struct {
 	Name  string
 	URL   string
@@ -105,7 +105,7 @@ func Projects(form ProjectForm, list List, part templ.Component) templ.Component
 	})
 }
 
-// ProjectsPart is the table of projects, or how to begin.
+// ProjectsPart is the table of projects, or, without any, how to begin.
 func ProjectsPart(p ProjectsProps) Part {
 	return newPart("projects", "", p.List.Address(), p, projects)
 }
@@ -354,7 +354,7 @@ func projectRow(row ProjectRow, active string, now time.Time) templ.Component {
 	})
 }
 
-// projectSignal is the state of a project with what explains it.
+// projectSignal is the state of a project with its explanation.
 func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -485,7 +485,7 @@ func projectSignal(p domain.ProjectPipeline, stuck int, now time.Time) templ.Com
 }
 
 // makeActive is the form that makes a project the active one; label is the id of the element that names the project, class
-// a further class of its button, which has an id so that it keeps the focus when columns come and go.
+// an additional class of its button, which has an id so that it keeps the focus when columns come and go.
 func makeActive(project, next, label, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -612,7 +612,7 @@ func makeActive(project, next, label, class string) templ.Component {
 	})
 }
 
-// removeProject asks first: its button, of a further class, opens the question, which holds the form.
+// removeProject asks for confirmation: its button, with an additional class, opens the dialog that contains the form.
 func removeProject(project, label, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -774,7 +774,7 @@ func removeProject(project, label, class string) templ.Component {
 	})
 }
 
-// addProject is the form; a refused one keeps what was typed. As soon as an address is there, the gateway asks what answers.
+// addProject is the form; a refused one keeps what was typed. Once an address is entered, the gateway checks what answers there.
 func addProject(f ProjectForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -920,7 +920,7 @@ func addProject(f ProjectForm) templ.Component {
 	})
 }
 
-// AddressAnswer is what answers at the address that was typed.
+// AddressAnswer says what answers at the address that was typed.
 func AddressAnswer(c AddressCheck) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -983,7 +983,7 @@ func AddressAnswer(c AddressCheck) templ.Component {
 	})
 }
 
-// firstProject says how to begin, where there is no project yet.
+// firstProject says how to begin while there is no project.
 func firstProject() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

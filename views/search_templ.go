@@ -13,17 +13,17 @@ import (
 	"switchyard/internal/domain"
 )
 
-// SearchProps are what was searched for and what was found.
+// SearchProps are a search and its results.
 type SearchProps struct {
 	Text     string
-	Searched bool   // false where there was nothing to search for
-	Failure  string // why it could not be searched, "" when it was
+	Searched bool   // false if there was nothing to search for
+	Failure  string // why the search failed, "" if it did not
 	Stories  []domain.StoryRef
 	Projects []string
 	Agents   []domain.Agent
 }
 
-// First is the address of the best result, "" when nothing was found.
+// First returns the address of the best result, "" if nothing was found.
 func (p SearchProps) First() string {
 	switch {
 	case len(p.Stories) > 0:
@@ -383,8 +383,8 @@ func foundOther(url, name, kind string) templ.Component {
 	})
 }
 
-// find is the header's field: what is typed is searched for at once, and Enter opens the first result. Without scripts it
-// leads to the page.
+// find is the header's search field: it searches as the reader types, and Enter opens the first result. Without scripts it
+// opens the search page.
 func find() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -20,12 +20,12 @@ import (
 type SignInResultProps struct {
 	Title   string
 	Message string
-	Detail  string // what the provider or the system said of it, "" for nothing
-	Next    string // what to do now
+	Detail  string // the error text of the provider or the system, "" for none
+	Next    string // what to do next
 	Done    bool
 }
 
-// SignInResult is the page at which a sign-in ends, well or not. Much of what it shows comes from outside.
+// SignInResult is the page on which a sign-in ends, successful or not. Much of what it shows comes from outside.
 func SignInResult(p SignInResultProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -206,16 +206,16 @@ func SignInResult(p SignInResultProps) templ.Component {
 	})
 }
 
-// SignInByHandProps are for signing in where the browser cannot come back by itself.
+// SignInByHandProps are the data for signing in from a browser that cannot reach the callback.
 type SignInByHandProps struct {
-	Address     string // where to sign in; whoever has it can finish this one sign-in only
+	Address     string // where to sign in; it is good for this one sign-in only
 	RedirectURI string
 	SignIn      domain.SignInStatus
-	Problem     string // of what was pasted, "" for none
+	Problem     string // with what was pasted, "" for none
 	Now         time.Time
 }
 
-// SignInByHand shows the address to sign in at, and accepts the address that the browser ends at.
+// SignInByHand shows the address at which to sign in, and accepts the address at which the browser ends.
 func SignInByHand(p SignInByHandProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -359,10 +359,10 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 	})
 }
 
-// SignInSetUpProps say which settings sign-in lacks.
+// SignInSetUpProps say which settings are missing for sign-in.
 type SignInSetUpProps struct {
 	Missing     []string // keys of the configuration file
-	ConfigFile  string   // where they belong; "" where that is not known
+	ConfigFile  string   // where they belong; "" if unknown
 	RedirectURI string
 }
 
@@ -380,7 +380,7 @@ func (p SignInSetUpProps) lacks(s signInSetting) bool {
 	return slices.Contains(p.Missing, "sign_in."+s.key)
 }
 
-// example is what is missing, as the configuration file would have it.
+// example returns the missing settings as lines of the configuration file.
 func (p SignInSetUpProps) example() string {
 	lines := []string{"[sign_in]"}
 	for _, s := range signInSettings {
@@ -391,7 +391,7 @@ func (p SignInSetUpProps) example() string {
 	return strings.Join(lines, "\n")
 }
 
-// SignInSetUp says which settings sign-in lacks, and where they belong.
+// SignInSetUp says which settings are missing for sign-in, and where they belong.
 func SignInSetUp(p SignInSetUpProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

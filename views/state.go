@@ -17,7 +17,7 @@ const (
 	SignalNone    Signal = "signal-none"
 )
 
-// projectState is how a project with this many stuck stories is, as a signal and in words.
+// projectState returns the state of a project with this many stuck stories, as a signal and in words.
 func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	if !p.Reachable {
 		if p.Error == domain.NoAnswerYet {
@@ -48,10 +48,10 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	return SignalClear, "clear"
 }
 
-// inWork is the number of stories that are worked on.
+// inWork returns the number of stories in work.
 func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }
 
-// storyState is how a story is, given the sorted ids of the stuck ones; SignalNone with "" is nothing to speak of.
+// storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no trouble.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
 	case item.Blocked != "":
@@ -65,7 +65,7 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 	return SignalNone, ""
 }
 
-// eventState is how an event reads: a signal where it is trouble, and a sentence.
+// eventState returns an event as a sentence, with a signal if it is trouble.
 func eventState(e domain.Event) (Signal, string) {
 	d := e.Details()
 	switch e.Type {
@@ -83,7 +83,7 @@ func eventState(e domain.Event) (Signal, string) {
 	return SignalNone, strings.ReplaceAll(string(e.Type), "_", " ")
 }
 
-// alertSignal is stop for what has come to a halt, caution for the rest.
+// alertSignal returns stop for what has come to a halt, caution for the rest.
 func alertSignal(kind domain.AlertKind) Signal {
 	if kind.Stops() {
 		return SignalStop
@@ -91,7 +91,7 @@ func alertSignal(kind domain.AlertKind) Signal {
 	return SignalCaution
 }
 
-// alertWord is the kind as a label.
+// alertWord returns the kind as a label.
 func alertWord(kind domain.AlertKind) string {
 	word := kind.Word()
 	return strings.ToUpper(word[:1]) + word[1:]

@@ -13,7 +13,7 @@ import (
 // MaxReason is the longest reason or name that a form takes, in characters.
 const MaxReason = 500
 
-// storyName is the story's name, or its id where it has none.
+// storyName returns the story's name, or its id if it has none.
 func storyName(s domain.Story) string {
 	if strings.TrimSpace(s.Name) == "" {
 		return s.ID
@@ -21,10 +21,10 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
-// Title is the page's title.
+// Title returns the page's title.
 func (p StoryProps) Title() string { return cut(storyName(p.Story), 80) }
 
-// alertControls are what can be done about the story's alert, nil when it is of another kind.
+// alertControls returns the controls of the story's alert, nil if it is of another kind.
 func (p StoryProps) alertControls(kind domain.AlertKind) templ.Component {
 	if p.Alert == nil || p.Alert.Kind != kind {
 		return nil
@@ -32,10 +32,10 @@ func (p StoryProps) alertControls(kind domain.AlertKind) templ.Component {
 	return alertControls(*p.Alert, StoryURL(p.Story.Project, p.Story.ID), p.Now)
 }
 
-// canWrite reports whether the story's project server takes changes of it.
+// canWrite reports whether the story's project server accepts changes of it.
 func canWrite(s domain.Story) bool { return s.File != nil && s.File.Writable }
 
-// mergeFailedSince is when the story's merge failed last, zero where the stream does not know.
+// mergeFailedSince returns when the story's merge last failed, zero if the stream does not say.
 func mergeFailedSince(s domain.Story) time.Time {
 	for _, e := range slices.Backward(s.History) {
 		if e.Type == domain.MergeFailure {
@@ -45,13 +45,13 @@ func mergeFailedSince(s domain.Story) time.Time {
 	return time.Time{}
 }
 
-// lastLines are at most that many lines of an agent's detail, the last ones.
+// lastLines returns the last lines of an agent's detail, at most most of them.
 func lastLines(detail string, most int) string {
 	lines := strings.Split(strings.TrimRight(detail, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// countWord is the form of a noun that goes with n.
+// countWord returns the form of a noun that goes with n.
 func countWord(n int, one, many string) string {
 	if n == 1 {
 		return one

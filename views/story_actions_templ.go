@@ -16,7 +16,7 @@ type StoryForm struct {
 	Refused string // "" when it was not
 }
 
-// storyBanners say why a story stands still, or why little is known of it.
+// storyBanners say why a story does not move, or why little is known about it.
 func storyBanners(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -245,7 +245,7 @@ func storyBanners(p StoryProps) templ.Component {
 	})
 }
 
-// storyBanner says one thing, with what can be done about it and about the alert, unless these are nil.
+// storyBanner is one message, with the controls for it and for the alert, unless these are nil.
 func storyBanner(signal Signal, action, alert templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -339,7 +339,7 @@ func storyBanner(signal Signal, action, alert templ.Component) templ.Component {
 	})
 }
 
-// unblock is what can be done about a block.
+// unblock is the controls of a block.
 func unblock(s domain.Story) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -425,8 +425,8 @@ func button(label string) templ.Component {
 	})
 }
 
-// storyAction is a form that does one thing to a story's file, if that can be written. It holds the version that the reader
-// has seen; was is what has to be known to undo it.
+// storyAction is a form with one action on a story's file, if it is writable. It contains the version that the reader
+// has seen; was is the value that an Undo restores.
 func storyAction(s domain.Story, do, was string, fields templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -17,7 +17,7 @@ import (
 // StoryAgent is an agent that works on a story, or at least on its project.
 type StoryAgent struct {
 	domain.KnownAgent
-	OnStory bool // it has named the story
+	OnStory bool // its output mentions the story
 }
 
 func storyAgents(agents []StoryAgent, now time.Time) templ.Component {
@@ -123,7 +123,7 @@ func storyAgents(agents []StoryAgent, now time.Time) templ.Component {
 	})
 }
 
-// agentAtWork is an agent where its project or story is shown, with the last lines of its output.
+// agentAtWork is an agent on the page of its project or story, with the last lines of its output.
 func agentAtWork(a domain.KnownAgent, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -222,7 +222,7 @@ func agentAtWork(a domain.KnownAgent, now time.Time) templ.Component {
 	})
 }
 
-// agentOutput is the end of what an agent's command wrote, line by line.
+// agentOutput is the end of the output of an agent's command, line by line.
 func agentOutput(lines string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

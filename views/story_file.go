@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// storyPrompt is the story as a task for an agent.
+// storyPrompt returns the story as a task for an agent.
 func storyPrompt(s domain.Story) string {
 	var b strings.Builder
 	b.WriteString("Work on the story " + strconv.Quote(storyName(s)) + " (" + s.ID + ") of the project " + s.Project + ".\n")
@@ -38,7 +38,7 @@ func storyPrompt(s domain.Story) string {
 	return b.String()
 }
 
-// shortHash is as much of a commit's hash as people use.
+// shortHash returns the abbreviated hash of a commit.
 func shortHash(hash string) string {
 	const length = 8
 	return hash[:min(length, len(hash))]
@@ -47,10 +47,10 @@ func shortHash(hash string) string {
 // field is a key of a story's front matter.
 type field struct{ name, value string }
 
-// shownElsewhere are the keys of front matter that a story's page has a place of its own for.
+// shownElsewhere are the keys of front matter that a story's page shows elsewhere.
 var shownElsewhere = []string{"name", "blocked", "blocked_reason", "merge_failure"}
 
-// frontMatter returns what else a story's front matter says, by name.
+// frontMatter returns the other keys of a story's front matter, sorted by name.
 func frontMatter(text json.RawMessage) []field {
 	const most, longest = 30, 200
 	var mapping map[string]json.RawMessage
@@ -67,7 +67,7 @@ func frontMatter(text json.RawMessage) []field {
 	return fields[:min(most, len(fields))]
 }
 
-// fieldWords is a value as people write it: a string without quotes, a list of them with commas.
+// fieldWords returns a value as people write it: a string without quotes, a list of strings with commas.
 func fieldWords(value json.RawMessage) string {
 	var word string
 	if json.Unmarshal(value, &word) == nil {

@@ -8,18 +8,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// step is a stage on a story's way.
+// step is a stage in a story's journey.
 type step struct {
 	stage  string
 	past   bool // the story is beyond it
-	been   bool // it was there
+	been   bool // it was in this stage
 	here   bool
-	since  time.Time // when it came here
+	since  time.Time // when it arrived here
 	signal Signal    // of the story, where it is
-	text   string    // how long it was there, and how long others are
+	text   string    // how long it was here, and how long stories usually are
 }
 
-// journey is the way of a story through the stages of its project, and those that only its history knows.
+// journey returns a story's steps through the stages of its project, and through those that only its history has.
 func journey(p StoryProps) []step {
 	s := p.Story
 	stages := slices.Clone(p.Stages)
@@ -70,7 +70,7 @@ func journey(p StoryProps) []step {
 	return steps
 }
 
-// minBlocked is how long a story was blocked in a stage before that is mentioned.
+// minBlocked is the shortest time of being blocked in a stage that is mentioned.
 const minBlocked = time.Minute
 
 func stateWord(s domain.Story) (Signal, []string) {
@@ -91,7 +91,7 @@ type entry struct {
 	after       string // how long it was in the stage before
 }
 
-// timeline is what happened to a story, the newest first.
+// timeline returns a story's history, newest first.
 func timeline(s domain.Story) []entry {
 	var entries []entry
 	moved := map[int64]bool{}
@@ -126,7 +126,7 @@ func timeline(s domain.Story) []entry {
 	return entries
 }
 
-// clockText is a time of day, with the day unless that is today.
+// clockText returns a time of day, with the date unless it is today.
 func clockText(at, now time.Time) string {
 	switch {
 	case at.Format(time.DateOnly) == now.Format(time.DateOnly):

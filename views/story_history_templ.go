@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// storyJourney is the way of the story through its stages, with the time in each.
+// storyJourney shows a story's steps through its stages, with the time in each.
 func storyJourney(steps []step, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// StoryProps are what the page of one story shows.
+// StoryProps are the data of a story's page.
 type StoryProps struct {
 	Story  domain.Story
-	Stages []string           // of its project, in their order
-	Usual  []domain.StageTime // how long stories stay in stages, as far as charts know
+	Stages []string           // of its project, in order
+	Usual  []domain.StageTime // how long stories usually stay in stages, where known
 	Agents []StoryAgent       // that work on it
-	Alert  *domain.Alert      // what is wrong with it; nil when nothing is
+	Alert  *domain.Alert      // the story's alert, nil for none
 	Now    time.Time
 }
 
-// Story is the page: above the part what has become of a form that was refused.
+// Story is the page: the part, and above it the error of a form that was refused.
 func Story(form StoryForm, part templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -81,7 +81,7 @@ func Story(form StoryForm, part templ.Component) templ.Component {
 	})
 }
 
-// StoryPart is all of the page that changes by itself.
+// StoryPart is the part of the page that refreshes itself.
 func StoryPart(p StoryProps) Part {
 	return newPart("story-now", "flex flex-col gap-4", StoryURL(p.Story.Project, p.Story.ID), p, storyNow)
 }
@@ -176,7 +176,7 @@ func storyNow(p StoryProps) templ.Component {
 	})
 }
 
-// storyHead is the story's name and what can be done with it wherever it stands.
+// storyHead is the story's name and the actions that are available in any stage.
 func storyHead(p StoryProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -372,7 +372,7 @@ func storyHead(p StoryProps) templ.Component {
 	})
 }
 
-// storyText is what the story says: its criteria counted, and its Markdown.
+// storyText is the story's text: the count of its criteria, and its Markdown.
 func storyText(s domain.Story) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -514,7 +514,7 @@ func storyText(s domain.Story) templ.Component {
 	})
 }
 
-// storyFile is where the story is kept, and what its front matter says besides.
+// storyFile is the path of the story's file, and the rest of its front matter.
 func storyFile(f *domain.StoryFile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -12,11 +12,11 @@ import (
 type wagon struct {
 	domain.Item
 	signal Signal
-	state  string // in words, "" for nothing to speak of
-	agent  string // the label of the one that works on it
+	state  string // in words, "" for no trouble
+	agent  string // the label of the agent that works on it
 }
 
-// order puts trouble first, then what is worked on.
+// order returns the wagon's rank: trouble first, then stories that agents work on.
 func (w wagon) order() int {
 	switch {
 	case w.signal == SignalStop:
@@ -29,34 +29,34 @@ func (w wagon) order() int {
 	return 3
 }
 
-// station is one stage of work on a track.
+// station is a stage on a track.
 type station struct {
 	name   string
 	wagons []wagon // at most maxWagons
 	more   int     // how many others there are
 }
 
-// maxWagons is how many stories a station shows; the others are counted.
+// maxWagons is the most stories that a station shows; the others are counted.
 const maxWagons = 3
 
-// add puts a story in its place among those that are shown: whatever their number is, that costs the same.
+// add inserts a story among those that are shown, in constant time.
 func (s *station) add(w wagon) {
-	place := len(s.wagons)
-	for place > 0 && w.order() < s.wagons[place-1].order() {
-		place--
+	at := len(s.wagons)
+	for at > 0 && w.order() < s.wagons[at-1].order() {
+		at--
 	}
-	if place < maxWagons {
-		s.wagons = slices.Insert(s.wagons, place, w)
+	if at < maxWagons {
+		s.wagons = slices.Insert(s.wagons, at, w)
 	}
 	if len(s.wagons) > maxWagons {
 		s.wagons = s.wagons[:maxWagons]
 		s.more++
-	} else if place == maxWagons {
+	} else if at == maxWagons {
 		s.more++
 	}
 }
 
-// hide counts all but the first n stories.
+// hide shows only the first n stories and counts the others.
 func (s *station) hide(n int) {
 	if len(s.wagons) > n {
 		s.more += len(s.wagons) - n
@@ -64,15 +64,15 @@ func (s *station) hide(n int) {
 	}
 }
 
-// track is a project's stages of work, with what stands before and after them.
+// track is a project's stages of work, with the backlog before and the finished stories after them.
 type track struct {
 	*domain.ProjectPipeline
 	active        bool
 	troubles      []trouble
-	backlog, done *domain.Stage // nil where there is none
-	from, to      int           // the stages that have stations
+	backlog, done *domain.Stage // nil if there is none
+	from, to      int           // the range of stages that have stations
 	stations      []station
-	cut           int      // how many further stages of work there are
+	cut           int      // how many more stages of work there are
 	stuck         []string // ids of stories
 	days          []domain.DayCount
 }
@@ -82,7 +82,7 @@ type trouble struct {
 	words  string
 }
 
-// maxStations is how many stages of work a track shows.
+// maxStations is the most stages of work that a track shows.
 const maxStations = 24
 
 // newTrack returns the track of a project, without its stations.
@@ -100,7 +100,7 @@ func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 	return t
 }
 
-// fill adds the stations. agents are the labels of those that work on the project's stories, by story id.
+// fill adds the stations. agents holds the labels of the agents that work on the project's stories, by story id.
 func (t *track) fill(agents map[string]string) {
 	stuck := make(map[string]bool, len(t.stuck))
 	for _, id := range t.stuck {
@@ -124,7 +124,7 @@ func (t *track) fill(agents map[string]string) {
 	}
 }
 
-// troubles are what is wrong with a project, the worst first. Without any it is clear.
+// troubles returns what is wrong with a project, worst first. Without any it is clear.
 func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []trouble) {
 	add := func(signal Signal, words string) { list = append(list, trouble{signal, words}) }
 	switch {
@@ -150,7 +150,7 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 	return list
 }
 
-// stages names the stages of the track, as one text.
+// stages returns the names of the track's stages as one text.
 func (t *track) stages() string {
 	var b strings.Builder
 	t.writeStages(&b)
@@ -163,7 +163,7 @@ type textWriter interface {
 	io.ByteWriter
 }
 
-// writeStages writes the names of the track's stages, which is what its heading depends on.
+// writeStages writes the names of the track's stages, on which its heading depends.
 func (t *track) writeStages(w textWriter) {
 	write := func(name string) {
 		_, _ = w.WriteString(name)
@@ -181,7 +181,7 @@ func (t *track) writeStages(w textWriter) {
 	}
 }
 
-// rankOf is 0 where something stands still, 1 for other trouble, 2 for none.
+// rankOf returns 0 if something has come to a halt, 1 for other trouble, 2 for none.
 func rankOf(troubles []trouble) int {
 	rank := 2
 	for _, at := range troubles {
@@ -195,7 +195,7 @@ func rankOf(troubles []trouble) int {
 	return rank
 }
 
-// agentsAtWork are the labels of agents, by the project and the story that they say they work on.
+// agentsAtWork returns the labels of agents, by the project and the story on which they say they work.
 func agentsAtWork(agents []domain.Agent) map[string]map[string]string {
 	found := map[string]map[string]string{}
 	for _, a := range agents {
@@ -212,7 +212,7 @@ func agentsAtWork(agents []domain.Agent) map[string]map[string]string {
 	return found
 }
 
-// initials are what stands for an agent on a wagon: "B1" for builder-1.
+// initials returns the short form of an agent's label on a wagon: "B1" for builder-1.
 func initials(label string) string {
 	runes := []rune(strings.ToUpper(label))
 	if len(runes) == 0 {

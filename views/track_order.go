@@ -10,17 +10,17 @@ import (
 	"switchyard/internal/domain"
 )
 
-// TrackOrder is the order of all projects' tracks, with what decides it. It is made once for all readers of the same projects: a
-// page shows few of thousands.
+// TrackOrder is the order of all projects' tracks, with what it depends on. It is computed once for all readers of the same
+// projects: a page shows only a few of thousands.
 type TrackOrder struct {
 	pipelines []domain.ProjectPipeline
-	stuck     map[string][]string // the ids of stories, by project
+	stuck     map[string][]string // ids of stories, by project
 	tracks    []trackSummary      // of pipelines, in their order
 	order     []int32             // indexes of tracks, the worst trouble first
 	working   int                 // stories in work in all projects
 }
 
-// trackSummary is what decides where a track is shown.
+// trackSummary holds what the position of a track depends on.
 type trackSummary struct {
 	rank     int8
 	stations int32
@@ -29,8 +29,8 @@ type trackSummary struct {
 	moved    time.Time
 }
 
-// NewTrackOrder returns the order for these pipelines and stuck stories, none of which may change later. It returns last, which may
-// be nil, if they are the same, and works faster if most of them are.
+// NewTrackOrder returns the order for these pipelines and stuck stories, which must not change later. It returns last, which may
+// be nil, if they are the same, and is faster if most of them are.
 func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string, last *TrackOrder) *TrackOrder {
 	if last != nil && domain.SameArray(pipelines, last.pipelines) && reflect.DeepEqual(stuck, last.stuck) {
 		return last
@@ -50,7 +50,7 @@ func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string
 	return o
 }
 
-// hasSame reports whether the i-th project is as it was in o, which may be nil.
+// hasSame reports whether the i-th project is the same as in o, which may be nil.
 func (o *TrackOrder) hasSame(i int, p *domain.ProjectPipeline, stuck map[string][]string) bool {
 	return o != nil && i < len(o.pipelines) && o.pipelines[i].ShowsSame(*p) && slices.Equal(o.stuck[p.Project], stuck[p.Project])
 }
@@ -67,7 +67,7 @@ func summarizeTrack(p *domain.ProjectPipeline, stuck []string) trackSummary {
 
 func (t *trackSummary) isTroubled() bool { return t.rank < 2 }
 
-// sort orders the tracks. Those that are not among changed have the order that they had in last.
+// sort orders the tracks. Those not among changed keep their order from last.
 func (o *TrackOrder) sort(last *TrackOrder, changed []int32) {
 	if last == nil || len(last.tracks) != len(o.tracks) || len(changed) > len(o.tracks)/16 {
 		o.order = make([]int32, len(o.tracks))

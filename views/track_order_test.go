@@ -47,7 +47,7 @@ func TestTheGridOfAChangedOrderIsThatOfANewOne(t *testing.T) {
 	}
 }
 
-// changeProject makes a story of a project move, or the project unreachable.
+// changeProject moves a story of a project, or makes the project unreachable.
 func changeProject(p *domain.ProjectPipeline, random *rand.Rand, round int) {
 	if random.IntN(4) == 0 {
 		p.Reachable, p.Error = !p.Reachable, "connection refused"

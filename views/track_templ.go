@@ -604,7 +604,7 @@ func showLink(p OverviewProps, show, keep Show, word string) templ.Component {
 	})
 }
 
-// trackGroup is a table of the projects that have the same stages.
+// trackGroup is the table of the projects with the same stages.
 func trackGroup(g *gridGroup, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -805,7 +805,7 @@ func trackGroup(g *gridGroup, now time.Time) templ.Component {
 	})
 }
 
-// shortName is how many bytes of a name are always shown whole in the grid.
+// shortName is the length up to which a name is always shown in full in the grid, in bytes.
 const shortName = 20
 
 func trackRow(t, head *track, now time.Time) templ.Component {
@@ -1304,7 +1304,7 @@ func trackStation(t *track, s *station, first, last bool, now time.Time) templ.C
 	})
 }
 
-// wagonLink is a story on the track: its signal, the agent at work on it, its number, its name cut at the end, and its age.
+// wagonLink is a story on the track: its signal, the agent that works on it, its number, its name cut at the end, and its age.
 func wagonLink(project string, w wagon, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1472,7 +1472,7 @@ func wagonLink(project string, w wagon, now time.Time) templ.Component {
 	})
 }
 
-// sparkline draws how many stories were finished on each of the last days.
+// sparkline shows how many stories were finished on each of the last days.
 func sparkline(days []domain.DayCount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

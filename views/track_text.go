@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// columns is the number of cells between a project's name and its days; 1 where there is no heading.
+// columns returns the number of cells between a project's name and its days; 1 if there is no heading.
 func (t *track) columns() int {
 	if t == nil {
 		return 1
@@ -33,7 +33,7 @@ func (t *track) why() string {
 	return Sentence(t.Error)
 }
 
-// words say what colours and places show of a story, before its age.
+// words says in words what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
 	text := w.state
 	text += cutEnd(or(w.Blocked, w.MergeFailure), 80)
@@ -43,7 +43,7 @@ func (w wagon) words() string {
 	return text + "in this stage for "
 }
 
-// cutEnd shortens text to at most length characters, leaving out its end.
+// cutEnd shortens text to at most length characters by leaving out its end.
 func cutEnd(text string, length int) string {
 	if utf8.RuneCountInString(text) <= length {
 		return text
@@ -51,10 +51,10 @@ func cutEnd(text string, length int) string {
 	return string([]rune(text)[:length-1]) + "…"
 }
 
-// sparkPaths are the columns of a sparkline of 84 by 22, those of the past and today's, and the sum. A day without any has
-// only its piece of the line below, which the style sheet draws.
+// sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day without any
+// has no column, only its part of the base line, which the style sheet draws.
 func sparkPaths(days []domain.DayCount) (past, today string, total int) {
-	highest := 2 // a story a day is not much
+	highest := 2 // one story a day should look like little
 	for _, d := range days {
 		total += d.Finished
 		highest = max(highest, d.Finished)

@@ -33,49 +33,49 @@ const (
 	ReopenURL       = "/attention/reopen"
 )
 
-// AllStuck stands for all stuck stories in the place of an alert's key. When they are to be reopened, the time at which they were
-// acknowledged follows, in Unix milliseconds.
+// AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which they were
+// acknowledged, in Unix milliseconds.
 const AllStuck = "stuck@"
 
-// For how long an alert is acknowledged; "" is until it changes.
+// How long an alert is acknowledged; "" is until it changes.
 const (
 	ForFourHours = "4h"
 	ForToday     = "today"
 )
 
-// OverviewOf is the overview of the projects whose names hold a text, of those that are shown.
+// OverviewOf returns the address of the overview of those shown projects whose names contain a text.
 func OverviewOf(filter string, show Show) string {
 	return withQuery(OverviewURL, "q", filter, "show", string(show))
 }
 
-// keepURL is where the reader's choice of projects is kept; it leads to their overview.
+// keepURL returns the address that keeps the reader's choice of projects and redirects to their overview.
 func keepURL(filter string, show Show) string {
 	return withQuery(OverviewURL, "q", filter, "keep", string(show))
 }
 
-// ProjectURL is the page of a project, and where its settings are sent. A name may hold any character but controls.
+// ProjectURL returns the address of a project's page, and of its settings form. A name may contain any character except controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 
-// StoryURL is the page of a story, and where changes of it are sent. An id may hold any character.
+// StoryURL returns the address of a story's page, and of its forms. An id may contain any character.
 func StoryURL(project, storyID string) string {
 	return NewStoryURL(project) + "/" + url.PathEscape(storyID)
 }
 
-// NewStoryURL is where the form that adds a story is sent.
+// NewStoryURL returns the address of the form that adds a story.
 func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
 
-// AgentURL is the position of an agent on the page of agents that lists it.
+// AgentURL returns the address of an agent's row on the Agents page.
 func AgentURL(id string) string {
 	return withQuery(AgentsURL, "at", id) + "#" + elementID("agent", id)
 }
 
-// RemoveProjectURL is where the form that removes a project is sent.
+// RemoveProjectURL returns the address of the form that removes a project.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
 
-// CheckAddressURL is where a form asks what answers at an address.
+// CheckAddressURL is the address that says what answers at a project's address.
 const CheckAddressURL = "/check-address"
 
-// RestoreProjectURL is where the form that undoes a removal is sent.
+// RestoreProjectURL is the address of the form that undoes a removal.
 const RestoreProjectURL = "/restore-project"
 
 // Addresses of the forms that belong to an agent.
@@ -83,10 +83,10 @@ func AssignAgentURL(id string) string { return AgentsURL + "/" + url.PathEscape(
 func LabelAgentURL(id string) string  { return AgentsURL + "/" + url.PathEscape(id) + "/label" }
 func RemoveAgentURL(id string) string { return AgentsURL + "/" + url.PathEscape(id) + "/remove" }
 
-// TokenURL is where the page says what became of a join token. A hash is hexadecimal.
+// TokenURL returns the address of the state of a join token. A hash is hexadecimal.
 func TokenURL(hash string) string { return AgentsURL + "/tokens/" + url.PathEscape(hash) }
 
-// RevokeTokenURL is where the form that revokes a join token is sent.
+// RevokeTokenURL returns the address of the form that revokes a join token.
 func RevokeTokenURL(hash string) string { return TokenURL(hash) + "/revoke" }
 
 // withQuery appends the parameters that are not empty, in the given order: key, value, key, value, …
@@ -101,7 +101,7 @@ func withQuery(path string, pairs ...string) string {
 	return path
 }
 
-// id is an event's id as part of an address; 0 is none.
+// id returns an event's id for an address, "" for 0.
 func id(n int64) string {
 	if n == 0 {
 		return ""
@@ -109,10 +109,10 @@ func id(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// elementID is the id of the element that shows the thing with this name. It stays the same wherever that element is on the
-// page, and holds no space, whatever the name does.
+// elementID returns the id of the element for a thing with this name. It does not depend on the element's position, and contains
+// no spaces, even if the name does.
 func elementID(kind, name string) string { return kind + "-" + url.PathEscape(name) }
 
-// within is an id for something inside the element with this id. No name can make it another element's: names have their
-// commas escaped.
+// within returns an id for something inside the element with this id. It cannot collide with that of another element, since
+// commas in names are escaped.
 func within(id, what string) string { return id + "," + what }

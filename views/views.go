@@ -1,6 +1,6 @@
 // Package views is the console's HTML. A page and the part of it that refreshes itself are two components, and the page
-// contains the part; both are functions of their props and of the reader's role alone. Nothing is looked up while rendering, and nothing is
-// inline: no script, no style, no handler.
+// contains the part; both depend only on their props and on the reader's role. Rendering must do no I/O and know no service,
+// and nothing is inline: no script, no style, no handler.
 package views
 
 import (
@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Page names an entry of the navigation; "" is a page that is in none of them.
+// Page names an entry of the navigation; "" is a page without one.
 type Page string
 
 const (
@@ -24,26 +24,26 @@ const (
 	PageAudit    Page = "Audit"  // in the menu
 )
 
-// Theme is the reader's choice of colours.
+// Theme is the reader's choice of a light or dark theme.
 type Theme string
 
 const (
-	ThemeSystem Theme = "" // as the system says
+	ThemeSystem Theme = "" // the system's
 	ThemeLight  Theme = "light"
 	ThemeDark   Theme = "dark"
 )
 
-// Frame is what the layout around a page shows.
+// Frame is the data of the layout around a page.
 type Frame struct {
 	Title    string // of the page; the product's name is added
 	Page     Page
 	Path     string // path and query of this page: forms in the header return to it
 	Projects []domain.Project
 	Active   string // "" for none
-	// OpenAlerts is how many alerts nobody has acknowledged.
+	// OpenAlerts is the number of alerts that have not been acknowledged.
 	OpenAlerts int
 	SignIn     domain.SignInStatus
-	// SignInSetUp says that there is an identity provider to sign in at.
+	// SignInSetUp says that an identity provider is configured.
 	SignInSetUp bool
 	Theme       Theme
 	Notice      Notice
@@ -51,7 +51,7 @@ type Frame struct {
 	Bare        bool     // without navigation: the reader has not logged in
 	Session     bool     // the reader can log out
 	Now         time.Time
-	// AsOf is when what is shown was known, zero while that is now.
+	// AsOf is the time of the data that is shown, zero if it is current.
 	AsOf time.Time
 }
 
@@ -59,11 +59,11 @@ type Frame struct {
 type Notice struct {
 	Text    string // "" for none
 	Failed  bool
-	Caution bool // done, but not all is well
+	Caution bool // done, but with a problem
 	Undo    Undo
 }
 
-// signal is how the action went.
+// signal returns the signal for the result.
 func (n Notice) signal() Signal {
 	switch {
 	case n.Failed:
@@ -77,16 +77,16 @@ func (n Notice) signal() Signal {
 // Undo is a form that undoes an action.
 type Undo struct {
 	URL   string // "" for none
-	Name  string // of its one field, "" for none
+	Name  string // of its only field, "" for none
 	Value string
 	Label string // of its button, "" for Undo
 }
 
-// LiveEvery is how often a part asks for news of itself.
+// LiveEvery is how often a part refreshes itself.
 const LiveEvery = "2s"
 
-// enhanced are the attributes of a plain form: with scripts, the page that answers it is morphed into this one, which keeps
-// focus and scroll position.
+// enhanced returns the attributes of a plain form: with scripts, the page in the answer is morphed into this one, which keeps
+// the focus and scroll position.
 func enhanced() templ.Attributes {
 	return templ.Attributes{
 		"data-hx-boost":       "true",
@@ -96,7 +96,7 @@ func enhanced() templ.Attributes {
 	}
 }
 
-// htmxConfig keeps htmx within the content security policy and has it show pages that answer with an error.
+// htmxConfig keeps htmx within the content security policy and makes it show pages with an error status.
 const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"disableInheritance":true,` +
 	`"historyCacheSize":0,"refreshOnHistoryMiss":true,"scrollIntoViewOnBoost":false,"timeout":10000,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// now is the moment at which everything in these tests is looked at.
+// now is the current time in these tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func minutesAgo(n int) time.Time { return now.Add(-time.Duration(n) * time.Minute) }
@@ -61,7 +61,7 @@ func event(t *testing.T, id int64, record string) domain.Event {
 
 func events(t *testing.T) []domain.Event {
 	ours := event(t, 6, `{"type":"feed_gap","missed":2,"timestamp_ms":1795261600000}`)
-	ours.Type = domain.ForeignFeedGap // as it is kept where a project's own feed says so
+	ours.Type = domain.ForeignFeedGap // the stored form of a gap that a project's own feed reports
 	return []domain.Event{
 		ours,
 		event(t, 5, `{"type":"feed_gap","missed":3,"timestamp_ms":1795261500000}`),
@@ -72,7 +72,7 @@ func events(t *testing.T) []domain.Event {
 	}
 }
 
-// days are the counts of finished stories up to now's day.
+// days returns counts of finished stories, the last one for today.
 func days(counts ...int) (list []domain.DayCount) {
 	for i, n := range counts {
 		list = append(list, domain.DayCount{Day: now.AddDate(0, 0, i-len(counts)+1).Truncate(24 * time.Hour), Finished: n})
@@ -130,10 +130,10 @@ func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
 	}
 }
 
-// element is a part as its page holds it.
+// element returns a part as it is on its page.
 func element(p views.Part) templ.Component { return p.Element("v1", p.Content) }
 
-// readable breaks the line before each element, so that differences can be seen, and leaves out the hashes of files.
+// readable puts each element on a new line, so that differences are visible, and removes the hashes of files.
 func readable(html []byte) []byte {
 	html = regexp.MustCompile(static.Prefix+`([a-z0-9.-]+)\.[0-9a-f]{12}\.`).ReplaceAll(html, []byte(static.Prefix+"$1.HASH."))
 	return append(regexp.MustCompile(`>\s*<`).ReplaceAll(html, []byte(">\n<")), '\n')

@@ -12,14 +12,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shownPage is how Chromium loads a page: the median of some.
+// shownPage is how fast Chromium loads a page, the median of several loads.
 type shownPage struct {
-	Shown    float64 // ms until there is something to see
-	Loaded   float64 // ms until all of it is there
+	Shown    float64 // ms until the first contentful paint
+	Loaded   float64 // ms until the load event
 	Elements float64
 }
 
-// loadInBrowser loads a page, false where there is no Chromium.
+// loadInBrowser loads a page, false if there is no Chromium.
 func loadInBrowser(url string) (l shownPage, found bool, err error) {
 	path, err := exec.LookPath(cmp.Or(os.Getenv("CHROMIUM"), "chromium"))
 	if err != nil {
@@ -44,7 +44,7 @@ func loadInBrowser(url string) (l shownPage, found bool, err error) {
 		if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
 			return l, false, err
 		}
-		// Two frames later the paint has its entry.
+		// The paint's performance entry exists two frames later.
 		one, err := chromedp.Run(ctx, chromedp.Evaluate[shownPage](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done({
 			Shown: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
 			Loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,

@@ -9,14 +9,14 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// eventSpan is the time over which the events of a database are spread, up to when it was made.
+// eventSpan is the time over which the events of a database are spread, up to its creation.
 const eventSpan = 90 * 24 * time.Hour
 
-// copyEvents adds so many copies of all events, each with stories of its own, through SQL: through the program's own store ten
-// million take half an hour. The database must be as fill leaves it. What a copy adds is what the store would have added, in the
-// order of the ids, so that indexes are as full as they would be.
+// copyEvents adds copies of all events, each with its own stories, with SQL: through the program's store, ten
+// million would take half an hour. The database must be as fill leaves it. A copy adds the rows that the store would have added, in
+// the order of their ids, so that indexes are as full as they would be.
 func copyEvents(ctx context.Context, dir string, copies int) error {
-	// Without a journal: whoever ends it in the middle has to begin again.
+	// Without a journal: an interrupted run has to start again.
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	return err
 }
 
-// squeezed makes room for the copies: all that there is was in the first part of the time. Stories that have come to their end
-// have left the board.
+// squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes finished
+// stories from the board.
 var squeezed = []string{
 	"UPDATE events SET timestamp_ms = :begin + (timestamp_ms - :first) / :all, received_at_ms = :begin + (received_at_ms - :first) / :all",
 	"UPDATE stays SET to_ms = from_ms + 60000 WHERE to_ms = 0",
@@ -65,7 +65,7 @@ const (
 	copiedName = "rtrim(story_name, '0123456789') || (CAST(story_id AS INTEGER) + :story)"
 )
 
-// copied adds one copy. The digests of texts and records only have to differ.
+// copied adds one copy. The digests of texts and records only have to be different.
 var copied = []string{
 	`INSERT INTO event_texts (id, project_id, story_id, story_name, more, digest)
 		SELECT id + :text, project_id, ` + copiedID + `, ` + copiedName + `, more, random() FROM event_texts WHERE id <= :texts`,

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// eventsVersion is that of the databases below; a greater one makes them again.
+	// eventsVersion is the version of the databases; increasing it makes them again.
 	eventsVersion = 2
-	// eventProjects is how many projects the events are of.
+	// eventProjects is the number of projects that the events belong to.
 	eventProjects = 200
-	// eventBatch is how many events of a project one read brings, and eventReads how many reads are stored at once.
+	// eventBatch is the number of events in a project's read, and eventReads the number of reads that are stored at once.
 	eventBatch, eventReads = 50, 20
-	// storedEvents is how many go through the store itself. Larger databases hold copies of the smaller ones.
+	// storedEvents is how many events go through the store itself. Larger databases contain copies of the smaller ones.
 	storedEvents = 100_000
 )
 
-// eventStore returns the data directory of a database with so many events, which is made where it is not there yet.
+// eventStore returns the data directory of a database with the step's number of events, which it makes if it does not exist.
 func eventStore(steps []int, step int) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -39,7 +39,7 @@ func eventStore(steps []int, step int) (dir string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
 		return dir, nil
 	}
-	_ = os.RemoveAll(dir) // what an earlier run left
+	_ = os.RemoveAll(dir) // left by an earlier run
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -57,7 +57,7 @@ func eventStore(steps []int, step int) (dir string, err error) {
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
 }
 
-// multiply makes a database of copies of the one of the step before.
+// multiply makes a step's database from copies of the previous step's.
 func multiply(steps []int, step int, dir string) error {
 	smaller, err := eventStore(steps, step-1)
 	if err != nil {
@@ -84,7 +84,7 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// fill appends so many events and accounts for them, as a gateway does.
+// fill appends events up to number end and accounts for them, as a gateway does.
 func fill(dir string, end int) (err error) {
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, dir)
@@ -125,7 +125,7 @@ func fillStore(ctx context.Context, db service.Store, end int) error {
 	return account(ctx, db)
 }
 
-// account waits until the times in stages are known up to the newest events.
+// account waits until the times in stages are computed up to the newest events.
 func account(ctx context.Context, db service.Store) error {
 	quiet := slog.New(slog.DiscardHandler)
 	svc, err := service.New(ctx, service.Options{Store: db, Log: quiet})
@@ -136,7 +136,7 @@ func account(ctx context.Context, db service.Store) error {
 	if err != nil {
 		return err
 	}
-	const unsaved = 10_000 // which a gateway accounts for at its next start
+	const unsaved = 10_000 // a gateway accounts for these at its next start
 	for {
 		if _, err := svc.Charts.Draw(ctx, nil); err != nil {
 			return err
@@ -154,11 +154,11 @@ var (
 	eventWords  = []string{"sign", "in", "pay", "by", "card", "export", "report", "mail", "invoice", "search", "filter", "faster", "page", "customer", "address", "refund", "cache", "retry", "queue", "upload", "picture", "mobile", "print", "archive"}
 )
 
-// eventRecord is event n as a project server sends it: a story goes through its stages in as many events; every other one is
-// blocked on the way, and tested by nobody.
+// eventRecord returns event n as a project server sends it. A story goes through its stages, one event each; every other story is
+// blocked on the way, and skips testing.
 func eventRecord(n int, at time.Time) []byte {
 	stamp := at.UnixMilli()
-	inProject := n/(eventBatch*eventProjects)*eventBatch + n%eventBatch // the how manieth of its project
+	inProject := n/(eventBatch*eventProjects)*eventBatch + n%eventBatch // its number within its project
 	story, step := inProject/(len(eventStages)-1), inProject%(len(eventStages)-1)
 	r := rand.New(rand.NewPCG(uint64(story), uint64(n/eventBatch%eventProjects)))
 	word := func() string { return eventWords[r.IntN(len(eventWords))] }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// measureGateway measures a gateway with 50 projects: small JSON and the first page.
+// measureGateway measures small JSON and the first page of a gateway with 50 projects.
 func measureGateway(binary string) ([]row, error) {
 	projects, err := startProjects(50)
 	if err != nil {
@@ -40,7 +40,7 @@ func measureGateway(binary string) ([]row, error) {
 	}), nil
 }
 
-// firstPageWeight returns the compressed size of the overview and everything that it loads, in kB.
+// firstPageWeight returns the compressed size of the overview and all its files, in kB.
 func firstPageWeight(gateway *process) (float64, error) {
 	page, _, err := get(gateway.url() + "/")
 	if err != nil {
@@ -62,7 +62,7 @@ func firstPageWeight(gateway *process) (float64, error) {
 	return float64(total) / 1000, nil
 }
 
-// startGateway starts a gateway with the first n projects of the project servers registered, and more flags.
+// startGateway starts a gateway, with more flags, and registers the first n projects of the project servers.
 func startGateway(binary string, projects *projectServers, n int, faults bool, more ...string) (*process, error) {
 	data, err := os.MkdirTemp(workDir, "data-")
 	if err != nil {
@@ -110,6 +110,6 @@ func send(method, url, body string) (status int, err error) {
 		return 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is reused
 	return response.StatusCode, nil
 }

@@ -13,11 +13,11 @@ import (
 	"switchyard/internal/pgtest"
 )
 
-// takeOverProjects is how many projects gateways take over from one that ends.
+// takeOverProjects is the number of projects that one gateway takes over from another.
 const takeOverProjects = 200
 
 // measureGateways measures several gateways on one PostgreSQL: how fast they append, how long an event takes from one to readers
-// at another, and how long the projects of one that ends wait for another.
+// at another, and how long it takes until another takes over the projects of one that ends.
 func measureGateways(binary string) ([]row, error) {
 	postgres, err := pgtest.Start()
 	if err != nil {
@@ -39,7 +39,7 @@ func measureGateways(binary string) ([]row, error) {
 	return table, nil
 }
 
-// startGateways starts so many gateways on a new database, and registers these projects.
+// startGateways starts count gateways on a new database, and registers the projects.
 func startGateways(binary string, postgres *pgtest.Server, projects *projectServers, count int) (all []*process, stop func(), err error) {
 	stop = func() {
 		for _, g := range all {
@@ -60,13 +60,13 @@ func startGateways(binary string, postgres *pgtest.Server, projects *projectServ
 	return all, stop, nil
 }
 
-// arrival is when an event with a time in its reason was read at a gateway.
+// arrival is the arrival of an event, whose reason is the time when it was recorded, at a gateway's reader.
 type arrival struct {
 	pushed int64
 	after  time.Duration
 }
 
-// follow reads the merged stream at a gateway from its end on until done is closed.
+// follow reads new events of the merged stream at a gateway until done is closed.
 func follow(gateway *process, done <-chan struct{}, arrived func(arrival)) error {
 	body, _, err := get(gateway.url() + "/api/gateway/events?before=&limit=1")
 	if err != nil {
@@ -124,7 +124,7 @@ func measureAcross(binary string, postgres *pgtest.Server) ([]row, error) {
 	if err := awaitFollowed(projects); err != nil {
 		return nil, err
 	}
-	time.Sleep(3 * time.Second) // they have shared the projects
+	time.Sleep(3 * time.Second) // until they have divided up the projects
 	done := make(chan struct{})
 	var mu sync.Mutex
 	var readers sync.WaitGroup
@@ -154,7 +154,7 @@ func measureAcross(binary string, postgres *pgtest.Server) ([]row, error) {
 			return nil, err
 		}
 	}
-	// Whoever does not follow the project has the event from the database, after the one that does.
+	// The gateway that does not follow the project gets the event from the database, after the one that does.
 	var whole, across []float64
 	missing := events - len(taken)
 	for _, times := range taken {
@@ -187,7 +187,7 @@ func measureAcross(binary string, postgres *pgtest.Server) ([]row, error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// awaitFollowed waits until each project's feed was asked for.
+// awaitFollowed waits until each project's feed has been requested.
 func awaitFollowed(projects *projectServers) error {
 	for began := time.Now(); projects.followed.Load() < int64(len(projects.servers)); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 30*time.Second {
@@ -197,7 +197,7 @@ func awaitFollowed(projects *projectServers) error {
 	return nil
 }
 
-// measureTakeOver measures how long the events of projects wait whose gateway is killed, and whose gateway is stopped.
+// measureTakeOver measures how long events are delayed when the gateway that follows their projects is killed or stopped.
 func measureTakeOver(binary string, postgres *pgtest.Server) ([]row, error) {
 	var table []row
 	for _, c := range []struct {
@@ -219,8 +219,8 @@ func measureTakeOver(binary string, postgres *pgtest.Server) ([]row, error) {
 	return table, nil
 }
 
-// takeOver ends one of two gateways. It returns how long after that the last event arrived at the other one that was recorded
-// as the first one ended.
+// takeOver ends one of two gateways. It records events at that moment, and returns how long it took until the last of them
+// arrived at the other gateway.
 func takeOver(binary string, postgres *pgtest.Server, end func(*process)) (time.Duration, error) {
 	projects, err := startProjects(takeOverProjects)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// appendBatch is how many events a gateway appends at once, appendTime for how long gateways do that.
+	// appendBatch is the number of events that a gateway appends at once, appendTime how long gateways append.
 	appendBatch = 10
 	appendTime  = 5 * time.Second
-	// weighedEvents are enough to say what an event takes on the disk.
+	// weighedEvents is a number of events large enough to measure what one takes on disk.
 	weighedEvents = 20_000
 )
 
-// measureAppends measures how fast two and three gateways append to one stream, and what an event takes on the disk.
+// measureAppends measures how fast two and three gateways append to one stream, and the size of an event on disk.
 func measureAppends(server *pgtest.Server) (table []row, err error) {
 	for _, gateways := range []int{2, 3} {
 		r, err := measureAppendsOf(server, gateways)
@@ -102,7 +102,7 @@ func measureAppendsOf(server *pgtest.Server, gateways int) (r row, err error) {
 	}, nil
 }
 
-// readOf is a read of so many events of a project, from number first on.
+// readOf returns a read of count events of a project, starting with number first.
 func readOf(project string, first, count int) (domain.FeedRead, error) {
 	read := domain.FeedRead{ReceivedAt: time.Now()}
 	read.Cursor = domain.FeedCursor{Project: project, URL: "http://127.0.0.1:1", Since: int64(first + count)}
@@ -116,7 +116,7 @@ func readOf(project string, first, count int) (domain.FeedRead, error) {
 	return read, nil
 }
 
-// bytesOfEvent returns what an event takes in a database with the usual ones, all that belongs to it included.
+// bytesOfEvent returns the size of a typical event in the database, with all its rows and indexes.
 func bytesOfEvent(server *pgtest.Server) (float64, error) {
 	ctx := context.Background()
 	url, err := server.Database(ctx)

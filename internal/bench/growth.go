@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// growth is a table of how figures grow with the size of something, each with its ratio to the step before.
+// growth is a table of how figures grow with the size of something, each with its ratio to the previous step.
 type growth struct {
 	title string
-	of    string // what there is more of at each step
+	of    string // what increases at each step
 	sizes []string
-	names []string             // of figures, in the order in which they came first
+	names []string             // of figures, in the order in which they were added
 	cells map[string][]float64 // by name, for each size
 	units map[string]string
 	goals map[string]string
@@ -23,12 +23,12 @@ func newGrowth(title, of string) *growth {
 // step begins the next column.
 func (g *growth) step(size int) { g.sizes = append(g.sizes, thousands(size)) }
 
-// add adds a figure of the present column.
+// add adds a figure to the current column.
 func (g *growth) add(name string, value float64, unit, goal string) {
 	if _, known := g.cells[name]; !known {
 		g.names = append(g.names, name)
 	}
-	for len(g.cells[name]) < len(g.sizes)-1 { // where an earlier step has no such figure
+	for len(g.cells[name]) < len(g.sizes)-1 { // an earlier step may lack the figure
 		g.cells[name] = append(g.cells[name], -1)
 	}
 	g.cells[name] = append(g.cells[name], value)
@@ -38,7 +38,7 @@ func (g *growth) add(name string, value float64, unit, goal string) {
 	}
 }
 
-// table is the growth as Markdown. A ratio of 1.0 means that a figure does not grow.
+// table returns the growth as Markdown. A ratio of 1.0 means that a figure does not grow.
 func (g *growth) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n| %s | %s | goal at the last step |\n|---%s|---|\n", g.title, g.of, strings.Join(g.sizes, " | "), strings.Repeat("|---:", len(g.sizes)))
@@ -62,7 +62,7 @@ func (g *growth) table() string {
 	return b.String()
 }
 
-// figure is a value with three digits at least.
+// figure returns a value with at least three digits.
 func figure(value float64, unit string) string {
 	switch {
 	case value >= 100 || value == float64(int(value)):
@@ -73,7 +73,7 @@ func figure(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// thousands is a whole number with commas.
+// thousands returns a number with commas.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

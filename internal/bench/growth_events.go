@@ -12,10 +12,10 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// eventSteps are how many events the database has at each step.
+// eventSteps are the numbers of events in the database at each step.
 var eventSteps = []int{10_000, 100_000, 1_000_000, 10_000_000}
 
-// growEvents measures a gateway over databases with more and more events.
+// growEvents measures a gateway on databases with more and more events.
 func growEvents(binary string, most int) (*growth, error) {
 	g := newGrowth("From 10,000 events to 10,000,000", "events")
 	for step, count := range eventSteps {
@@ -40,10 +40,10 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		return err
 	}
 	defer projects.stop()
-	if err := settle(binary, dir, projects); err != nil {
+	if err := warmUp(binary, dir, projects); err != nil {
 		return err
 	}
-	if dir, err = copyStore(dir); err != nil { // what is measured adds events
+	if dir, err = copyStore(dir); err != nil { // the measurements add events
 		return err
 	}
 	defer os.RemoveAll(dir)
@@ -70,7 +70,7 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		what string
 		goal float64
 		path string
-		with []string // one of these at the end, each time another one: answers are kept for a while
+		with []string // appended in turn, since answers are cached for a while
 	}{
 		{"overview", 50, "/", nil},
 		{"events, newest page", 50, "/events", nil},
@@ -120,7 +120,7 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 	return nil
 }
 
-// copyStore copies a data directory, for the time of the run.
+// copyStore copies a data directory for the duration of the run.
 func copyStore(dir string) (string, error) {
 	copied, err := os.MkdirTemp(workDir, "events-")
 	if err != nil {
@@ -133,11 +133,11 @@ func startEvents(binary, dir string) (*process, time.Duration, error) {
 	return start(binary, "gateway", "--data", dir, "--keep-events", "0")
 }
 
-// settleTime is how long a gateway may take to know what all stories have done.
-const settleTime = 5 * time.Minute
+// warmUpTime is how long a gateway may take to account for all events.
+const warmUpTime = 5 * time.Minute
 
-// settle runs a gateway until it follows all projects and has shown them, and stops it: what is measured is a later start.
-func settle(binary, dir string, projects *projectServers) error {
+// warmUp runs a gateway until it follows all projects and has shown them, then stops it, so that a later start is measured.
+func warmUp(binary, dir string, projects *projectServers) error {
 	gateway, _, err := startEvents(binary, dir)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func settle(binary, dir string, projects *projectServers) error {
 	if err := register(gateway, projects); err != nil {
 		return err
 	}
-	for began, quiet := time.Now(), 0; quiet < 3 && time.Since(began) < settleTime; {
+	for began, quiet := time.Now(), 0; quiet < 3 && time.Since(began) < warmUpTime; {
 		if _, _, err := get(gateway.url() + "/"); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func settle(binary, dir string, projects *projectServers) error {
 	return nil
 }
 
-// story is one that the stream has.
+// story is a story in the stream.
 type story struct{ Project, ID, Name string }
 
 // someStories returns stories of events before the one with this id.
@@ -183,7 +183,7 @@ func someStories(gateway *process, before int) ([]story, error) {
 	return stories, nil
 }
 
-// appendEvents has the gateway store 10,000 new events of 100 projects and returns how much processor time each took, in µs.
+// appendEvents has the gateway store 10,000 new events of 100 projects and returns the CPU time for each, in µs.
 func appendEvents(gateway *process, projects *projectServers) (float64, error) {
 	const of, each = 100, 100
 	newest := func() (id int64, err error) {

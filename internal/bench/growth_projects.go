@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// projectSteps are how many projects are followed at each step.
+// projectSteps are the numbers of projects that are followed at each step.
 var projectSteps = []int{8, 200, 1_000, 10_000}
 
-// feedRound is how long a gateway lets a project server hold an answer: over it, each silent feed is asked for once. They go on being
-// asked for nearly as close together as when they were followed first, so that a shorter time may see all of that, or nothing.
+// feedRound is how long a gateway lets a project server hold an answer: in that time, each silent feed is requested once. The
+// requests stay bunched as they were at the start, so that a shorter time might include all of them, or none.
 const feedRound = 25 * time.Second
 
-// growProjects measures a gateway that follows more and more projects, nothing else happening.
+// growProjects measures an otherwise idle gateway that follows more and more projects.
 func growProjects(binary string, most int) (*growth, error) {
 	g := newGrowth("From 8 projects to 10,000", "projects")
 	for _, count := range projectSteps {
@@ -66,7 +66,7 @@ func measureProjects(binary string, count int, g *growth) error {
 		}
 		g.add(step.what, time.Since(began).Seconds(), "s", "")
 	}
-	time.Sleep(5 * time.Second) // until what they showed is stored
+	time.Sleep(5 * time.Second) // until their events are stored
 	g.add("idle", cpuShare(gateway, feedRound), "% of a core", "≤ 6 %")
 	g.add("memory, idle", memory(gateway.pid()), "MiB", "≤ 400 MiB")
 
@@ -93,14 +93,14 @@ func measureProjects(binary string, count int, g *growth) error {
 	return nil
 }
 
-// cpuShare is how much of a core the process takes.
+// cpuShare returns how much of a core the process uses.
 func cpuShare(p *process, over time.Duration) float64 {
 	used := cpuTime(p.pid())
 	time.Sleep(over)
 	return (cpuTime(p.pid()) - used).Seconds() / over.Seconds() * 100
 }
 
-// pushTen records 10 events a second, each at another project.
+// pushTen records 10 events a second, each in a different project.
 func pushTen(ctx context.Context, projects *projectServers) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -157,11 +157,11 @@ func measureAnswers(gateway *process, g *growth) error {
 	return nil
 }
 
-// repeats is how many answers a time is the median of.
+// repeats is the number of answers of which a time is the median.
 const repeats = 5
 
-// answerTime returns the median time of answers in milliseconds, of these addresses in turn, with a pause before each, and the
-// last answer.
+// answerTime requests the addresses in turn, with a pause before each, and returns the median time of an answer in milliseconds,
+// and the last answer.
 func answerTime(pause time.Duration, urls ...string) (ms float64, body []byte, err error) {
 	var times []float64
 	for n := range repeats {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// measureRemoval lets a gateway remove all events but the last of each project, and returns how long others wait meanwhile who
-// have something stored: the median and the longest of those within 15 s, in milliseconds.
+// measureRemoval has a gateway remove all events but the last of each project, and returns how long other writes wait
+// meanwhile: the median and the longest within 15 s, in milliseconds.
 func measureRemoval(binary, dir string) (median, longest float64, err error) {
 	gateway, _, err := start(binary, "gateway", "--data", dir, "--keep-events", "100s")
 	if err != nil {
 		return 0, 0, err
 	}
 	defer gateway.stop()
-	time.Sleep(2 * time.Second) // it begins a second after the start
+	time.Sleep(2 * time.Second) // the removal begins a second after the start
 	var times []float64
 	for n := range 300 {
 		began := time.Now()

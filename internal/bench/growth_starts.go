@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// measureStarts measures what comes first after a start, several times, and returns the gateway that was started last.
+// measureStarts measures the first answers after a start, several times, and returns the last gateway that it started.
 func measureStarts(binary, dir string, g *growth) (gateway *process, err error) {
 	looks := []struct{ what, path string }{
 		{"first look at a project and its charts", "/projects/project-0001"}, {"then first look at all projects and their charts", "/"},
@@ -33,7 +33,7 @@ func measureStarts(binary, dir string, g *growth) (gateway *process, err error) 
 				charts++
 			}
 		}
-		time.Sleep(time.Second) // so that the stop does not meet the start
+		time.Sleep(time.Second) // so that the start is over before the stop
 	}
 	g.add("start to first answer", median(starts), "ms", "≤ 10 ms")
 	for i, look := range looks {

@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// connections is the number of keep-alive connections of the load generator. It shares two cores with the server, so
+// connections is the number of keep-alive connections of the load generator. It shares the cores with the server, so
 // more would only measure the scheduler.
 const connections = 8
 
 // load sends the same GET over keep-alive connections for the duration and returns answers per second. Each answer must
-// be 200 and is read whole.
+// be 200 and is read to its end.
 func load(address, path string, duration time.Duration, headers ...string) (float64, error) {
 	request := []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + strings.Join(append(headers, "", ""), "\r\n"))
 	ctx, cancel := context.WithTimeout(context.Background(), duration)

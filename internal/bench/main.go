@@ -1,6 +1,6 @@
 // Command bench measures the built binary as a whole, over sockets, and prints a table of figures beside their goals.
-// Ratios are medians of adjacent runs against an nginx that serves the same bytes, where one is installed: absolute
-// figures of a shared machine drift, ratios do not.
+// Ratios are medians of adjacent runs against an nginx that serves the same bytes, if one is installed: absolute
+// figures drift on a shared machine, ratios do not.
 //
 //	go run ./internal/bench -binary bin/switchyard [-write docs/performance.md]
 package main
@@ -20,7 +20,7 @@ type row struct {
 	met                  bool
 }
 
-// limits are how far growth is measured.
+// limits are the largest sizes at which growth is measured.
 type limits struct{ projects, events int }
 
 func main() {
@@ -110,7 +110,7 @@ func run(binary, write, only string, most limits) error {
 	return replaceTable(write, table.String())
 }
 
-// The table stands between these lines of the document.
+// The table goes between these lines of the document.
 const (
 	tableBegin = "<!-- measured by make bench -->\n"
 	tableEnd   = "<!-- end -->\n"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// measurePackages measures what a move of a file costs on a large board.
+// measurePackages measures the cost of moving a file on a large board.
 func measurePackages(string) ([]row, error) {
 	ns, err := runBenchmark("./internal/board", "Rescan10000")
 	if err != nil {

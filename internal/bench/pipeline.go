@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// measurePipeline asks for fresh pipelines of 10, 100 and 1,000 projects, 5 % of them dead and 2 % hanging.
+// measurePipeline requests fresh pipelines of 10, 100 and 1,000 projects, 5 % of them dead and 2 % hanging.
 func measurePipeline(binary string) ([]row, error) {
 	var table []row
 	for _, c := range []struct {
@@ -24,10 +24,10 @@ func measurePipeline(binary string) ([]row, error) {
 		var times []float64
 		var used time.Duration
 		for i := range 30 {
-			if i == 10 { // the first ones open connections and learn who is dead
+			if i == 10 { // the first ones open connections and find out which projects are dead
 				used = cpuTime(gateway.pid())
 			}
-			time.Sleep(150 * time.Millisecond) // past the 100 ms in which an answer counts as fresh
+			time.Sleep(150 * time.Millisecond) // longer than the 100 ms for which an answer counts as fresh
 			began := time.Now()
 			if _, _, err := get(gateway.url() + "/api/gateway/pipeline"); err != nil {
 				return nil, err

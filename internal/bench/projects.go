@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// projectServers are any number of project servers behind one listener, each with a loopback address of its own (127.1.x.y).
-// Of 100 projects, from the 94th on, 5 refuse (nothing answers there) and 2 hang, where faults are asked for.
+// projectServers is any number of project servers behind one listener, each with its own loopback address (127.1.x.y).
+// With faults, of each 100 projects, from the 94th on, 5 refuse connections and 2 hang.
 type projectServers struct {
 	port     string
 	server   *httptest.Server
 	servers  []*projectServer
 	instance string
-	followed atomic.Int64 // servers whose feed was asked for at least once, and waited for
-	shown    atomic.Int64 // servers whose pipeline was asked for at least once
+	followed atomic.Int64 // servers whose feed has been long-polled at least once
+	shown    atomic.Int64 // servers whose pipeline has been requested at least once
 }
 
-// projectServer is one that answers as our own does: a pipeline with an ETag, a feed that waits.
+// projectServer answers as our own does: a pipeline with an ETag, a feed with long polling.
 type projectServer struct {
 	mu       sync.Mutex
 	followed bool
@@ -37,7 +37,7 @@ type projectServer struct {
 	changed  chan struct{} // closed by the next event
 }
 
-// loopbackOnly closes connections from elsewhere: a socket for each address would take as many descriptors again.
+// loopbackOnly closes connections from other hosts: listening on each address would double the number of descriptors.
 type loopbackOnly struct{ net.Listener }
 
 func (l loopbackOnly) Accept() (net.Conn, error) {
@@ -96,10 +96,10 @@ func (f *projectServers) url(n int, faults bool) string {
 	return "http://" + host(n) + ":" + f.port
 }
 
-// keptEvents is how many events a server holds, as our own.
+// keptEvents is how many events a server keeps, like our own.
 const keptEvents = 500
 
-// push records an event at project n; its reason is the time in nanoseconds at which that happened.
+// push records an event of project n; its reason is the current time in nanoseconds.
 func (f *projectServers) push(n int) {
 	s := f.servers[n]
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (f *projectServers) push(n int) {
 	s.changed = make(chan struct{})
 }
 
-// boardBody is a pipeline of eight stories, one of which is blocked in one project of twenty.
+// boardBody returns a pipeline of eight stories; in one project of twenty, one of them is blocked.
 func boardBody(n int) []byte {
 	var b bytes.Buffer
 	reason := "null"
@@ -152,7 +152,7 @@ func boardBody(n int) []byte {
 	return b.Bytes()
 }
 
-// started is when the stories of boards last moved, near enough.
+// started is roughly when the stories of boards last moved.
 var started = time.Now()
 
 func (f *projectServers) serve(w http.ResponseWriter, r *http.Request) {
@@ -211,7 +211,7 @@ func (f *projectServers) serveFeed(w http.ResponseWriter, r *http.Request, s *pr
 	_, _ = io.WriteString(w, "]")
 }
 
-// count counts the server once.
+// count adds the server to servers once.
 func (s *projectServer) count(counted *bool, servers *atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *projectServer) count(counted *bool, servers *atomic.Int64) {
 	}
 }
 
-// after returns the events stamped later than since, the sequence, and what the next event closes.
+// after returns the events stamped later than since, the sequence, and a channel that the next event closes.
 func (s *projectServer) after(since int64) (newer [][]byte, sequence int, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

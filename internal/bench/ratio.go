@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// rounds is the number of adjacent pairs of which a ratio is the median; each side of one lasts roundTime.
+// rounds is the number of adjacent pairs of which a ratio is the median; each half of a pair lasts roundTime.
 const (
 	rounds    = 9
 	roundTime = 700 * time.Millisecond
 )
 
-// compared is a path of ours against the same bytes from nginx.
+// compared is a path whose answers are compared with the same bytes from nginx.
 type compared struct {
 	what string
 	path string
@@ -41,7 +41,7 @@ func compare(ours, nginx *process, c compared, nginxPath string) (row, error) {
 		ratios = append(ratios, rate/theirs)
 	}
 	r := row{what: c.what}
-	if nginx == nil { // nothing to hold the goal against
+	if nginx == nil { // nothing to compare with
 		r.measured = fmt.Sprintf("no nginx here; %.0f µs of CPU a request", median(cpu))
 		return r, nil
 	}
@@ -58,7 +58,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// serveSame makes nginx serve what ours answers at each path, and measures each pair.
+// serveSame has nginx serve the same answer for each path, and measures each pair.
 func serveSame(ours *process, cases []compared) ([]row, error) {
 	directory := filepath.Join(workDir, "www")
 	if err := os.MkdirAll(directory, 0o755); err != nil {

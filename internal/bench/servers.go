@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// process is a server that was started for a measurement.
+// process is a server started for a measurement.
 type process struct {
 	command *exec.Cmd
 	address string
@@ -27,7 +27,7 @@ func (p *process) stop() {
 	_ = p.command.Wait()
 }
 
-// freeAddress returns a loopback address that nothing listens on now.
+// freeAddress returns a loopback address that is free now.
 func freeAddress() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func freeAddress() string {
 	return listener.Addr().String()
 }
 
-// start runs the program with its --listen flag set and returns when it answers, and how long that took.
+// start runs the program with a --listen flag, waits until it answers, and returns how long that took.
 func start(program string, args ...string) (*process, time.Duration, error) {
 	address := freeAddress()
 	home := filepath.Join(workDir, "home")
@@ -60,7 +60,7 @@ func start(program string, args ...string) (*process, time.Duration, error) {
 	return nil, 0, fmt.Errorf("%s did not start: %s", strings.Join(args, " "), output.String())
 }
 
-// answers asks for /healthz over a fresh connection.
+// answers requests /healthz over a new connection.
 func answers(address string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -71,7 +71,7 @@ func answers(address string) error {
 	return readAnswer(bufio.NewReader(conn))
 }
 
-// startNginx serves directory with one worker, access log off, or returns nil where no nginx is installed.
+// startNginx serves directory with one worker and without an access log; it returns nil if nginx is not installed.
 func startNginx(directory string) (*process, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
@@ -103,5 +103,5 @@ http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000;
 	return nil, fmt.Errorf("nginx did not start, see %s/nginx.log", workDir)
 }
 
-// workDir holds what a run makes; it is removed at the end.
+// workDir holds a run's files; it is removed at the end.
 var workDir string

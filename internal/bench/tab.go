@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// tab asks what the page of a browser's tab asks: the page once, then its part at the interval that it names.
+// tab sends the requests of a browser's tab: the page once, then its part at the page's interval.
 type tab struct {
 	client   *http.Client
 	base     string
@@ -38,7 +38,7 @@ func openTab(base, path string) (*tab, error) {
 	return t, err
 }
 
-// show takes the part's next address from what was answered.
+// show takes the part's next address from an answer.
 func (t *tab) show(body string) error {
 	found := liveAddress.FindStringSubmatch(body)
 	if found == nil {
@@ -58,7 +58,7 @@ func (t *tab) get(path string, part bool) (status int, body string, err error) {
 	if part {
 		request.Header.Set("HX-Request", "true")
 	}
-	response, err := t.client.Do(request) // takes gzip, as a browser does
+	response, err := t.client.Do(request) // accepts gzip, like a browser
 	if err != nil {
 		return 0, "", err
 	}
@@ -67,7 +67,7 @@ func (t *tab) get(path string, part bool) (status int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// refresh asks for the part once. It reports whether that had changed.
+// refresh requests the part once. It reports whether the part had changed.
 func (t *tab) refresh() (changed bool, err error) {
 	status, body, err := t.get(t.address, true)
 	switch {
@@ -81,14 +81,15 @@ func (t *tab) refresh() (changed bool, err error) {
 	return true, t.show(body)
 }
 
-// keepTabs keeps tabs of the page open until ctx ends, and returns how many of their refreshes had changed, and failed.
+// keepTabs keeps tabs of the page open until ctx ends, and returns how many refreshes they made, and how many of these found a
+// change or failed.
 func keepTabs(ctx context.Context, base, path string, count int) (refreshes, changed, failed int64) {
 	var all, different, errors atomic.Int64
 	var done sync.WaitGroup
 	for i := range count {
 		done.Go(func() {
 			select {
-			case <-time.After(time.Duration(i) * 2 * time.Second / time.Duration(count)): // they are not opened at once
+			case <-time.After(time.Duration(i) * 2 * time.Second / time.Duration(count)): // not all opened at once
 			case <-ctx.Done():
 				return
 			}
@@ -119,7 +120,7 @@ func keepTabs(ctx context.Context, base, path string, count int) (refreshes, cha
 	return all.Load(), different.Load(), errors.Load()
 }
 
-// countElements returns how many elements a page has.
+// countElements returns the number of elements in a page.
 func countElements(page string) int {
 	return len(elementStart.FindAllString(strings.ToLower(page), -1))
 }

@@ -9,7 +9,7 @@ import (
 
 const operator = "@alice:example.org"
 
-// operators says in the configuration file who may invite the bot.
+// operators adds the users who may invite the bot to the configuration file.
 func (y *yardSample) operators() {
 	y.Helper()
 	dir := filepath.Join(y.dir, ".config", "switchyard")
@@ -21,7 +21,7 @@ func (y *yardSample) operators() {
 	}
 }
 
-// chat connects the bot with a homeserver, and invites it to two rooms.
+// chat connects the bot to a homeserver, and invites it to two rooms.
 func (y *yardSample) chat() {
 	y.Helper()
 	home := bottest.NewHomeserver(y.TB)

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// yardSample is some projects with their stories and what happened to them in the last two weeks. It is the same each time.
+// yardSample is a set of projects with their stories and the events of the last two weeks. It is the same on each run.
 type yardSample struct {
 	testing.TB
 	url      string
@@ -50,7 +50,7 @@ type storySample struct {
 	stage   int
 	came    time.Time
 	extra   string // of its front matter
-	text    string // in Markdown, of the one that is shown, which is blocked
+	text    string // in Markdown; only of the blocked story whose page is shown
 	blocked time.Time
 	moves   []time.Time
 }
@@ -88,14 +88,14 @@ func newYard(t testing.TB, dir string, count int) *yardSample {
 				s.stage++
 			}
 			if s.stage == 4 && y.dice.IntN(3) > 0 {
-				s.stage = 5 // long ago, as it were
+				s.stage = 5 // finished long ago
 			}
 			p.stories = append(p.stories, s)
 		}
 		y.projects = append(y.projects, p)
 	}
 	y.trouble(0, 2, "blocked: true\nblocked_reason: waiting for the payment provider's API key")
-	y.projects[0].stories[1].tell(now)
+	y.projects[0].stories[1].addHistory(now)
 	y.trouble(1, 3, `merge_failure: "conflict in go.mod"`)
 	y.trouble(3, 1, "blocked: true\nblocked_reason: which of the two indexes is to stay?")
 	for _, p := range y.projects {
@@ -106,7 +106,7 @@ func newYard(t testing.TB, dir string, count int) *yardSample {
 	return y
 }
 
-// trouble puts a story of a project into a stage, with a front matter that says what is wrong.
+// trouble puts a story of a project into a stage, with front matter that says what is wrong.
 func (y *yardSample) trouble(project, stage int, front string) {
 	if project >= len(y.projects) {
 		return
@@ -143,7 +143,7 @@ func (y *yardSample) dirs() (dirs []string) {
 	return dirs
 }
 
-// history stores what happened before the gateway starts.
+// history stores the events from before the gateway starts.
 func (y *yardSample) history() {
 	y.Helper()
 	if err := os.MkdirAll(dataDir(y.dir), 0o700); err != nil {
@@ -171,7 +171,7 @@ func (y *yardSample) history() {
 	}
 }
 
-// read is an event of a story at a time.
+// read returns a read with one event of a story.
 func (y *yardSample) read(p *projectSample, s *storySample, at time.Time, event map[string]any) domain.FeedRead {
 	y.Helper()
 	event["story_id"], event["story_name"], event["timestamp_ms"] = s.id(), s.name, at.UnixMilli()
@@ -182,7 +182,7 @@ func (y *yardSample) read(p *projectSample, s *storySample, at time.Time, event 
 	return domain.FeedRead{Cursor: domain.FeedCursor{Project: p.name}, Records: []domain.Record{record}, ReceivedAt: at}
 }
 
-// live lets some things happen while the gateway runs.
+// live makes some events happen while the gateway runs.
 func (y *yardSample) live() {
 	y.Helper()
 	if len(y.projects) > 4 {
@@ -239,7 +239,7 @@ func (y *yardSample) live() {
 	}
 }
 
-// lastEvent is the id of the newest event.
+// lastEvent returns the id of the newest event.
 func (y *yardSample) lastEvent() int {
 	y.Helper()
 	response, err := http.Get(y.url + "/api/gateway/events?before=&limit=1")

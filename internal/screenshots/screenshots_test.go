@@ -1,5 +1,5 @@
-// Package screenshots takes the pictures of the README: of a real switchyard with made-up projects. As a test it holds that
-// this works, and that no page complains; make screenshots keeps the pictures.
+// Package screenshots takes the README's screenshots of a real Switchyard with made-up projects. As a test it checks that
+// this works and that no page logs errors; make screenshots keeps the pictures.
 package screenshots_test
 
 import (
@@ -81,7 +81,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// crop cuts a picture of a whole page to what the window shows, and makes it small.
+// crop cuts a screenshot of a whole page to the size of the window, and compresses it.
 func crop(t *testing.T, path string, width, height int64) {
 	t.Helper()
 	whole, err := os.Open(path)
@@ -104,7 +104,7 @@ func crop(t *testing.T, path string, width, height int64) {
 	}
 }
 
-// colours are the 256 most used colours of a picture, leaving out those that are hardly another.
+// colours returns the 256 most used colours of a picture, without those that hardly differ from another.
 func colours(picture image.Image) color.Palette {
 	used := map[color.NRGBA]int{}
 	for y := range picture.Bounds().Dy() {
@@ -127,7 +127,7 @@ func colours(picture image.Image) color.Palette {
 	return palette
 }
 
-// start runs switchyard up over these work directories and returns its address.
+// start runs switchyard up on these work directories and returns its address.
 func start(t *testing.T, dir string, boards []string) string {
 	t.Helper()
 	binary := filepath.Join(dir, "switchyard")
@@ -164,7 +164,7 @@ func start(t *testing.T, dir string, boards []string) string {
 	return ""
 }
 
-// post sends JSON to the gateway, which must take it, and returns its answer.
+// post sends JSON to the gateway, which must accept it, and returns the answer.
 func (y *yardSample) post(path, body string) string {
 	y.Helper()
 	response, err := http.Post(y.url+path, "application/json", strings.NewReader(body))

@@ -2,7 +2,7 @@ package screenshots_test
 
 import "time"
 
-// storyText is what the story says whose page is shown.
+// storyText is the text of the story whose page is shown.
 const storyText = `As an administrator I want to see who changed what, so that I can answer questions of the auditors.
 
 ## Acceptance
@@ -22,14 +22,14 @@ The refund call needs a key with the scope ` + "`refunds:read`" + `. Asked in #p
 | /v1/refunds | 18 |
 `
 
-// tell gives the story its text, and a way behind it.
-func (s *storySample) tell(now time.Time) {
+// addHistory gives the story its text, and stays in earlier stages.
+func (s *storySample) addHistory(now time.Time) {
 	s.text = storyText
 	s.moves = []time.Time{now.Add(-104 * time.Hour), now.Add(-28 * time.Hour)}
 	s.came, s.blocked = s.moves[1], now.Add(-2*time.Hour)
 }
 
-// story is the page of that story.
+// story returns the address of that story's page.
 func (y *yardSample) story() string {
 	p := y.projects[0]
 	return "/projects/" + p.name + "/stories/" + p.stories[1].id()

@@ -124,7 +124,7 @@ func giveReader(r *bufio.Reader) {
 	readers.Put(r)
 }
 
-// Read returns the bytes that await has already read, and then those from the connection.
+// Read returns the byte that await has already read, and then the rest of the answer.
 func (c *plainConn) Read(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:

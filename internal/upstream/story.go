@@ -12,7 +12,7 @@ import (
 // Limits of a story, which exceed those of our own project servers.
 const (
 	maxStoryBody   = 256 << 10
-	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases followed
+	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases expanded
 )
 
 var errNoStory = domain.Errorf(domain.BadGateway, "answers with something else than a story")

@@ -1,4 +1,4 @@
-// The style sheet of every page has what the first page needs. Utilities that only pages below it use are in pages.css.
+// app.css, the style sheet of every page, has what the first page needs. Utilities that only other pages use are in pages.css.
 const config = require('../../tailwind.config.js')
 
 module.exports = {
