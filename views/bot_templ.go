@@ -18,7 +18,7 @@ import (
 // static/bot-config.js and are never part of the page.
 type BotProps struct {
 	Status domain.BotStatus
-	// IgnoredFile is the configuration file whose bot settings differ from those in the database, which apply; "" for none.
+	// IgnoredFile is a file whose bot settings differ from those in the database, and so are not used; "" for none.
 	IgnoredFile string
 	Now         time.Time
 }
