@@ -13,7 +13,7 @@ import (
 // everyone all the time, so an answer makes few allocations.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	snapshot := s.Feed.Snapshot()
-	q, err := web.ParseFeedQuery(r)
+	q, err := s.feedQuery(r)
 	if err == nil && q.Wait > 0 && !snapshot.Has(q.Since) {
 		snapshot = s.await(r, q)
 	}
@@ -63,4 +63,23 @@ func (s *server) await(r *http.Request, q web.FeedQuery) *feed.Snapshot {
 			return snapshot
 		}
 	}
+}
+
+// parsedQuery is a valid query of the feed.
+type parsedQuery struct {
+	raw string
+	web.FeedQuery
+}
+
+// feedQuery reads the query of r. Followers of a feed at rest repeat theirs, which takes 0.4 of an answer's 17 µs of CPU time
+// to parse (make bench, "feed, nothing new").
+func (s *server) feedQuery(r *http.Request) (web.FeedQuery, error) {
+	if last := s.lastQuery.Load(); last != nil && last.raw == r.URL.RawQuery {
+		return last.FeedQuery, nil
+	}
+	q, err := web.ParseFeedQuery(r)
+	if err == nil {
+		s.lastQuery.Store(&parsedQuery{r.URL.RawQuery, q})
+	}
+	return q, err
 }

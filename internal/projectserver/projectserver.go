@@ -5,6 +5,7 @@ package projectserver
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
@@ -46,6 +47,7 @@ type server struct {
 	Server
 	web.Errors
 	instance                []string // as a header's values
+	lastQuery               atomic.Pointer[parsedQuery]
 	pipeline, shortPipeline pipelineCache
 }
 

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"container/list"
+	"container/ring"
 	"context"
 	"net"
 	"net/http"
@@ -16,29 +16,29 @@ type Connections struct {
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection
-	// Those that may be closed, the first to be closed first.
-	waitingStrangers, servedStrangers, idleKnown list.List
+	// Heads of the rings of those that may be closed, the first to be closed first.
+	waitingStrangers, servedStrangers, idleKnown *ring.Ring
 }
 
 // connection is a connection that is open.
 type connection struct {
 	conn  net.Conn
-	known bool // a request on it came with a session, a token or an agent's secret
-	queue *list.List
-	place *list.Element // in queue, if that is not nil
+	known bool       // a request on it came with a session, a token or an agent's secret
+	link  *ring.Ring // in the ring of its queue, alone in none
 	owner *Connections
 }
 
 // NewConnections returns a bound of limit connections.
 func NewConnections(limit int) *Connections {
-	return &Connections{max: limit, open: map[net.Conn]*connection{}}
+	return &Connections{max: limit, open: map[net.Conn]*connection{}, waitingStrangers: ring.New(1), servedStrangers: ring.New(1), idleKnown: ring.New(1)}
 }
 
 type connectionKey struct{}
 
 // Context is for http.Server.ConnContext.
 func (c *Connections) Context(ctx context.Context, conn net.Conn) context.Context {
-	entry := &connection{conn: conn, owner: c}
+	entry := &connection{conn: conn, link: ring.New(1), owner: c}
+	entry.link.Value = entry
 	c.mu.Lock()
 	c.open[conn] = entry
 	c.mu.Unlock()
@@ -81,15 +81,15 @@ func (c *Connections) track(conn net.Conn, state http.ConnState) (surplus net.Co
 	case state == http.StateActive && entry.known:
 		entry.enqueue(nil)
 	case state == http.StateActive:
-		entry.enqueue(&c.servedStrangers)
+		entry.enqueue(c.servedStrangers)
 	case entry.known:
-		entry.enqueue(&c.idleKnown)
+		entry.enqueue(c.idleKnown)
 	default:
 		if len(c.open) > c.max { // only a new one can be too many
 			surplus = c.closeOne(entry)
 		}
 		if surplus != conn {
-			entry.enqueue(&c.waitingStrangers)
+			entry.enqueue(c.waitingStrangers)
 		}
 	}
 	return surplus
@@ -98,9 +98,9 @@ func (c *Connections) track(conn net.Conn, state http.ConnState) (surplus net.Co
 // closeOne removes the connection that is closed for the new one, which may be that itself. Callers hold mu.
 func (c *Connections) closeOne(newcomer *connection) net.Conn {
 	victim := newcomer
-	for _, queue := range []*list.List{&c.waitingStrangers, &c.servedStrangers, &c.idleKnown} {
-		if first := queue.Front(); first != nil {
-			victim = first.Value.(*connection)
+	for _, queue := range []*ring.Ring{c.waitingStrangers, c.servedStrangers, c.idleKnown} {
+		if first, ok := queue.Next().Value.(*connection); ok {
+			victim = first
 			break
 		}
 	}
@@ -113,12 +113,10 @@ func (c *Connections) remove(entry *connection) {
 	delete(c.open, entry.conn)
 }
 
-// enqueue moves the connection to the end of a queue, nil for none.
-func (e *connection) enqueue(queue *list.List) {
-	if e.queue != nil {
-		e.queue.Remove(e.place)
-	}
-	if e.queue, e.place = queue, nil; queue != nil {
-		e.place = queue.PushBack(e)
+// enqueue moves the connection to the end of a queue, nil for none. It allocates nothing: every request does this twice.
+func (e *connection) enqueue(queue *ring.Ring) {
+	e.link.Prev().Unlink(1)
+	if queue != nil {
+		queue.Prev().Link(e.link)
 	}
 }
