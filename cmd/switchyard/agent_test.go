@@ -228,7 +228,7 @@ func TestAgentProgram(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the removed agent goes on")
 	}
-	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "the gateway no longer knows this agent") || again.runs() {
+	if status := p.ProcessState.ExitCode(); status != 1 || !strings.Contains(p.stderr.String(), "its identity is gone") || again.runs() {
 		t.Errorf("removed: status %d, command runs: %v: %s", status, again.runs(), &p.stderr)
 	}
 

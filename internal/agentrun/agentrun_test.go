@@ -220,7 +220,7 @@ func TestALostIdentityEndsTheAgentAndItsCommand(t *testing.T) {
 	g.status = http.StatusUnauthorized
 	g.mu.Unlock()
 	g.assign("alpha")
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the gateway no longer knows this agent") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "its identity is gone") {
 		t.Errorf("the agent ended with %v", err)
 	}
 	if runs(pids(work)[0]) {

@@ -25,7 +25,7 @@ func (a *agent) beat(ctx context.Context) error {
 			continue
 		case isRefusal(err, http.StatusUnauthorized):
 			if !a.Rejoin || a.known {
-				return fmt.Errorf("the gateway no longer knows this agent: remove %s and join with a new token", a.file.path)
+				return fmt.Errorf("the gateway no longer knows this agent, its identity is gone: remove %s and join with a new token", a.file.path)
 			}
 			a.Log.WarnContext(ctx, "the gateway no longer knows this agent, joining again")
 			if err := a.join(ctx); err != nil {
