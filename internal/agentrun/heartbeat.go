@@ -29,7 +29,7 @@ func (a *agent) beat(ctx context.Context) error {
 			}
 			a.Log.WarnContext(ctx, "the gateway no longer knows this agent, joining again")
 			if err := a.join(ctx); err != nil {
-				return fmt.Errorf("the identity in %s is gone: %w", a.file.path, err)
+				return fmt.Errorf("the identity in %s is no longer valid: %w", a.file.path, err)
 			}
 			continue
 		case err != nil:

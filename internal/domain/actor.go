@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Role is what somebody may do, each with all that the one before may.
+// Role is what somebody may do. Each role may do everything that the one before may.
 type Role string
 
 const (
@@ -14,10 +14,10 @@ const (
 	RoleAdmin    Role = "admin"
 )
 
-// Roles are all roles, the lowest first.
+// Roles are all roles, lowest first.
 var Roles = []Role{RoleViewer, RoleOperator, RoleAdmin}
 
-// Allows reports whether this role suffices for what needs the other.
+// Allows reports whether r suffices where needed is required.
 func (r Role) Allows(needed Role) bool {
 	have := slices.Index(Roles, r)
 	return have >= 0 && have >= slices.Index(Roles, needed)
@@ -36,31 +36,31 @@ type Via string
 
 const (
 	ViaOpen       Via = "open"        // no authentication is set up
-	ViaAdminToken Via = "admin_token" // the one of the configuration
+	ViaAdminToken Via = "admin_token" // from the configuration
 	ViaToken      Via = "token"       // a named token
 	ViaLogin      Via = "login"       // an OpenID Connect provider
 	ViaProxy      Via = "proxy"       // the headers of a trusted proxy
 	ViaAgent      Via = "agent"       // an agent's own secret
 	ViaBot        Via = "bot"         // a command in a chat room
-	ViaCallback   Via = "callback"    // a sign-in that came back in a browser without a session
-	ViaGateway    Via = "gateway"     // the gateway itself, from its configuration or by its rules
+	ViaCallback   Via = "callback"    // the callback of a sign-in, in a browser without a session
+	ViaGateway    Via = "gateway"     // the gateway itself, because of its configuration or rules
 )
 
-// Actor is who asks for something.
+// Actor is who makes a request.
 type Actor struct {
-	Who  string // a person, a token's name, an agent's label; "admin" for whoever has the admin token or needs none
+	Who  string // a person, a token's name, an agent's label; "admin" for the admin token, and where none is needed
 	Via  Via
-	Role Role // what they may do, "" for nothing that needs a role
+	Role Role // "" for no role
 	// Project limits changes to what belongs to one project; "" is no limit.
 	Project string
 	// RequestID is the id of the HTTP request, "" outside one.
 	RequestID string
 }
 
-// Administrator is a caller who was authenticated without a name.
+// Administrator returns an administrator without a name.
 func Administrator(via Via) Actor { return Actor{Who: "admin", Via: via, Role: RoleAdmin} }
 
-// CheckScope returns a Forbidden error unless the actor may change what belongs to a project, "" for what belongs to none.
+// CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside projects.
 func (a Actor) CheckScope(project string) error {
 	if a.Project == "" || a.Project == project {
 		return nil
@@ -70,12 +70,12 @@ func (a Actor) CheckScope(project string) error {
 
 type actorKey struct{}
 
-// WithActor returns a context for what the actor asks for. The actor may still be filled in until somebody asks for it.
+// WithActor returns a context for the actor's requests. *a may still be changed until ActorOf is called.
 func WithActor(ctx context.Context, a *Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf returns who asks for what is done with this context: the gateway itself if nobody does.
+// ActorOf returns the actor of a context, the gateway itself if there is none.
 func ActorOf(ctx context.Context) Actor {
 	if a, ok := ctx.Value(actorKey{}).(*Actor); ok {
 		return *a

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// AgentState is what an agent says about itself in a heartbeat.
+// AgentState is the state that an agent reports in its heartbeats.
 type AgentState string
 
 const (
 	AgentIdle    AgentState = "idle"
 	AgentRunning AgentState = "running"
 	AgentFailed  AgentState = "failed"
-	AgentStopped AgentState = "stopped" // leaves the list at once, keeps identity and assignment
+	AgentStopped AgentState = "stopped" // removed from the list at once, but keeps identity and assignment
 )
 
 // Valid reports whether s is one of the four states.
@@ -38,12 +38,12 @@ type Agent struct {
 	LastSeen   time.Time
 }
 
-// AgentPresence says whether an agent is there, as the gateway sees it.
+// AgentPresence is whether an agent is alive, as the gateway sees it.
 type AgentPresence string
 
 const (
 	AgentAlive AgentPresence = "alive"
-	AgentLeft  AgentPresence = "stopped" // it said so itself
+	AgentLeft  AgentPresence = "stopped" // it reported that it stopped
 	AgentLost  AgentPresence = "lost"    // silent for longer than the agent timeout
 )
 
@@ -51,9 +51,9 @@ const (
 type KnownAgent struct {
 	Agent
 	Presence   AgentPresence
-	Connected  bool      // a heartbeat of it is being held right now
-	StateSince time.Time // when it first said its present state
-	// FailingSince is when its command first failed, without having run for long since; zero while it is healthy.
+	Connected  bool      // one of its heartbeats is being held
+	StateSince time.Time // when it first reported its current state
+	// FailingSince is when its command began to fail, without a long run since; zero while it is healthy.
 	FailingSince time.Time
 }
 
@@ -71,10 +71,10 @@ type AgentRecord struct {
 	LastSeen   time.Time
 }
 
-// AgentBeat is what heartbeats change of a stored agent.
+// AgentBeat is a change of a stored agent by heartbeats.
 type AgentBeat struct {
 	ID         string
-	OnlySeen   bool // State, Detail and StateSince are as they were
+	OnlySeen   bool // State, Detail and StateSince have not changed
 	State      AgentState
 	Detail     string
 	StateSince time.Time
@@ -111,24 +111,24 @@ func CheckAgentVersion(version string) error {
 	return nil
 }
 
-// JoinToken is an issued one-time token. The token itself is known only to those it was given to.
+// JoinToken is an issued one-time token. The token itself is not stored.
 type JoinToken struct {
 	Hash      string // SHA-256 of the token, hex
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	UsedAt    time.Time // zero while unused
-	UsedBy    string    // id of the agent that it made
-	Project   string    // to which that agent is assigned as soon as it joins, "" for none
+	UsedBy    string    // id of the agent that joined with it
+	Project   string    // the project that the agent is assigned to when it joins, "" for none
 }
 
 // AgentNews is what has changed among the stored agents since a position.
 type AgentNews struct {
 	Changed  []SeenAgent
-	Count    int   // of all agents
-	Position int64 // to ask from next
+	Count    int   // the number of all agents
+	Position int64 // from which to read next
 }
 
-// SeenAgent is a stored agent and how long it has been silent by the clock of the store.
+// SeenAgent is a stored agent, and how long it has been silent by the store's clock.
 type SeenAgent struct {
 	AgentRecord
 	Silent time.Duration

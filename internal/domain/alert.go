@@ -6,44 +6,44 @@ import (
 	"time"
 )
 
-// AlertKind says what is wrong.
+// AlertKind is the kind of problem that an alert is about.
 type AlertKind string
 
 const (
 	AlertBlocked     AlertKind = "blocked"      // a story is blocked
 	AlertMerge       AlertKind = "merge_failed" // a story's merge failed
 	AlertStuck       AlertKind = "stuck"        // a story has been in one stage of work for longer than is usual there
-	AlertUnreachable AlertKind = "unreachable"  // a project server does not answer
+	AlertUnreachable AlertKind = "unreachable"  // a project server cannot be reached
 	AlertAgentLost   AlertKind = "agent_lost"   // an agent has fallen silent
 	AlertAgentFailed AlertKind = "agent_failed" // an agent's command keeps failing
 	AlertBot         AlertKind = "bot_failed"   // the chat bot has failed
-	AlertClockAhead  AlertKind = "clock_ahead"  // a project's feed holds stamps far ahead of the gateway's clock
+	AlertClockAhead  AlertKind = "clock_ahead"  // a project's feed has timestamps far ahead of the gateway's clock
 	AlertStore       AlertKind = "store_failed" // the last write to the store failed
 )
 
-// Alert is something that needs attention. Story is set where it is about one.
+// Alert is something that needs attention. Story is set if it is about one.
 type Alert struct {
 	Kind    AlertKind
-	Project string // "" where it is about none
+	Project string // "" if it is about none
 	Agent   string // the label of the agent that it is about
 	AgentID string
 	Story   *Item
 	Stage   string    // of the story
-	Reason  string    // "" where the kind says it all
-	Since   time.Time // when the trouble began
-	// Acknowledged is nil while nobody has taken note of it.
+	Reason  string    // "" if the kind says it all
+	Since   time.Time // when the problem began
+	// Acknowledged is nil unless somebody has acknowledged the alert.
 	Acknowledged *Acknowledgement
 }
 
 // MaxAlerts is how many alerts are shown at once.
 const MaxAlerts = 200
 
-// Alerts are what needs attention: first what is not acknowledged, in it what stands still before what is merely slow, the
-// oldest first.
+// Alerts are all alerts, sorted: those that are not acknowledged before the others, kinds that stop work (see Stops) before those
+// that ask for caution, oldest first.
 type Alerts struct {
 	Items []Alert // at most MaxAlerts
-	More  int     // how many others there are
-	// Open is how many are not acknowledged, and ByProject how many of these there are of each project; in both all count.
+	More  int     // how many there are besides Items, which the fields below include
+	// Open is how many are not acknowledged, and ByProject how many of these each project has.
 	Open      int
 	ByProject map[string]int
 	// Stuck are the ids of each project's stuck stories, of all of them, sorted.
@@ -54,14 +54,14 @@ type Alerts struct {
 	Acknowledged map[string]bool
 }
 
-// StuckStories are some of a project.
+// StuckStories counts stuck stories of a project.
 type StuckStories struct {
 	Project string
 	Count   int
-	Since   time.Time // when the first of them came into its stage
+	Since   time.Time // when the first of them entered its stage
 }
 
-// NewAlerts sorts and counts a list, which it takes over.
+// NewAlerts sorts and counts a list of alerts. It keeps the list.
 func NewAlerts(list []Alert) Alerts {
 	SortAlerts(list)
 	a := Alerts{Items: list, ByProject: map[string]int{}, Stuck: map[string][]string{}, Acknowledged: map[string]bool{}}
@@ -109,23 +109,23 @@ func openStuck(list []Alert) (found []StuckStories) {
 // StuckLimit returns how long a story may stay in a stage of work before it needs attention.
 type StuckLimit func(project, stage string) time.Duration
 
-// limitsHold is how long stuck limits are used again while nothing has changed.
+// limitsHold is how long computed stuck limits are valid while nothing changes.
 const limitsHold = time.Hour
 
-// FindAlerts returns what needs attention in these pipelines, in no particular order. A story counts once, and no longer
-// when it is done.
+// FindAlerts returns what needs attention in the pipelines, in no particular order. There is at most one alert for a story, and
+// none when it is done.
 func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
 	found, _ := FindAlertsUntil(pipelines, limit, now)
 	return found
 }
 
-// FindAlertsUntil returns what FindAlerts does, and until when that is true if nothing but the time changes.
+// FindAlertsUntil returns what FindAlerts does, and until when that is valid if nothing but the time changes.
 func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) (found []Alert, until time.Time) {
 	until = now.Add(limitsHold)
 	for k := range pipelines {
 		p := &pipelines[k]
 		if p.Error == NoAnswerYet {
-			continue // its answer is on the way, or will be known to fail
+			continue // the first fetch has not ended yet
 		}
 		if !p.Reachable {
 			found = append(found, Alert{Kind: AlertUnreachable, Project: p.Project, Reason: p.Error, Since: p.FailedSince})
@@ -164,7 +164,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// SortAlerts puts what is not acknowledged first, what stands still before what is merely slow, the oldest first.
+// SortAlerts sorts alerts into the order of Alerts.Items.
 func SortAlerts(list []Alert) {
 	slices.SortStableFunc(list, func(a, b Alert) int {
 		return cmp.Or(
@@ -180,7 +180,7 @@ func acknowledged(a Alert) int {
 	return 0
 }
 
-// alertKinds are the kinds in the order of their weight, with their words and whether something stands still.
+// alertKinds are the kinds, most serious first, with their words and whether work has stopped.
 var alertKinds = []struct {
 	kind  AlertKind
 	word  string
@@ -197,10 +197,10 @@ var alertKinds = []struct {
 	{AlertStuck, "stuck", false},
 }
 
-// Stops reports whether something stands still; other kinds ask for caution.
+// Stops reports whether alerts of this kind mean that work has stopped; others ask for caution.
 func (k AlertKind) Stops() bool { return alertKinds[k.rank()].stops }
 
-// Word is the kind in a word or two.
+// Word returns the kind in one or two words.
 func (k AlertKind) Word() string { return alertKinds[k.rank()].word }
 
 func (k AlertKind) rank() int {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Key identifies the alert as long as it lasts, even when its text changes.
+// Key identifies the alert for as long as it lasts, even if its text changes.
 func (a Alert) Key() string {
 	parts := []string{string(a.Kind)}
 	for _, part := range []string{a.Project, a.AgentID, a.storyID()} {
@@ -16,13 +16,13 @@ func (a Alert) Key() string {
 	return strings.Join(parts, "/")
 }
 
-// KindOfKey returns the kind of the alert that has this key.
+// KindOfKey returns the kind of the alert with this key.
 func KindOfKey(key string) AlertKind {
 	kind, _, _ := strings.Cut(key, "/")
 	return AlertKind(kind)
 }
 
-// Link is the address of the console's page about it, below the gateway's own.
+// Link returns the path of the console's page about it.
 func (a Alert) Link() string {
 	switch {
 	case a.Kind == AlertBot:
@@ -37,7 +37,7 @@ func (a Alert) Link() string {
 	return "/projects/" + url.PathEscape(a.Project)
 }
 
-// Text says what is wrong, in one line. It contains nothing that changes while the trouble stays the same.
+// Text returns a description in one line, which does not change while the problem stays the same.
 func (a Alert) Text() string {
 	var text string
 	switch a.Kind {

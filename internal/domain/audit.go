@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Action is what was done in a change.
+// Action is the kind of a change.
 type Action string
 
 const (
@@ -13,7 +13,7 @@ const (
 	ProjectChanged    Action = "project.changed"
 	ProjectRemoved    Action = "project.removed"
 	ProjectRestored   Action = "project.restored"
-	ProjectSwitched   Action = "project.switched" // made the active one
+	ProjectSwitched   Action = "project.switched" // made the active project
 	ProjectToolCalled Action = "project.tool_called"
 
 	StoryCreated Action = "story.created"
@@ -32,7 +32,7 @@ const (
 	BotConfigured Action = "bot.configured"
 	BotTested     Action = "bot.tested"
 
-	SignedIn  Action = "sign_in.completed" // at the identity provider; the credentials are stored
+	SignedIn  Action = "sign_in.completed" // the credentials have been stored
 	SignedOut Action = "sign_in.removed"
 
 	TokenCreated Action = "token.created"
@@ -49,29 +49,29 @@ var Actions = []Action{
 	BotConfigured, BotTested, SignedIn, SignedOut, TokenCreated, TokenRevoked, SessionBegan, SessionEnded,
 }
 
-// Change is what somebody changes.
+// Change describes a change for the audit.
 type Change struct {
 	Action  Action
 	Subject string // what was changed
-	Detail  string // how it was before and is now, without secrets
-	// Project is the one that the change stays within, "" when it does not stay within one.
+	Detail  string // its state before and after, without secrets
+	// Project is the project that the change is limited to, "" if it is not limited to one.
 	Project string
 }
 
-// AuditEntry is a change that somebody made.
+// AuditEntry is a recorded change.
 type AuditEntry struct {
-	ID        int64 // grows from one entry to the next
+	ID        int64 // increasing
 	At        time.Time
 	Who       string
 	Via       Via
-	Role      Role // "" where the change needed none
+	Role      Role // "" if the change needed none
 	Action    Action
 	Subject   string
 	Detail    string
-	RequestID string // "" for a change that no HTTP request asked for
+	RequestID string // "" for a change without an HTTP request
 }
 
-// NewAuditEntry returns the entry of a change that an actor makes at a time.
+// NewAuditEntry returns the entry of a change by an actor.
 func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
 		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject), Detail: CutText(c.Detail),
@@ -83,30 +83,30 @@ func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	return e
 }
 
-// AuditQuery asks for a page of entries, the newest first.
+// AuditQuery selects a page of entries, newest first.
 type AuditQuery struct {
-	Before int64 // an id; 0 is after the newest
+	Before int64 // only entries with a smaller id; 0 for the newest page
 	Limit  int
-	// What the entries must be like; "" is anything.
+	// Only entries with these values; "" for any.
 	Who    string
 	Action Action
 	Text   string // part of who, subject or detail
 }
 
-// AuditPage is a page of entries, the newest first.
+// AuditPage is a page of entries, newest first.
 type AuditPage struct {
 	Entries []AuditEntry
-	More    bool // older ones follow
+	More    bool // there are older ones
 }
 
 type auditKey struct{}
 
-// WithAudit returns a context for one change in the store, which stores the entry in the same transaction.
+// WithAudit returns a context for one change in the store. The store writes the entry in the same transaction.
 func WithAudit(ctx context.Context, e AuditEntry) context.Context {
 	return context.WithValue(ctx, auditKey{}, e)
 }
 
-// AuditOf returns the entry that is to be stored with the change of this context, false when there is none.
+// AuditOf returns the entry to be stored with the context's change, false if there is none.
 func AuditOf(ctx context.Context) (AuditEntry, bool) {
 	e, ok := ctx.Value(auditKey{}).(AuditEntry)
 	return e, ok

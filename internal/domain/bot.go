@@ -10,7 +10,7 @@ const (
 	BotTeam   BotTransport = "team" // Slack's API
 )
 
-// BotConfig is the chat bot's configuration; nil is unset. An empty string is kept as it is, and counts as missing for the bot.
+// BotConfig is the chat bot's configuration; nil is unset. Empty strings are kept, and count as missing for the bot.
 type BotConfig struct {
 	Transport         BotTransport
 	Homeserver        *string
@@ -47,10 +47,10 @@ type BotStatus struct {
 	Rooms     []string
 }
 
-// BotRun is what the gateway that runs the bot shares with the others.
+// BotRun is the state that the gateway that runs the bot shares with the others.
 type BotRun struct {
 	Status  BotStatus
-	Version int64  // of the configuration that the bot was started with
+	Version int64  // of the configuration with which the bot was started
 	Gateway string // the name of that gateway
 	At      time.Time
 }

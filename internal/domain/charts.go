@@ -6,57 +6,57 @@ import (
 	"time"
 )
 
-// ChartDays is how many days charts look back over, today included.
+// ChartDays is how many days charts cover, including today.
 const ChartDays = 14
 
-// Charts show how a project's stories moved on in the last ChartDays days. They are shared: nobody may change them.
+// Charts show the progress of a project's stories in the last ChartDays days. They are shared and must not be changed.
 type Charts struct {
-	Days   []DayCount  // ChartDays of them, today the last
-	Before int         // how many were finished in as many days before these
-	Stages []StageTime // those in which stories are worked on, in their order
-	ToDone StageTime   // from when stories came into the first of these until they were finished; without a name
+	Days   []DayCount  // ChartDays of them, today last
+	Before int         // how many stories were finished in the same number of days before these
+	Stages []StageTime // of the stages of work, in their order
+	ToDone StageTime   // from entering the first stage of work until finished; without a name
 
-	stays  [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages where there are none
+	stays  [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages if the last ones have none
 	toDone []int32
 }
 
 // DayCount is how many stories were finished on a day.
 type DayCount struct {
-	Day      time.Time // its beginning
+	Day      time.Time // the beginning of the day
 	Finished int
 }
 
-// StageTime is how long stories stood in a stage that they have left.
+// StageTime is how long stories were in a stage that they have left.
 type StageTime struct {
 	Stage  string // its name
 	Median time.Duration
-	Stays  int // how many the median is of; 0 leaves it 0
+	Stays  int // the number of stays; the median is 0 if there are none
 }
 
-// Finishes reports whether a story that moves from one stage to another one is finished by that: it leaves those in
-// which stories are worked on, as WorkStages has them, or what comes before them, for what comes after them.
+// Finishes reports whether a move from one stage to another finishes a story: it goes from the stages of work (see WorkStages),
+// or a stage before them, to a stage after them.
 func Finishes(stages []Stage, from, to string) bool {
 	_, done := WorkStages(stages)
 	index := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
 	return index(from) < done && index(to) >= done && len(stages) > 0
 }
 
-// chartStart is the beginning of the first day that charts drawn at now look at.
+// chartStart returns the beginning of the first day in charts drawn at now.
 func chartStart(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()-ChartDays+1, 0, 0, 0, 0, now.Location())
 }
 
-// unknownStart stands for an unknown time at which work on a story began.
+// unknownStart means that it is unknown when work on a story began.
 const unknownStart = math.MinInt64
 
-// Charts counts over the last ChartDays days, in now's time zone. stages are the project's.
+// Charts returns charts of the last ChartDays days in now's time zone. stages are the project's.
 func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 	start := chartStart(now)
 	days := make([]DayCount, ChartDays)
 	for i := range days {
 		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
 	}
-	finishes := make([][]bool, len(h.names)) // by from and to
+	finishes := make([][]bool, len(h.names)) // by the indexes of the stages from and to
 	for from := range h.names {
 		finishes[from] = make([]bool, len(h.names))
 		for to := range h.names {
@@ -121,10 +121,10 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 	return c
 }
 
-// seconds are milliseconds to the second, at most what fits.
+// seconds converts milliseconds to whole seconds, limited to 0 to 2^31-1.
 func seconds(ms int64) int32 { return int32(min(max(0, ms/1000), math.MaxInt32)) }
 
-// stageTime sorts took, seconds.
+// stageTime returns the StageTime of stays that took so many seconds. It sorts took.
 func stageTime(stage string, took []int32) StageTime {
 	t := StageTime{Stage: stage, Stays: len(took)}
 	if len(took) == 0 {

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxSummed is how many values a median over all projects is computed from. Where there are more, the same share of each
+	// maxSummed is how many values a median over all projects is computed from. If there are more, the same share of each
 	// project's values is used.
 	maxSummed = 10_000
-	// maxSummedStages is how many stages a sum distinguishes: those that most stories have left.
+	// maxSummedStages is how many stages, those that most stories have left, a sum distinguishes.
 	maxSummedStages = 5
 )
 
-// SumCharts returns the charts of all these projects together. Stages with the same title count as one, named by it.
+// SumCharts returns the charts of several projects together. Stages with the same title are merged under that title.
 func SumCharts(charts []Charts) Charts {
 	var sum Charts
 	toDone := make([][]int32, 0, len(charts))
@@ -34,7 +34,7 @@ func SumCharts(charts []Charts) Charts {
 				continue
 			}
 			stage := stages.of(c.Stages[i].Stage)
-			stage.took, stage.stays, stage.places = append(stage.took, took), stage.stays+len(took), stage.places+i*len(took)
+			stage.took, stage.stays, stage.positions = append(stage.took, took), stage.stays+len(took), stage.positions+i*len(took)
 		}
 	}
 	sum.ToDone = medianOfAll("", toDone)
@@ -43,7 +43,7 @@ func SumCharts(charts []Charts) Charts {
 	})
 	most = most[:min(len(most), maxSummedStages)]
 	slices.SortFunc(most, func(a, b *summedStage) int {
-		return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(a.title, b.title))
+		return cmp.Or(cmp.Compare(a.position(), b.position()), cmp.Compare(a.title, b.title))
 	})
 	for _, stage := range most {
 		sum.Stages = append(sum.Stages, medianOfAll(stage.title, stage.took))
@@ -53,13 +53,13 @@ func SumCharts(charts []Charts) Charts {
 
 // summedStage is a stage of several projects.
 type summedStage struct {
-	title  string
-	took   [][]int32
-	stays  int
-	places int // the sum of its places among the stages of each, once for each stay
+	title     string
+	took      [][]int32
+	stays     int
+	positions int // the sum of its indexes among each project's stages, once for each stay
 }
 
-// summedStages finds a stage without making its title each time.
+// summedStages caches stages by name, so that their titles are computed only once.
 type summedStages struct{ byName, byTitle map[string]*summedStage }
 
 func (s summedStages) of(name string) *summedStage {
@@ -75,10 +75,10 @@ func (s summedStages) of(name string) *summedStage {
 	return stage
 }
 
-// place is its position among the stages, on average.
-func (s *summedStage) place() float64 { return float64(s.places) / float64(s.stays) }
+// position returns the stage's average index.
+func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.stays) }
 
-// medianOfAll is the median over lists that are sorted.
+// medianOfAll returns the median over sorted lists.
 func medianOfAll(stage string, lists [][]int32) StageTime {
 	n := 0
 	for _, list := range lists {

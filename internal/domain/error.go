@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Code says what kind of failure an Error is. The HTTP layer has the one table that maps codes to statuses.
+// Code is the kind of an Error. Package web maps codes to HTTP statuses.
 type Code string
 
 const (
 	Invalid         Code = "invalid"          // the caller's input is wrong
 	Unauthorized    Code = "unauthorized"     // no or wrong credentials
 	Forbidden       Code = "forbidden"        // known caller, not allowed
-	NotFound        Code = "not_found"        // the named thing does not exist
-	Conflict        Code = "conflict"         // it exists already
+	NotFound        Code = "not_found"        // it does not exist
+	Conflict        Code = "conflict"         // it already exists
 	TooLarge        Code = "too_large"        // the input exceeds a limit
-	UnsupportedType Code = "unsupported_type" // not the media type that is read here
+	UnsupportedType Code = "unsupported_type" // not the required media type
 	RateLimited     Code = "rate_limited"     // too many failures from one caller
 	BadGateway      Code = "bad_gateway"      // a server that we depend on failed
 	Unavailable     Code = "unavailable"      // not configured, or not ready
-	Internal        Code = "internal"         // ours; the message says nothing of the cause
+	Internal        Code = "internal"         // a fault of ours; the message does not show the cause
 )
 
 // Error is a failure with a code and a message that a user may see. The cause is for the log only.

@@ -11,9 +11,9 @@ import (
 // EventType is the value of an event's "type".
 type EventType string
 
-// StageTransition, MergeFailure and StoryBlocked come from project servers; FeedGap is the gateway's own
-// mark for what a project's buffer dropped between two reads, and ForeignFeedGap a record that a project calls so. Any
-// other type is kept as it came.
+// StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for events that
+// a project's buffer dropped between two reads; a record of that type from a project becomes a ForeignFeedGap. Any other type is
+// kept unchanged.
 const (
 	StageTransition EventType = "stage_transition"
 	MergeFailure    EventType = "merge_failure"
@@ -22,27 +22,27 @@ const (
 	ForeignFeedGap  EventType = "foreign_feed_gap"
 )
 
-// MaxClockAhead is how far a stamp may be ahead of the gateway's clock. One further ahead moves no reading position.
+// MaxClockAhead is how far a timestamp may be ahead of the gateway's clock. Later ones do not move the reading position.
 const MaxClockAhead = 24 * time.Hour
 
-// Record is one event as a project's feed has it.
+// Record is an event in a project's feed.
 type Record struct {
 	Type EventType
-	At   time.Time // its timestamp_ms, 0 to 2^63-1: far beyond what a date can say
-	// JSON is the record as an object with sorted keys, no spaces, types in this package's form and
-	// without the keys that belong to the gateway: equal content is equal bytes.
+	At   time.Time // its timestamp_ms, from 0 to 2^63-1, far beyond year 9999
+	// JSON is the record as an object with sorted keys, without spaces, with types in this package's form, and without the keys
+	// that the gateway adds, so that equal records are equal bytes.
 	JSON json.RawMessage
 }
 
 // Event is a record of the merged stream.
 type Event struct {
-	ID         int64 // strictly increasing over the whole stream
+	ID         int64 // strictly increasing in the whole stream
 	Project    string
 	ReceivedAt time.Time
 	Record
 }
 
-// EventDetails are the fields of the known event types, for people's eyes.
+// EventDetails are the fields of the known event types, for display.
 type EventDetails struct {
 	StoryID   string `json:"story_id"`
 	StoryName string `json:"story_name"`
@@ -52,15 +52,15 @@ type EventDetails struct {
 	Missed    int64  `json:"missed"`
 }
 
-// Details reads the known fields of the record; fields that are missing or of another type stay empty.
+// Details returns the known fields of the record. Fields that are missing or of another type are empty.
 func (r Record) Details() EventDetails {
 	var d EventDetails
-	// A mistyped field of a foreign record costs that field only: Unmarshal goes on after it.
+	// A field of the wrong type stays empty: Unmarshal continues after it.
 	_ = json.Unmarshal(r.JSON, &d)
 	return d
 }
 
-// Texts returns the text values of the record, not its keys, in the order of the keys.
+// Texts returns the strings in the record, except keys, in the order of their keys.
 func (r Record) Texts() []string {
 	var texts []string
 	for i := 0; i < len(r.JSON); i++ {
@@ -86,7 +86,7 @@ func (r Record) Texts() []string {
 	return texts
 }
 
-// AppendJSON appends the event as the API shows it: the record with id, project and received_at_ms added.
+// AppendJSON appends the event in the API's form: the record with id, project and received_at_ms added.
 func (e Event) AppendJSON(b []byte) []byte {
 	b = append(b, `{"id":`...)
 	b = strconv.AppendInt(b, e.ID, 10)
@@ -104,7 +104,7 @@ func (e Event) AppendJSON(b []byte) []byte {
 // MarshalJSON is AppendJSON for encoders.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// foreignTypes are the CamelCase names that other implementations may send, and the name that is the gateway's own.
+// foreignTypes maps the CamelCase names that other implementations may send, and the type that is reserved for the gateway.
 var foreignTypes = map[string]EventType{
 	"StageTransition": StageTransition,
 	"MergeFailure":    MergeFailure,
@@ -112,14 +112,14 @@ var foreignTypes = map[string]EventType{
 	"feed_gap":        ForeignFeedGap,
 }
 
-// Reasons why a record of a feed is not kept.
+// Errors of records that are not kept.
 var (
 	ErrNoObject = errors.New("record is not a JSON object")
 	ErrNoStamp  = errors.New("record has no timestamp_ms from 0 to 2^63-1")
 )
 
-// ParseRecord reads one record of a feed, tolerantly: CamelCase type names and "kind" for "type" are
-// understood, unknown types are kept. It returns ErrNoObject or ErrNoStamp for what cannot be kept.
+// ParseRecord parses a record of a feed. It accepts CamelCase type names, "kind" for "type", and unknown types. It returns
+// ErrNoObject or ErrNoStamp for a record that cannot be kept.
 func ParseRecord(raw json.RawMessage) (Record, error) {
 	var fields map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -153,10 +153,10 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 	case StageTransition, MergeFailure, StoryBlocked:
 		cutTexts(fields)
 	}
-	return encodeRecord(EventType(CutText(name)), stamp, fields) // what is stored for each type is bounded
+	return encodeRecord(EventType(CutText(name)), stamp, fields) // limits what is stored for each type
 }
 
-// NewFeedGap returns the record of missed records, with the time of the one that followed them.
+// NewFeedGap returns the record for missed events. at is the time of the record that followed them.
 func NewFeedGap(missed int64, at time.Time) Record {
 	r, _ := encodeRecord(FeedGap, at.UnixMilli(), map[string]any{
 		"type": FeedGap, "missed": missed, "timestamp_ms": at.UnixMilli(),

@@ -10,5 +10,5 @@ type LiveGateway struct {
 	Feeds   int  // how many projects it follows
 	Duties  int  // how many duties it has, including the projects that it follows
 	RunsBot bool // it runs the bot
-	Asked   bool // it is the one that answers this request
+	Asked   bool // it is the one that handles this request
 }

@@ -2,15 +2,14 @@ package domain
 
 import "time"
 
-// NamedToken is a token that an administrator gave out, or that an agent has for its command. The token itself is known only
-// to those it was given to.
+// NamedToken is a token issued by an administrator, or for an agent's command. The token itself is not stored.
 type NamedToken struct {
 	ID        string
 	Name      string
 	Role      Role
 	Hash      string // SHA-256 of the token, hex
 	Project   string // limits changes to that project; "" is no limit
-	AgentID   string // the agent that it was made for, "" for none
+	AgentID   string // the agent for whose command it is, "" for none
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	LastUsed  time.Time // zero: never
@@ -21,6 +20,6 @@ func (t NamedToken) Expired(now time.Time) bool {
 	return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt)
 }
 
-// CheckTokenName returns an Invalid error unless name, trimmed already, can be a named token's: the rules are those of
-// projects' names.
+// CheckTokenName returns an Invalid error unless name, already trimmed, is valid for a named token. The rules are those for
+// projects.
 func CheckTokenName(name string) error { return CheckProjectName(name) }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Observe applies what a pipeline asked for at that time showed. Complete says that a story missing from it is not on the board.
-// It returns false when it skipped something that newer events contradict: then the pipeline is to be observed again.
+// Observe applies a pipeline whose fetch began at asked. complete means that a story missing from it is not on the board. It
+// returns false if it skipped something that newer events contradict; then the pipeline must be observed again.
 func (h *StageHistory) Observe(project string, stages []Stage, complete bool, asked, now time.Time) (settled bool) {
 	settled = true
 	shown := map[string]bool{}
@@ -42,7 +42,7 @@ func (h *StageHistory) Observe(project string, stages []Stage, complete bool, as
 	return settled
 }
 
-// agrees reports whether the item shows what is known.
+// agrees reports whether the item shows the same state as the stay.
 func (s *openStay) agrees(stage string, item *Item) bool {
 	return s.Stage == stage && s.BlockedSince.IsZero() == (item.Blocked == "") && s.MergeFailedSince.IsZero() == (item.MergeFailure == "")
 }
@@ -55,13 +55,13 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 	stay, began := h.open[item.StoryID], now
 	switch {
 	case stay == nil:
-		began = since // it may have been so all the time
+		began = since // possibly since the beginning of the stay
 		stay = h.begin(Stay{Project: project, StoryID: item.StoryID, Stage: stage, From: since, Shown: true}, since)
 		if stay == nil {
 			return
 		}
 		h.arrived = append(h.arrived, Arrival{StoryID: item.StoryID, StoryName: item.StoryName, Stage: stage, At: since})
-	case stay.Stage == "": // an event told of it before its stage was known
+	case stay.Stage == "": // there was an event about the story before its stage was known
 		stay.Stage, stay.From = stage, since
 		h.change(stay.Stay)
 	case stay.Stage != stage:
@@ -76,7 +76,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 			return
 		}
 		ended := h.saved[stayKey{before.StoryID, before.Number}]
-		ended.Blocked = before.Blocked // counted again when an event tells when it was over
+		ended.Blocked = before.Blocked // recomputed when an event shows when the stay ended
 		stay.before = &ended
 		if m, ok := h.newMove(item.StoryID, before.Stage, stage, before.From, since); ok {
 			h.remember(m)
@@ -91,7 +91,7 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 	}
 }
 
-// note records whether the item is blocked and whether its merge failed, where that has begun or ended.
+// note records when a block or a merge failure of the item begins or ends.
 func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 	if blocked := item.Blocked != ""; blocked == s.BlockedSince.IsZero() {
 		changed = true
@@ -112,7 +112,7 @@ func (s *openStay) note(item *Item, began, now time.Time) (changed bool) {
 	return changed
 }
 
-// Times returns the stages with the known times of their items. Stages whose times do not differ are shared.
+// Times returns the stages with the known times of their items. It shares unchanged stages.
 func (h *StageHistory) Times(stages []Stage) []Stage {
 	dated := make([]Stage, len(stages))
 	for i, stage := range stages {
@@ -132,7 +132,7 @@ func (h *StageHistory) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// times returns an item of a stage with its known times.
+// times returns an item in a stage with its known times.
 func (h *StageHistory) times(stage string, item Item) (dated Item, changed bool) {
 	stay := h.open[item.StoryID]
 	if stay == nil || stay.Stage != stage {

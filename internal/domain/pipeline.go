@@ -14,16 +14,15 @@ import (
 type Item struct {
 	StoryID      string
 	StoryName    string
-	Blocked      string    // the reason, "" when it is not blocked
-	MergeFailure string    // the reason, "" when its merge did not fail
-	Since        time.Time // when it came into this stage; 1970 where that is not known
-	// BlockedSince and MergeFailedSince are when these began, zero where that is not known.
+	Blocked      string    // the reason, "" if it is not blocked
+	MergeFailure string    // the reason, "" if its merge has not failed
+	Since        time.Time // when it entered this stage; 1970 if unknown
+	// BlockedSince and MergeFailedSince are when these began, zero if unknown.
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
 }
 
-// TroubleSince is when the story was blocked first, or else when its merge failed first; where that is not known, when it came
-// into its stage.
+// TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, when it entered its stage.
 func (i *Item) TroubleSince() time.Time {
 	if i.Blocked != "" {
 		return cmp.Or(i.BlockedSince, i.Since)
@@ -33,62 +32,61 @@ func (i *Item) TroubleSince() time.Time {
 
 // Stage is a stage of a pipeline with its items.
 type Stage struct {
-	Name  string // digits, "_", word: 2_current
+	Name  string // such as 2_current
 	Items []Item
 }
 
-// PipelineAnswer is a good answer of a project server at /api/pipeline. It is shared: nobody may change it.
+// PipelineAnswer is a good response of a project server at /api/pipeline. It is shared and must not be changed.
 type PipelineAnswer struct {
-	ETag       string // "" when the server sends none
-	Digest     uint64 // of the whole answer, to see whether another one differs
+	ETag       string // "" if the server sends none
+	Digest     uint64 // a hash of the whole response, to detect changes
 	EventsOnly bool   // the server has a feed, but no pipeline
 	Stages     []Stage
-	Raw        json.RawMessage // Stages as the project server sent them, or as known when they were cut
-	Note       string          // what was cut from Stages, in words; "" for nothing
+	Raw        json.RawMessage // Stages as the project server sent them, or re-encoded if they were cut
+	Note       string          // a description of what was cut from Stages, "" for nothing
 }
 
-// WithoutRaw returns a copy without its text.
+// WithoutRaw returns a copy without Raw.
 func (a *PipelineAnswer) WithoutRaw() *PipelineAnswer {
 	kept := *a
 	kept.Raw = nil
 	return &kept
 }
 
-// ProjectPipeline is the state of one project's pipeline as the gateway knows it.
+// ProjectPipeline is the state of a project's pipeline as known to the gateway.
 type ProjectPipeline struct {
 	Project string
 	URL     string
-	// Reachable says whether the last fetch succeeded. Only then Stages, Raw, Stale and FetchedAt are the answer;
-	// otherwise Stages still holds the last good answer, if there was one, for people to look at.
+	// Reachable is whether the last fetch succeeded. If not, Raw, Stale and FetchedAt are not set, and Stages is from the last good
+	// response, if there was one, for display.
 	Reachable   bool
-	Stale       bool // older than what was asked for, while a fetch goes on
+	Stale       bool // older than requested; a fetch is in progress
 	FetchedAt   time.Time
 	Stages      []Stage
 	Summarized  *PipelineSummary // of Stages, made once for all readers; may be nil
 	Raw         json.RawMessage  // as in PipelineAnswer, like EventsOnly and Note
 	EventsOnly  bool
 	Note        string
-	Error       string    // why it is unreachable, in words
-	LastSeen    time.Time // of the last good answer, zero when there was none
+	Error       string    // a description of why it is unreachable
+	LastSeen    time.Time // the time of the last good response, zero if there was none
 	FailedSince time.Time // when it became unreachable
 }
 
-// ShowsSame reports whether both show the same, no matter when that was last seen. Stages and raw answers, which never change,
-// are compared by address only.
+// ShowsSame reports whether p and other are equal except for when they were seen. Stages and Raw, which never change, are
+// compared by address only.
 func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
 	return p.Project == other.Project && p.URL == other.URL && p.Reachable == other.Reachable && p.Stale == other.Stale &&
 		p.EventsOnly == other.EventsOnly && p.Note == other.Note && p.Error == other.Error && p.FailedSince.Equal(other.FailedSince) &&
 		SameArray(p.Stages, other.Stages) && SameArray(p.Raw, other.Raw)
 }
 
-// SameArray reports whether both slices share one array: of what never changes, the same values.
+// SameArray reports whether both slices have the same length and underlying array, and so, if it never changes, the same values.
 func SameArray[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// NoAnswerYet is the Error of a project whose first answer may still be on its way.
+// NoAnswerYet is the Error of a project whose first fetch has not ended yet.
 const NoAnswerYet = "no answer yet"
 
-// StageTitle returns the stage's name as people read it: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is
-// "Code review".
+// StageTitle returns a stage's name for display: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is "Code review".
 func StageTitle(name string) string {
 	if name == "" {
 		return ""
@@ -104,7 +102,7 @@ func StageTitle(name string) string {
 	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
 }
 
-// WorkStages returns the range of stages (to is not in it) in which stories are worked on: what follows the first one,
+// WorkStages returns the range of stages, excluding to, in which stories are worked on: from the one after the first, which is
 // the backlog, up to the one called done, or else up to the last one.
 func WorkStages(stages []Stage) (from, to int) {
 	to = slices.IndexFunc(stages, func(s Stage) bool {

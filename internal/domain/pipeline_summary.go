@@ -2,12 +2,12 @@ package domain
 
 import "time"
 
-// PipelineSummary is what lists of many projects need to know about a pipeline.
+// PipelineSummary is a summary of a pipeline for lists of many projects.
 type PipelineSummary struct {
-	From, To        int       // the stages in which stories are worked on, as WorkStages has them
-	Working         int       // stories in these
-	Blocked, Failed int       // stories before the end of these that are blocked, and others whose merge failed
-	Moved           time.Time // when the last story came into its stage
+	From, To        int       // the range of WorkStages
+	Working         int       // the number of stories in it
+	Blocked, Failed int       // the numbers of blocked stories before its end, and of others whose merge has failed
+	Moved           time.Time // when the last story entered its stage
 }
 
 // Summarize returns the summary of stages.

@@ -23,8 +23,8 @@ type Project struct {
 	Token Secret
 }
 
-// NewProject trims name and url of Unicode white space and checks both.
-// It returns an Invalid error that names the field and the reason.
+// NewProject trims Unicode white space from name and url and checks both. It returns an Invalid error that names the field and
+// the reason.
 func NewProject(name, url string) (Project, error) {
 	p := Project{Name: strings.TrimSpace(name), URL: strings.TrimSpace(url)}
 	if err := CheckProjectName(p.Name); err != nil {
@@ -36,7 +36,7 @@ func NewProject(name, url string) (Project, error) {
 	return p, nil
 }
 
-// CheckProjectName returns an Invalid error unless name, trimmed already, can be a project's.
+// CheckProjectName returns an Invalid error unless name, already trimmed, is valid for a project.
 func CheckProjectName(name string) error {
 	switch {
 	case name == "":
@@ -57,7 +57,7 @@ func CheckProjectName(name string) error {
 	return nil
 }
 
-// visible reports whether r shows something by itself. Some letters and symbols are blank: fillers and the empty Braille cell.
+// visible reports whether r is visible by itself. Some letters and symbols are blank: fillers and the empty Braille cell.
 func visible(r rune) bool {
 	const emptyBraille = '\u2800'
 	return unicode.IsGraphic(r) && r != emptyBraille &&
@@ -105,19 +105,19 @@ func CheckProjectToken(token Secret) error {
 	return nil
 }
 
-// Endpoint returns the address of path (which begins with a slash) on the project server.
-// A path in URL is kept and a slash at its end does not double.
+// Endpoint returns the address of path, which begins with a slash, on the project server. A path in URL is kept, without a
+// trailing slash.
 func (p Project) Endpoint(path string) string {
 	return strings.TrimRight(p.URL, "/") + path
 }
 
-// SameOrigin reports whether p and other are reached through the same scheme, host and port.
+// SameOrigin reports whether the addresses of p and other have the same scheme, host and port.
 func (p Project) SameOrigin(other Project) bool { return origin(p.URL) == origin(other.URL) }
 
 func origin(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return text // it was checked, so this does not happen; it equals itself only
+		return text // does not happen, since it has been checked
 	}
 	port := u.Port()
 	if port == "" {
@@ -126,32 +126,32 @@ func origin(text string) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// Removal is a project that was removed, as it was. It holds the project's token.
+// Removal is the state of a removed project, including its token.
 type Removal struct {
 	Project Project
-	Active  bool     // it was the active one
-	Agents  []string // ids of those that were assigned to it
+	Active  bool     // it was the active project
+	Agents  []string // ids of the agents that were assigned to it
 }
 
-// MaxRemovals is how many removals, the last ones, can be undone: each holds a token.
+// MaxRemovals is how many of the last removals can be undone. There is a limit since each contains a token.
 const MaxRemovals = 32
 
 // Registry is one consistent state of the project registry.
 type Registry struct {
-	// Version grows with every change.
+	// Version increases with every change.
 	Version uint64
-	// Active is the name of the active project, "" when there is none.
+	// Active is the name of the active project, "" if there is none.
 	Active string
-	// Projects is ordered by name, byte by byte.
+	// Projects is sorted by name, by bytes.
 	Projects []Project
 }
 
-// Index returns the index of the project of that name in Projects, or false and the index that it would have.
+// Index returns the index of the project with that name, or false and the index at which it would be inserted.
 func (r *Registry) Index(name string) (int, bool) {
 	return slices.BinarySearchFunc(r.Projects, name, func(p Project, name string) int { return strings.Compare(p.Name, name) })
 }
 
-// Find returns the project of that name.
+// Find returns the project with that name, false if there is none.
 func (r *Registry) Find(name string) (Project, bool) {
 	i, found := r.Index(name)
 	if !found {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// RoleLists say who has which role: each list holds groups (values of a claim or a header) and e-mail addresses.
+// RoleLists assign roles to groups (values of a claim or header) and e-mail addresses.
 type RoleLists struct{ Viewers, Operators, Admins []string }
 
-// Of returns the highest role of somebody who is in these groups and has this e-mail address, "" for none. An address that
-// nobody vouches for must be left out.
+// Of returns the highest role of a user in these groups with this e-mail address, "" for none. email must be "" unless it has
+// been verified.
 func (l RoleLists) Of(groups []string, email string) Role {
 	switch {
 	case lists(l.Admins, groups, email):
@@ -22,11 +22,11 @@ func (l RoleLists) Of(groups []string, email string) Role {
 	return ""
 }
 
-// Empty reports whether nobody has a role.
+// Empty reports whether the lists give nobody a role.
 func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.Admins) == 0 }
 
-// lists reports whether a list has one of the groups, letter by letter, or the e-mail address, in any case of its ASCII letters:
-// other scripts have letters whose lower case is an ASCII one.
+// lists reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of ASCII letters
+// only: some other letters have an ASCII letter as their lower case.
 func lists(list, groups []string, email string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		isEmail := strings.Contains(email, "@") && lowerASCII(entry) == lowerASCII(email)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Secret is text that must not reach a log, a page or an error: every printer and encoder that does not
-// call Reveal shows "[redacted]" (an unset secret shows as "").
+// Secret is text that must not appear in a log, a page or an error: without Reveal, printers and encoders show "[redacted]"
+// (or "" for an unset secret).
 type Secret string
 
 // Reveal returns the secret itself. Call it only where the secret is used or stored.
@@ -19,7 +19,7 @@ func (s Secret) String() string {
 	return "[redacted]"
 }
 
-// FitsHeader reports whether an Authorization header can carry the secret: printable ASCII without spaces.
+// FitsHeader reports whether the secret can be sent in an Authorization header: it is printable ASCII without spaces.
 func (s Secret) FitsHeader() bool {
 	return !strings.ContainsFunc(string(s), func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -2,13 +2,13 @@ package domain
 
 import "time"
 
-// Session is a login that has not ended.
+// Session is a person's login.
 type Session struct {
 	ID        string
 	Who       string
 	Via       Via
 	Role      Role
-	TokenID   string // of the named token that it was made with, and that it ends with; "" for none
+	TokenID   string // the named token that it was made with, and with which it ends; "" for none
 	CreatedAt time.Time
 	LastSeen  time.Time
 }

@@ -8,50 +8,49 @@ type SignInStatus struct {
 	HasRefreshToken bool
 }
 
-// Credentials are what a sign-in yields and the credentials file keeps.
+// Credentials are the result of a sign-in, kept in the credentials file.
 type Credentials struct {
 	AccessToken  Secret
-	RefreshToken Secret // "" when the provider gave none
+	RefreshToken Secret // "" if the provider sent none
 	ExpiresAt    uint64 // Unix milliseconds
 	Scopes       []string
 }
 
-// SignInFlow is a sign-in that waits for its callback.
+// SignInFlow is a pending sign-in.
 type SignInFlow struct {
 	Verifier    Secret
 	RedirectURI string
 }
 
-// SignInCallback holds the parameters with which the provider sends the browser back. Nil is a missing parameter;
-// one that is present but empty is not missing.
+// SignInCallback holds the parameters of the provider's callback. Nil is a missing parameter; an empty one is not missing.
 type SignInCallback struct {
 	Code, State, Error, ErrorDescription *string
 }
 
-// SignInOutcome is how a callback ended.
+// SignInOutcome is the outcome of a callback.
 type SignInOutcome string
 
 const (
-	SignInDenied       SignInOutcome = "denied"        // the provider said no
+	SignInDenied       SignInOutcome = "denied"        // the provider refused
 	SignInNoCode       SignInOutcome = "no code"       // the code is missing
 	SignInNoState      SignInOutcome = "no state"      // the state is missing
-	SignInUnknownState SignInOutcome = "unknown state" // never given out, used, or from before a restart
-	SignInNoDatabase   SignInOutcome = "no database"   // the database cannot be asked whether the state was given out
-	SignInUnreachable  SignInOutcome = "unreachable"   // the token endpoint gave no whole answer
-	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is not a success
-	SignInUnreadable   SignInOutcome = "unreadable"    // the token endpoint's answer is not a token response
+	SignInUnknownState SignInOutcome = "unknown state" // never issued, already used, or from before a restart
+	SignInNoDatabase   SignInOutcome = "no database"   // the database that has the states cannot be reached
+	SignInUnreachable  SignInOutcome = "unreachable"   // no complete response from the token endpoint
+	SignInRefused      SignInOutcome = "refused"       // the token endpoint's status is not 2xx
+	SignInUnreadable   SignInOutcome = "unreadable"    // the response is not a token response
 	SignInNotSaved     SignInOutcome = "not saved"     // the credentials file could not be written
 	SignInDone         SignInOutcome = "done"
 )
 
-// SignInResult is how a callback ended, with what a person may see of the reason ("" where the outcome says it all).
+// SignInResult is the outcome of a callback, with a detail that users may see ("" if the outcome says it all).
 type SignInResult struct {
 	Outcome SignInOutcome
 	Detail  string
 }
 
-// SignInError is an exchange that failed: unknown state, unreachable, refused or unreadable.
-// Its detail holds no code, token, verifier or query.
+// SignInError is a failed exchange: unknown state, unreachable, refused or unreadable. Its detail contains no code, token,
+// verifier or query.
 type SignInError SignInResult
 
 func (e *SignInError) Error() string {

@@ -2,35 +2,35 @@ package domain
 
 import "time"
 
-// Arrival says since when a story has been in a stage, as a pipeline showed it before any event told of the story.
+// Arrival is when a story entered a stage, learned from a pipeline before there was any event about the story.
 type Arrival struct {
 	Project, StoryID, StoryName, Stage string
 	At                                 time.Time
 }
 
-// ArrivalNews are the arrivals that gateways told each other of since a position.
+// ArrivalNews are the arrivals that gateways have shared since a position.
 type ArrivalNews struct {
 	Position int64
 	Arrivals []ToldArrival
 }
 
-// ToldArrival is an arrival that a gateway told others of.
+// ToldArrival is an arrival that a gateway has shared with others.
 type ToldArrival struct {
 	Arrival
 	ID    int64
-	Saved bool // the stay that it began is stored
+	Saved bool // the stay that it began has been stored
 }
 
-// maxUnknown is how many stays of unknown arrival a history remembers.
+// maxUnknown is how many stays with unknown arrivals a history keeps.
 const maxUnknown = 1000
 
-// unknownArrival is a stay of which only its end is known, by an event. The gateway that saw it begin tells within seconds.
+// unknownArrival is a stay of which an event has shown only the end. A gateway that saw the arrival shares it within seconds.
 type unknownArrival struct {
 	Stay
 	move move
 }
 
-// keepUnknown remembers the first stay of a story, whose arrival may still be told.
+// keepUnknown keeps the first stay of a story, in case another gateway shares its arrival.
 func (h *StageHistory) keepUnknown(stay Stay, made move) {
 	if h.unknown == nil || len(h.unknown) >= maxUnknown {
 		h.unknown = map[string]unknownArrival{}
@@ -45,8 +45,8 @@ func (h *StageHistory) TakeArrivals() []Arrival {
 	return arrived
 }
 
-// Arrived applies an arrival that another gateway saw, whether or not the story has left that stage since. It must not be called
-// twice for the same arrival.
+// Arrived applies an arrival that another gateway has shared, whether or not the story has left that stage since. It must not be
+// called twice for the same arrival.
 func (h *StageHistory) Arrived(a Arrival) {
 	if h.index(a.Stage) >= maxStageNames {
 		return
@@ -64,7 +64,7 @@ func (h *StageHistory) Arrived(a Arrival) {
 	}
 }
 
-// explain completes a stay of unknown arrival. The stay gets the number that it would have if the arrival had been known before.
+// explain completes a stay whose arrival was unknown. The stay gets the number that it would have had with a known arrival.
 func (h *StageHistory) explain(unknown unknownArrival, at time.Time) {
 	delete(h.unknown, unknown.StoryID)
 	h.drop(stayKey{unknown.StoryID, unknown.Number})

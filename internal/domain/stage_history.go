@@ -6,32 +6,31 @@ import (
 )
 
 const (
-	// maxStageNames is how many stages a history distinguishes: far more than a pipeline has, and few enough for a feed that makes
-	// them up.
+	// maxStageNames is how many stages a history distinguishes. Pipelines have far fewer; it limits what a hostile feed can cost.
 	maxStageNames = 100
 	// maxOpenStays is how many stories a history follows, as many as a pipeline may have.
 	maxOpenStays = 20_000
-	// maxMoves is how many of the newest moves a history remembers, enough to tell what is usual. Older ones are only counted by day
+	// maxMoves is how many of the newest moves a history keeps, enough to compute what is usual. Older ones are only counted, by day
 	// and stages.
 	maxMoves = 4000
-	// maxOlder is how many days and pairs of stages are counted at most: a history that knows more stages keeps fewer.
+	// maxOlder is the maximum number of counters by day and pair of stages: a history with more stages keeps fewer days.
 	maxOlder = 10_000
 	// moveMemory is how long moves count for what is usual in a stage.
 	moveMemory = 90 * 24 * time.Hour
 )
 
-// StageHistory is where the stories of one project are and how they got there, by the stream and by what its pipeline
-// shows. The zero value knows nothing.
+// StageHistory keeps where the stories of one project are and have been, derived from the stream and from its pipelines. The zero
+// value is empty.
 type StageHistory struct {
-	names   []string // of stages; what follows holds indices into it
+	names   []string // of stages; the other fields have indexes into it
 	moves   []move   // in the order in which they became known
 	older   map[olderMoves]uint32
 	open    map[string]*openStay // by story id
-	saved   map[stayKey]Stay     // what changed since TakeChanges
+	saved   map[stayKey]Stay     // changes since TakeChanges
 	dropped map[stayKey]bool
 	version uint64
 	limits  map[string]stuckLimit
-	arrived []Arrival                 // that Observe found, until TakeArrivals
+	arrived []Arrival                 // found by Observe since TakeArrivals
 	unknown map[string]unknownArrival // by story id
 }
 
@@ -42,12 +41,12 @@ type stayKey struct {
 
 type openStay struct {
 	Stay
-	before *Stay     // the stay that a pipeline showed to be over, until an event tells
-	move   *move     // what a pipeline showed of how it came there, until an event tells
+	before *Stay     // the stay before, if only a pipeline has shown that it ended
+	move   *move     // the move into this stage, if only a pipeline has shown it
 	told   time.Time // when the last event about the story was added
 }
 
-// Add applies the project's next event, at the time now.
+// Add applies the project's next event. now is the current time.
 func (h *StageHistory) Add(e Event, now time.Time) {
 	if e.Type != StageTransition && e.Type != StoryBlocked && e.Type != MergeFailure {
 		return
@@ -83,7 +82,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 	if !ok {
 		return
 	}
-	if stay != nil && stay.Shown && stay.Stage == d.ToStage { // the pipeline was faster
+	if stay != nil && stay.Shown && stay.Stage == d.ToStage { // a pipeline has shown it already
 		if before := stay.before; before != nil {
 			before.To = at
 			h.change(*before)
@@ -125,7 +124,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 	}
 }
 
-// undo takes back what only a pipeline showed. It returns the stay before that, nil if unknown.
+// undo removes a stay that only a pipeline has shown. It returns the stay before it, nil if unknown.
 func (h *StageHistory) undo(stay *openStay) *openStay {
 	delete(h.open, stay.StoryID)
 	if stay.move != nil {
@@ -148,7 +147,7 @@ func (h *StageHistory) undo(stay *openStay) *openStay {
 	return before
 }
 
-// begin opens a stay that begins at that time; nil when there are too many.
+// begin opens a stay that begins at at. It returns nil when there are too many.
 func (h *StageHistory) begin(s Stay, at time.Time) *openStay {
 	if h.open == nil {
 		h.open = map[string]*openStay{}
@@ -190,13 +189,13 @@ func (h *StageHistory) index(name string) uint8 {
 	return uint8(i)
 }
 
-// Version grows with every change.
+// Version increases with every change.
 func (h *StageHistory) Version() uint64 { return h.version }
 
-// Len is how many moves the history holds.
+// Len returns the number of moves in the history.
 func (h *StageHistory) Len() int { return len(h.moves) }
 
-// Forget drops the moves that no longer count at now.
+// Forget removes the moves that no longer count at now.
 func (h *StageHistory) Forget(now time.Time) {
 	from := now.Add(-moveMemory).UnixMilli()
 	h.moves = slices.DeleteFunc(h.moves, func(m move) bool { return m.atMS < from })

@@ -25,7 +25,7 @@ func (h *StageHistory) drop(key stayKey) {
 	h.version++
 }
 
-// Restore applies a saved stay. Stays come in the order in which they ended, and those that last come after the others.
+// Restore applies a saved stay. It must be called in the order in which stays ended, with current stays last.
 func (h *StageHistory) Restore(s Stay) {
 	h.version++
 	if s.To.IsZero() {
@@ -45,7 +45,7 @@ func (h *StageHistory) Restore(s Stay) {
 	}
 }
 
-// TakeChanges returns the stays to save and those to drop since the last call.
+// TakeChanges returns the stays to save and those to delete since the last call.
 func (h *StageHistory) TakeChanges() (save, drop []Stay) {
 	for _, s := range h.saved {
 		save = append(save, s)
@@ -57,7 +57,7 @@ func (h *StageHistory) TakeChanges() (save, drop []Stay) {
 	return save, drop
 }
 
-// Unsaved takes back changes that could not be saved, unless there are newer ones.
+// Unsaved returns a change that could not be saved to the history, unless there is a newer one.
 func (h *StageHistory) Unsaved(s Stay, drop bool) {
 	key := stayKey{s.StoryID, s.Number}
 	if _, newer := h.saved[key]; newer || h.dropped[key] {
@@ -76,7 +76,7 @@ func (h *StageHistory) Unsaved(s Stay, drop bool) {
 	h.dropped[key] = true
 }
 
-// Newer returns a story's stays in their order, given those that are saved: unsaved changes replace them.
+// Newer returns a story's stays in order: the saved ones updated with unsaved changes.
 func (h *StageHistory) Newer(storyID string, saved []Stay) []Stay {
 	byNumber := map[int64]Stay{}
 	for _, s := range saved {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// move is small, since there may be many.
+// move is kept small, since there may be many.
 type move struct {
 	atMS     int64
-	stayedMS int64 // in from; negative if unknown
+	stayedMS int64 // time in from; negative if unknown
 	from, to uint8
 	story    uint32 // hash of its id
 }
@@ -26,7 +26,7 @@ func (h *StageHistory) remember(m move) {
 	h.limits = nil
 }
 
-// correct replaces a recently remembered move by another one; nil removes it.
+// correct replaces a recent move by another one, or removes it if is is nil.
 func (h *StageHistory) correct(was move, is *move) {
 	h.limits = nil
 	for i, m := range slices.Backward(h.moves) {
@@ -42,7 +42,7 @@ func (h *StageHistory) correct(was move, is *move) {
 	}
 }
 
-// newMove returns a story's move between two stages, false when there are too many of these.
+// newMove returns a story's move between two stages, false when there are too many stages.
 func (h *StageHistory) newMove(storyID, from, to string, arrived, left time.Time) (m move, ok bool) {
 	m = move{atMS: left.UnixMilli(), stayedMS: -1, from: h.index(from), to: h.index(to), story: storyHash(storyID)}
 	if !arrived.IsZero() {
@@ -58,7 +58,7 @@ func storyHash(id string) uint32 {
 	return h.Sum32()
 }
 
-// AppendMoves appends the newest limit moves before an end, in about 12 bytes each, and how many others there were.
+// AppendMoves appends the newest limit moves before before, in about 12 bytes each, and the counters of the older ones.
 func (h *StageHistory) AppendMoves(b []byte, before time.Time, limit int) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h.names)))
 	for _, name := range h.names {
@@ -81,9 +81,9 @@ func (h *StageHistory) AppendMoves(b []byte, before time.Time, limit int) []byte
 	return older.appendOlder(b)
 }
 
-var errBadMoves = errors.New("moves that were saved cannot be read")
+var errBadMoves = errors.New("the stored moves are malformed")
 
-// RestoreMoves takes in the moves that begin b, before all others, and returns what follows them.
+// RestoreMoves decodes the moves at the beginning of b, which are older than all in the history, and returns the rest of b.
 func (h *StageHistory) RestoreMoves(b []byte) (rest []byte, err error) {
 	names, b, err := CutNumber(b)
 	if err != nil || names > maxStageNames {
@@ -120,12 +120,12 @@ func (h *StageHistory) RestoreMoves(b []byte) (rest []byte, err error) {
 	return h.restoreOlder(b)
 }
 
-// AppendString appends a text behind its length.
+// AppendString appends the length of a text and the text.
 func AppendString(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// CutString returns the text that begins b as AppendString wrote it, and what follows it.
+// CutString decodes a text at the beginning of b, written by AppendString, and returns the rest of b.
 func CutString(b []byte) (text string, rest []byte, err error) {
 	length, b, err := CutNumber(b)
 	if err != nil || length > uint64(len(b)) {
@@ -134,7 +134,7 @@ func CutString(b []byte) (text string, rest []byte, err error) {
 	return string(b[:length]), b[length:], nil
 }
 
-// CutNumber returns the number that begins b, and what follows it.
+// CutNumber decodes a number at the beginning of b and returns the rest of b.
 func CutNumber(b []byte) (n uint64, rest []byte, err error) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// olderMoves are moves of a day that a history no longer remembers one by one.
+// olderMoves counts moves of a day that a history no longer keeps individually.
 type olderMoves struct {
-	day      int32 // as dayNumber has it
+	day      int32 // see dayNumber
 	from, to uint8
 }
 
-// dayNumber counts days, in the time's own zone.
+// dayNumber numbers days in t's time zone.
 func dayNumber(t time.Time) int32 {
 	year, month, day := t.Date()
 	return int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
 }
 
-// countOlder counts moves before they are forgotten: charts need their number.
+// countOlder counts moves that are about to be removed, for charts.
 func (h *StageHistory) countOlder(moves []move) {
 	if h.older == nil {
 		h.older = map[olderMoves]uint32{}
@@ -36,12 +36,12 @@ func (h *StageHistory) countOlder(moves []move) {
 	h.forgetOlder(newest)
 }
 
-// forgetOlder drops what no chart of this day or a later one needs.
+// forgetOlder removes counters that charts from day on no longer need.
 func (h *StageHistory) forgetOlder(day int32) {
 	maps.DeleteFunc(h.older, func(o olderMoves, _ uint32) bool { return o.day <= day-2*ChartDays })
 }
 
-// chartOlder adds the finished ones among them to charts, of which the first day is start.
+// chartOlder adds the finished stories among them to charts whose first day is start.
 func (h *StageHistory) chartOlder(c *Charts, start time.Time, finishes [][]bool) {
 	first := dayNumber(start)
 	for o, n := range h.older {
@@ -67,7 +67,7 @@ func (h *StageHistory) appendOlder(b []byte) []byte {
 	return b
 }
 
-// restoreOlder reads what appendOlder wrote, and returns what follows it.
+// restoreOlder decodes counters written by appendOlder, and returns the rest of b.
 func (h *StageHistory) restoreOlder(b []byte) (rest []byte, err error) {
 	n, b, err := CutNumber(b)
 	if err != nil || n > maxOlder {

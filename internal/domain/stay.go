@@ -6,22 +6,22 @@ import "time"
 type Stay struct {
 	Project string
 	StoryID string
-	// Number tells the stays of a story apart and grows from one to the next.
+	// Number identifies a stay among those of its story. It increases from one to the next.
 	Number int64
-	Stage  string    // "" while it is not known
-	From   time.Time // zero where the arrival is not known
+	Stage  string    // "" if unknown
+	From   time.Time // zero if unknown
 	To     time.Time // zero while the story is there
-	Next   string    // the stage that it left for; "" when it left the board, or while it is there
-	// Shown says that only a pipeline showed it; an event that tells more takes its place.
+	Next   string    // the stage that it left for; "" if it left the board, or while it is there
+	// Shown means that only a pipeline has shown the stay. An event that says more replaces it.
 	Shown bool
-	// Blocked is how long it was blocked there, without a block that lasts. BlockedSince and MergeFailedSince are when what
-	// lasts began, maybe in an earlier stage.
+	// Blocked is how long it was blocked there, not counting a current block. BlockedSince and MergeFailedSince are when a current
+	// block or merge failure began, perhaps in an earlier stage.
 	Blocked          time.Duration
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
 }
 
-// BlockedFor returns how long the story was blocked in this stay until now.
+// BlockedFor returns how long the story has been blocked in this stay up to now.
 func (s Stay) BlockedFor(now time.Time) time.Duration {
 	if s.BlockedSince.IsZero() || !s.To.IsZero() {
 		return s.Blocked
@@ -39,11 +39,11 @@ func later(a, b time.Time) time.Time {
 // StayChanges are the changes of stays and stories up to an event.
 type StayChanges struct {
 	Save    []Stay
-	Drop    []Stay     // of which project, story and number count
-	Stories []StoryRef // that pipelines showed
+	Drop    []Stay     // only project, story and number are set
+	Stories []StoryRef // names from pipelines
 	UpTo    int64      // the event's id
-	// Arrivals are the ids of told arrivals that these changes include.
+	// Arrivals are the ids of shared arrivals that these changes include.
 	Arrivals []int64
-	// ForgetMoves says that the moves that are stored in one piece miss some of these.
+	// ForgetMoves means that the stored pieces of moves lack some of these changes.
 	ForgetMoves bool
 }

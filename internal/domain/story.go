@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Story is what is known of a story: what its project server says about it now, and what the stream has of it.
+// Story is a story as its project server shows it now, together with its past from the stream.
 type Story struct {
 	Project      string
 	ID, Name     string
-	Stage        string     // "" when it is on no board, or none that is known
-	Since        time.Time  // when it came into its stage; zero when unknown
-	Blocked      string     // the reason, "" when it is not blocked
-	BlockedSince time.Time  // zero when unknown
+	Stage        string     // "" if it is on no known board
+	Since        time.Time  // when it entered its stage; zero if unknown
+	Blocked      string     // the reason, "" if it is not blocked
+	BlockedSince time.Time  // zero if unknown
 	MergeFailure string     // the reason, "" for none
-	File         *StoryFile // nil when the project server does not say
+	File         *StoryFile // nil if the project server did not send it
 
 	URL       string // of the project server
 	Reachable bool
-	Error     string  // why File is nil, in words; "" when the story has left the board
-	History   []Event // its newest events, oldest first
+	Error     string  // a description of why File is nil; "" if the story has left the board
+	History   []Event // its newest events, sorted oldest first
 	Stays     []Stay  // oldest first
 }
 
-// StoryFile is a story's file. It comes from a project server, which may be hostile: only sizes are bounded.
+// StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.
 type StoryFile struct {
 	Path             string // within the work directory
 	Version          string // changes with content and stage
 	FrontMatter      json.RawMessage
-	FrontMatterError string // "" when it could be read
+	FrontMatterError string // "" for well-formed front matter
 	Body             string // Markdown
 	BodyCut          bool
 	Criteria         *Criteria // nil without a task list

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	stuckByDefault = 24 * time.Hour // where too few stories have passed to know better
+	stuckByDefault = 24 * time.Hour // the limit when too few stories have left the stage
 	stuckAtLeast   = 4 * time.Hour
-	stuckNeeds     = 10 // stories that have passed
+	stuckNeeds     = 10 // how many stories must have left it to compute one
 )
 
 type stuckLimit struct {
@@ -17,8 +17,8 @@ type stuckLimit struct {
 	until time.Time
 }
 
-// StuckLimit returns after how long in a stage a story needs attention: longer than 85 of 100 stories took in the last 90
-// days, by nearest rank.
+// StuckLimit returns how long a story may be in a stage before it needs attention: the 85th percentile, by nearest rank, of the
+// stories that left it in the last 90 days.
 func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
 	if known, ok := h.limits[stage]; ok && now.Before(known.until) {
 		return known.limit

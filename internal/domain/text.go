@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the length, in characters, to which names, ids and reasons of project servers are cut.
+// MaxText is where names, ids and reasons from project servers are cut, in characters.
 const MaxText = 1000
 
-// CutText returns the first MaxText characters of text, without keeping the memory of a longer one.
+// CutText returns the first MaxText characters of text. It copies them, so that a longer text can be freed.
 func CutText(text string) string {
 	if len(text) <= MaxText || utf8.RuneCountInString(text) <= MaxText {
 		return text

@@ -1,7 +1,7 @@
 package domain
 
-// Topic is what a change was about. Where several gateways share a database, each tells the others the topics of what it
-// has changed.
+// Topic is what a change was about. If several gateways share a database, each notifies the others of the topics of its
+// changes.
 type Topic string
 
 const (
@@ -11,7 +11,7 @@ const (
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
-	TopicDuties           Topic = "duties"   // gateways that join or leave, and duties given back
+	TopicDuties           Topic = "duties"   // gateways joining or leaving, and released duties
 	TopicSignIn           Topic = "sign_in"  // sign-in flows
-	TopicArrivals         Topic = "arrivals" // stories that came without an event
+	TopicArrivals         Topic = "arrivals" // stories that appeared without an event
 )

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// SessionTime is how long a session lasts. After that a new login is needed.
+	// SessionTime is how long a session lasts.
 	SessionTime = 12 * time.Hour
-	// sessionIDBytes is the random part of a session's id.
+	// sessionIDBytes is the number of random bytes in a session's id.
 	sessionIDBytes = 20
-	// maxSessions is how many sessions an account may have of each way in. One more ends the oldest.
+	// maxSessions is how many sessions an account may have for each auth method. One more ends the oldest.
 	maxSessions = 100
 	// expiredTokenLife is how long an expired token stays listed.
 	expiredTokenLife = 30 * 24 * time.Hour
 )
 
 type accessStore interface {
-	// AddSession stores a session and ends the oldest ones of its account, so that at most most are left.
+	// AddSession stores a session and ends the oldest ones of its account, so that at most most of them remain.
 	AddSession(ctx context.Context, s domain.Session, most int) error
 	Sessions(ctx context.Context) ([]domain.Session, error)
 	RemoveSession(ctx context.Context, id string) error
@@ -38,14 +38,14 @@ type accessStore interface {
 	SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error
 }
 
-// Access knows who has access: the sessions that have not ended, and the named tokens. Both are kept in memory, so that a
-// request needs no read of the store, and stored, so that a restart neither ends nor revives any.
+// Access keeps the live sessions and the named tokens, in memory, so that requests need not read the store, and in the
+// store, so that a restart neither ends nor revives any.
 type Access struct {
 	store  accessStore
 	audit  *Audit
 	stored *reloader
 
-	// change is held while the store and memory are changed, so that the two agree. Never taken under mu.
+	// change is held while store and memory are changed, so that the two agree. It is never taken while holding mu.
 	change sync.Mutex
 
 	mu       sync.Mutex
@@ -54,12 +54,12 @@ type Access struct {
 	byHash   map[string]*tokenEntry
 }
 
-// Identity is what a session or a token stands for.
+// Identity is who a session or token belongs to.
 type Identity struct {
 	domain.Actor
 	SessionID string // "" for a token
-	TokenID   string // "" where no named token is behind it
-	// Ended is closed when the session or token ends: whatever goes on in its name must end then. Nil means never.
+	TokenID   string // the named token, or the one that the session was made with; "" for neither
+	// Ended is closed when the session or token ends, and with it whatever it has authorized. Nil means never.
 	Ended context.Context
 }
 
@@ -75,15 +75,15 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 	return &sessionEntry{Session: s, ended: ended, end: end}
 }
 
-// loadAccess returns the stored access. Run removes what has expired.
+// loadAccess loads sessions and tokens from the store. Run removes those that have expired.
 func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
 	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
 	a.stored = newReloader(changes, domain.TopicAccess, a.load)
 	return a, a.load(ctx)
 }
 
-// BeginSession begins a session of an actor who has just logged in. tokenID is that of the named token that it was made with,
-// "" for none: the session ends with it. It returns Unauthorized when that has ended.
+// BeginSession begins a session for an actor who has just logged in. tokenID is the named token that was used, with which the
+// session ends, or "". It returns Unauthorized when that token has ended.
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID string) (domain.Session, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -106,7 +106,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 	return s, nil
 }
 
-// dropOldest ends the sessions in memory that the store ended for a new one. Callers hold mu.
+// dropOldest ends in memory the sessions that the store ended to make room for a new one. The caller holds mu.
 func (a *Access) dropOldest(added domain.Session) {
 	var others []*sessionEntry
 	for _, s := range a.sessions {
@@ -114,7 +114,7 @@ func (a *Access) dropOldest(added domain.Session) {
 			others = append(others, s)
 		}
 	}
-	slices.SortFunc(others, func(x, y *sessionEntry) int { // as the store has it
+	slices.SortFunc(others, func(x, y *sessionEntry) int { // in the same order as the store
 		return cmp.Or(cmp.Compare(y.CreatedAt.UnixMilli(), x.CreatedAt.UnixMilli()), cmp.Compare(x.ID, y.ID))
 	})
 	for _, s := range others[min(len(others), maxSessions-1):] {
@@ -122,9 +122,10 @@ func (a *Access) dropOldest(added domain.Session) {
 	}
 }
 
-// Session returns whose session has this id, and counts it as seen now; false when it has ended or never was.
+// Session returns the identity of a session and updates its last use. It returns false when the session has ended or never
+// existed.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
-	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // it may just have begun elsewhere
+	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // another gateway may just have begun it
 		return who, ok
 	}
 	return a.session(id)
@@ -146,7 +147,7 @@ func (a *Access) session(id string) (Identity, bool) {
 	return identity, true
 }
 
-// isOver reports whether a session's time is over, or that of its token. Callers hold mu.
+// isOver reports whether a session or its token has expired. The caller holds mu.
 func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
 	if now.Sub(s.CreatedAt) >= SessionTime {
 		return true
@@ -158,7 +159,7 @@ func (a *Access) isOver(s *sessionEntry, now time.Time) bool {
 	return token == nil || token.Expired(now)
 }
 
-// Sessions returns the sessions that have not ended, the newest first.
+// Sessions returns the live sessions, newest first.
 func (a *Access) Sessions() []domain.Session {
 	now := clock.Now()
 	a.mu.Lock()
@@ -175,7 +176,7 @@ func (a *Access) Sessions() []domain.Session {
 	return sessions
 }
 
-// EndSession ends a session. It returns NotFound when there is none of that id.
+// EndSession ends a session. It returns NotFound for an unknown id.
 func (a *Access) EndSession(ctx context.Context, id string) error {
 	return retry(ctx, func() error { return a.endSession(ctx, id) }, a.stored)
 }
@@ -195,8 +196,8 @@ func (a *Access) endSession(ctx context.Context, id string) error {
 	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) }, func() { a.dropSession(s) })
 }
 
-// end removes a session or token from the store, where another gateway may have removed it already, and then from memory: drop
-// is called with mu held.
+// end removes a session or token from the store, where another gateway may have removed it already, and then from memory by
+// calling drop with mu held.
 func (a *Access) end(ctx context.Context, change domain.Change, remove func(context.Context) error, drop func()) error {
 	err := a.audit.change(context.WithoutCancel(ctx), change, remove)
 	if err != nil && domain.CodeOf(err) != domain.NotFound {
@@ -208,7 +209,7 @@ func (a *Access) end(ctx context.Context, change domain.Change, remove func(cont
 	return nil
 }
 
-// dropSession ends a session in memory. Callers hold mu.
+// dropSession ends a session in memory. The caller holds mu.
 func (a *Access) dropSession(s *sessionEntry) {
 	if a.sessions[s.ID] == s {
 		delete(a.sessions, s.ID)

@@ -6,8 +6,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// load makes memory agree with the store, which other gateways may change as well: what is gone there ends here, what is new
-// there counts here.
+// load brings memory up to date with the store, which other gateways may change as well.
 func (a *Access) load(ctx context.Context) error {
 	a.change.Lock() // a change of our own is in both, or in neither
 	defer a.change.Unlock()

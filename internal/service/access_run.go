@@ -9,11 +9,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// useInterval is how often it is stored when sessions were last seen and tokens last used: what a crash can lose.
+// useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
 const useInterval = 30 * time.Second
 
-// Run writes behind when sessions were seen and tokens used, and ends what has outlived its time, until ctx ends. It returns
-// an error when the store failed; nothing is lost when it is run again.
+// Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when the
+// store failed; nothing is lost if it is run again.
 func (a *Access) Run(ctx context.Context) error {
 	ticker := time.NewTicker(useInterval)
 	defer ticker.Stop()
@@ -32,8 +32,8 @@ func (a *Access) Run(ctx context.Context) error {
 	}
 }
 
-// dropEnded ends the sessions whose time is over, and what still goes on in the name of expired tokens, which are forgotten some
-// time later.
+// dropEnded ends expired sessions, and requests authorized by expired tokens. The tokens themselves are removed after
+// expiredTokenLife.
 func (a *Access) dropEnded(ctx context.Context) error {
 	now := clock.Now()
 	a.mu.Lock()

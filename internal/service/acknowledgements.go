@@ -16,10 +16,10 @@ type acknowledgementStore interface {
 	EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error
 }
 
-// acknowledgements mirrors the stored acknowledgements that have not ended.
+// acknowledgements mirrors in memory the stored acknowledgements that have not ended.
 type acknowledgements struct {
 	stored *reloader
-	// change is held while the store and memory are changed, so that the two agree. Never taken under mu.
+	// change is held while store and memory are changed, so that the two agree. It is never taken while holding mu.
 	change sync.Mutex
 
 	mu    sync.Mutex
@@ -32,7 +32,7 @@ func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*ack
 	return a, err
 }
 
-// load makes memory agree with the store. It reports whether that changed anything.
+// load brings memory up to date with the store. It reports whether anything has changed.
 func (a *acknowledgements) load(ctx context.Context, store acknowledgementStore) (changed bool, err error) {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -51,7 +51,7 @@ func (a *acknowledgements) load(ctx context.Context, store acknowledgementStore)
 	return changed, nil
 }
 
-// reloadAcknowledgements applies what other gateways have acknowledged and reopened.
+// reloadAcknowledgements reads acknowledgements and reopenings made on other gateways.
 func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 	changed, err := s.acknowledged.load(ctx, s.store)
 	if changed {
@@ -60,8 +60,8 @@ func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 	return err
 }
 
-// Acknowledge records that somebody takes care of an alert: for a time, or with 0 for as long as the alert lasts and says the
-// same. It returns NotFound when there is no alert of that key.
+// Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert ends or
+// changes. It returns NotFound when there is no alert with that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	for _, alert := range s.find(pipelines) {
@@ -80,12 +80,12 @@ func newAcknowledgement(ctx context.Context, alert domain.Alert, now time.Time, 
 		Since: alert.Since,
 	}
 	if duration > 0 {
-		a.Until = now.Add(duration).Truncate(time.Millisecond) // added before now is truncated: otherwise "until 8:00" would end earlier
+		a.Until = now.Add(duration).Truncate(time.Millisecond) // not from the truncated time, from which "until 8:00" would end early
 	}
 	return a
 }
 
-// note stores acknowledgements that were made together, as one change.
+// note stores acknowledgements that are made together, as one change.
 func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	if until := all[0].Until; !until.IsZero() {
 		change.Detail = details("until: "+exactTime(until), change.Detail)
@@ -105,8 +105,7 @@ func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.A
 	return nil
 }
 
-// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement of that
-// key.
+// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with that key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	if err := s.acknowledged.stored.refresh(ctx); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	return s.takeBack(ctx, change, a)
 }
 
-// takeBack ends acknowledgements, as one change. Callers hold acknowledged.change.
+// takeBack ends acknowledgements, as one change. The caller holds acknowledged.change.
 func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...domain.Acknowledgement) error {
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.EndAcknowledgements(ctx, all...) })
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...doma
 
 func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
 
-// drop forgets acknowledgements that have ended, unless newer ones replaced them.
+// drop removes ended acknowledgements from memory, unless newer ones have replaced them.
 func (s *Alerts) drop(ended ...domain.Acknowledgement) {
 	s.acknowledged.mu.Lock()
 	defer s.acknowledged.mu.Unlock()
@@ -153,8 +152,8 @@ func (s *Alerts) drop(ended ...domain.Acknowledgement) {
 	s.changed.Add(1)
 }
 
-// acknowledge marks the alerts that somebody takes care of. It returns the acknowledgements that have ended: their time is over,
-// or the alert is, or the alert says something else now.
+// acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or their alert
+// has ended or changed.
 func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time) (ended []domain.Acknowledgement) {
 	s.acknowledged.mu.Lock()
 	defer s.acknowledged.mu.Unlock()
@@ -187,8 +186,8 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 	return ended
 }
 
-// decides reports whether this gateway decides if an alert is over. That is the one that follows the project, or runs the bot:
-// others may know an older state of it, or reach a project that this one cannot.
+// decides reports whether this gateway decides if an alert is over. That is the one that follows the project or runs the bot:
+// others may have an older state.
 func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	duty := domain.FeedDuty(a.Project)
 	if domain.KindOfKey(a.Key) == domain.AlertBot {
@@ -200,7 +199,7 @@ func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	return ours
 }
 
-// isOver reports whether an alert that is not found any more is over. While a project does not answer, or a bot is connecting,
+// isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is connecting,
 // that is unknown.
 func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 	switch domain.KindOfKey(key) {

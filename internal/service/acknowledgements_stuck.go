@@ -9,12 +9,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AcknowledgeStuck is Acknowledge for all stuck stories that nobody takes care of yet. It returns their number and the time of
-// the acknowledgement, with which ReopenStuck takes it back. It returns NotFound when there are none.
+// AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time of the
+// acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
 	_, pipelines := s.pipelines.Recent(ctx, quietAge)
 	now, alerts := clock.Now(), s.find(pipelines)
-	s.acknowledge(alerts, pipelines, now) // what has ended is for the next List
+	s.acknowledge(alerts, pipelines, now) // the next List removes those that have ended
 	var all []domain.Acknowledgement
 	for _, alert := range alerts {
 		if alert.Kind == domain.AlertStuck && alert.Acknowledged == nil {
@@ -30,7 +30,7 @@ func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (
 
 func stuckStories(n int) string { return strconv.Itoa(n) + " stuck stories" }
 
-// ReopenStuck takes back what AcknowledgeStuck did at that time. It returns NotFound when nothing is left of it.
+// ReopenStuck undoes an AcknowledgeStuck by its time. It returns NotFound when none of those acknowledgements is left.
 func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
 	if err := s.acknowledged.stored.refresh(ctx); err != nil {
 		return err

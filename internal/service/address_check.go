@@ -6,8 +6,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// CheckAddress finds out whether a project server answers at an address that somebody is about to register; nothing is stored.
-// It returns Invalid for what cannot be a project's address, and BadGateway with the reason where no project server answers.
+// CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns Invalid
+// for an address that no project can have, and BadGateway with the reason when no project server responds there.
 func (s *Pipelines) CheckAddress(ctx context.Context, url string, token *domain.Secret) (*domain.PipelineAnswer, error) {
 	p, err := newProject("?", url, token)
 	if err != nil {

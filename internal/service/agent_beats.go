@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// beatInterval is how long a heartbeat waits to be stored: what a crash can lose. Where other gateways need to know it, it is
-	// sharedBeatInterval.
+	// beatInterval is how often heartbeats are stored. A crash can lose those of one interval. If other gateways share the store,
+	// it is sharedBeatInterval.
 	beatInterval, sharedBeatInterval = time.Second, 250 * time.Millisecond
-	// quietAfter is how long an agent may have no open heartbeat before other gateways are told when it was seen last. A healthy
-	// agent calls again at once.
+	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways to see. A healthy
+	// agent sends the next one at once.
 	quietAfter = time.Second
-	// flushLimit is how long the answer to a heartbeat waits for the store.
+	// flushLimit is how long the response to a heartbeat waits for the store.
 	flushLimit = time.Second
 )
 
-// interval is how often heartbeats are written.
+// interval returns how often heartbeats are stored.
 func (t *agentTable) interval() time.Duration {
 	if t.changes == nil {
 		return beatInterval
@@ -26,8 +26,8 @@ func (t *agentTable) interval() time.Duration {
 	return sharedBeatInterval
 }
 
-// save stores what heartbeats have changed. Where other gateways share the store, agents that were merely seen again wait unless
-// all is set: thousands of healthy agents are no news.
+// save stores what heartbeats have changed. If other gateways share the store, agents that were merely seen again are stored less
+// often, unless all is set: those of thousands of healthy agents would be many writes.
 func (t *agentTable) save(ctx context.Context, all bool) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()
@@ -40,8 +40,7 @@ func (t *agentTable) save(ctx context.Context, all bool) error {
 	return err
 }
 
-// flush stores what an agent has just said before it gets its answer, so that what it says next, to whichever gateway, is stored
-// later.
+// flush stores an agent's heartbeat before it is answered, so that the next one, to whichever gateway, is stored after it.
 func (t *agentTable) flush(ctx context.Context, e *agentEntry) {
 	if t.changes == nil {
 		return
@@ -56,7 +55,7 @@ func (t *agentTable) flush(ctx context.Context, e *agentEntry) {
 	}
 }
 
-// takeBeats returns what heartbeats changed and is due to be written.
+// takeBeats returns the changes by heartbeats that are due to be stored.
 func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 	now := time.Now()
 	t.mu.Lock()
@@ -75,8 +74,8 @@ func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
 	return beats
 }
 
-// isDue reports whether other gateways have to know now what an agent's heartbeats have changed: what it said, that it calls
-// here, that it has stopped calling, or, in time, that it lives. Callers hold mu.
+// isDue reports whether an agent's heartbeats must be stored now for other gateways: the agent has reported something new, has
+// begun or stopped calling this gateway, or was last stored too long ago. The caller holds mu.
 func (t *agentTable) isDue(e *agentEntry, now time.Time) bool {
 	return t.changes == nil || e.news || !e.ours || now.Sub(e.savedAt) >= t.timeout/3 || e.open == 0 && now.Sub(e.seen) >= quietAfter
 }

@@ -9,21 +9,21 @@ import (
 
 type agentEntry struct {
 	record  domain.AgentRecord
-	seen    time.Time     // when it joined, called last, or its last call ended
-	open    int           // heartbeats that are being answered
-	began   time.Time     // when the last of them came
+	seen    time.Time     // when it joined, or its last heartbeat began or ended
+	open    int           // the number of open heartbeats
+	began   time.Time     // when the last one arrived
 	held    chan struct{} // closed, and replaced, when another heartbeat is held
-	unsaved bool          // heartbeats changed it since it was saved
-	news    bool          // its state or detail is among that
-	// ours reports whether this gateway stored its last heartbeat: the agent calls here. storedSeen is when the agent was last seen
-	// by what is stored, in Unix milliseconds, and savedAt when this gateway stored that last.
+	unsaved bool          // heartbeats have changed it since it was saved
+	news    bool          // they have changed its state or detail
+	// ours is whether this gateway stored its last heartbeat, that is, the agent calls here. storedSeen is its stored LastSeen, in
+	// Unix milliseconds, and savedAt when this gateway last stored it.
 	ours       bool
 	storedSeen int64
 	savedAt    time.Time
-	sentTo     assignment    // where the last answer to a heartbeat sent it
+	sentTo     assignment    // the assignment in the last response to a heartbeat
 	changed    chan struct{} // closed, and replaced, when its assignment changes; closed when it is removed
 	removed    bool
-	failing    time.Time // when its command failed first; zero where it has not, or was well since
+	failing    time.Time // since when its command has been failing, zero while it is healthy
 }
 
 // recoveredAfter is how long a command must run after a failure to count as healthy again.
@@ -37,7 +37,7 @@ func (e *agentEntry) failingSince() time.Time {
 	return e.failing
 }
 
-// setState sets the state that the agent has had since then.
+// setState sets the agent's state, which began at since.
 func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
 	if state != e.record.State {
 		e.failing = e.failingIn(state, since)
@@ -45,7 +45,7 @@ func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
 	e.record.State, e.record.StateSince = state, since
 }
 
-// failingIn is what failing becomes with a state that began then.
+// failingIn returns the value of failing for a state that began at began.
 func (e *agentEntry) failingIn(state domain.AgentState, began time.Time) time.Time {
 	since := e.failingSince()
 	switch {
@@ -57,7 +57,7 @@ func (e *agentEntry) failingIn(state domain.AgentState, began time.Time) time.Ti
 	return since
 }
 
-// assignment is the project that an agent works for, zero for none.
+// assignment is the project that an agent is assigned to, zero for none.
 type assignment struct{ project, url string }
 
 func assignmentOf(a domain.Agent) assignment {
@@ -74,7 +74,7 @@ func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent
 	return e.view(registry)
 }
 
-// view returns the agent as callers see it. An assignment to a project that is just being removed shows as none.
+// view returns the agent for callers. An assignment to a project that is just being removed shows as none.
 func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
 	r := e.record
 	a := domain.Agent{

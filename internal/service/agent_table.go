@@ -11,18 +11,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentTable holds the agents that have an identity, and knows which of them are alive. It measures silence with the monotonic
-// clock, so that a step of the wall clock ends nobody.
+// agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so that setting
+// the wall clock does not make agents disappear.
 type agentTable struct {
 	timeout time.Duration
 	store   agentStore
-	changes Changes // nil where no other gateway changes agents
+	changes Changes // nil if no other gateway shares the store
 	stored  *reloader
-	// change is held while stored fields and memory are changed, so that the two agree. Never taken under mu.
+	// change is held while stored fields and memory are changed, so that the two agree. It is never taken while holding mu.
 	change sync.Mutex
-	// saving is held while heartbeats are stored. Taken after change, never under mu.
+	// saving is held while heartbeats are stored. It is taken after change, never while holding mu.
 	saving   sync.Mutex
-	position int64 // up to which changes in the store are known
+	position int64 // the last change in the store that has been applied
 
 	mu   sync.Mutex // guards byID and everything in its entries
 	byID map[string]*agentEntry
@@ -42,7 +42,7 @@ func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
 	return t.insert(r, seen)
 }
 
-// insert is add for a caller that holds mu.
+// insert is add; the caller holds mu.
 func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
 	e := &agentEntry{record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{})}
 	if r.State == domain.AgentFailed {
@@ -58,7 +58,7 @@ func (t *agentTable) find(id string) *agentEntry {
 	return t.byID[id]
 }
 
-// secretHash returns the hash of an agent's secret, "" (the hash of nothing) for an unknown id.
+// secretHash returns the hash of an agent's secret, "" (which no secret has) for an unknown id.
 func (t *agentTable) secretHash(id string) string {
 	if e := t.find(id); e != nil {
 		return e.record.SecretHash // never changes
@@ -66,7 +66,7 @@ func (t *agentTable) secretHash(id string) string {
 	return ""
 }
 
-// begin records a heartbeat of an agent, which is open until end. It returns nil when the id is unknown.
+// begin records a heartbeat, which is open until end is called. It returns nil for an unknown id.
 func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
 	e.open++
 	e.began = time.Now()
 	e.touch(e.began)
-	e.news = e.news || t.changes != nil && !e.ours && (b.State != nil || b.Detail != nil) // memory may not know the last state yet
+	e.news = e.news || t.changes != nil && !e.ours && (b.State != nil || b.Detail != nil) // the state in memory may be outdated
 	state := e.record.State
 	if state == domain.AgentStopped {
 		state = domain.AgentIdle
@@ -117,12 +117,12 @@ func (t *agentTable) end(e *agentEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.open--
-	if e.seen = time.Now(); e.ours || e.unsaved { // else it has called another gateway since
+	if e.seen = time.Now(); e.ours || e.unsaved { // otherwise it has called another gateway since
 		e.touch(e.seen)
 	}
 }
 
-// touchOpen counts every agent with an open heartbeat as seen now.
+// touchOpen marks every agent with an open heartbeat as seen now.
 func (t *agentTable) touchOpen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,8 +133,8 @@ func (t *agentTable) touchOpen() {
 	}
 }
 
-// knownAssignment returns the assignment of an agent that says it is assigned to project, as that agent knows it. Its url is "" if
-// no heartbeat of it was answered yet.
+// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
+// answered yet.
 func (t *agentTable) knownAssignment(e *agentEntry, project string) assignment {
 	if e != nil {
 		t.mu.Lock()
@@ -152,7 +152,8 @@ func (t *agentTable) setSentTo(e *agentEntry, p assignment) {
 	e.sentTo = p
 }
 
-// get returns an agent as it is now and a channel that is closed when its assignment changes; false when it is removed.
+// get returns an agent's current state and a channel that is closed when its assignment changes. It returns false when the agent
+// has been removed.
 func (t *agentTable) get(e *agentEntry, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
 	if e == nil {
 		return domain.Agent{}, nil, false
@@ -176,7 +177,7 @@ func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	return agents
 }
 
-// known returns the agent of that id, false when there is none.
+// known returns the agent with that id, false when there is none.
 func (t *agentTable) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,8 @@ func (e *agentEntry) assign(project string) {
 	e.changed = make(chan struct{})
 }
 
-// unassign takes every agent off a project that is being removed, in memory; the store did so with the project. It
-// returns their ids. Callers hold change.
+// unassign removes, in memory, the assignments to a project that is being removed; the store removes them with the project. It
+// returns the agents' ids. The caller holds change.
 func (t *agentTable) unassign(project string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +32,7 @@ func (t *agentTable) unassign(project string) []string {
 	return ids
 }
 
-// unassigned returns those of these ids whose agents have an identity and are assigned to no project.
+// unassigned returns those of the ids whose agents exist and are assigned to no project.
 func (t *agentTable) unassigned(ids []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *agentTable) remove(id string) {
 	t.drop(id)
 }
 
-// drop is remove for a caller that holds mu.
+// drop is remove; the caller holds mu.
 func (t *agentTable) drop(id string) {
 	e := t.byID[id]
 	delete(t.byID, id)
@@ -62,7 +62,7 @@ func (t *agentTable) drop(id string) {
 	close(e.changed)
 }
 
-// silent returns the ids of the agents that were not seen for longer than d.
+// silent returns the ids of the agents that have not been seen for longer than d.
 func (t *agentTable) silent(d time.Duration) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// load makes the table agree with the store. Where other gateways change the store, too, it reads only what is new.
+// load brings the table up to date with the store. If other gateways share the store, it reads only what is new.
 func (t *agentTable) load(ctx context.Context) error {
 	t.change.Lock() // a change of our own is in both, or in neither
 	defer t.change.Unlock()
@@ -19,7 +19,7 @@ func (t *agentTable) load(ctx context.Context) error {
 		return t.loadAll(ctx)
 	}
 	news, err := t.changes.AgentsSince(ctx, t.position)
-	if err == nil && news.Position < t.position { // a standby that lacks the last transactions took over
+	if err == nil && news.Position < t.position { // a standby database that lacks the last transactions has taken over
 		news, err = t.changes.AgentsSince(ctx, 0)
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *agentTable) load(ctx context.Context) error {
 	return nil
 }
 
-// loadAll reads all agents. One last seen in the future, by today's wall clock, counts as seen just now.
+// loadAll reads all agents. One last seen in the future, because the wall clock was wrong, counts as seen just now.
 func (t *agentTable) loadAll(ctx context.Context) error {
 	records, err := t.store.AgentRecords(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *agentTable) loadAll(ctx context.Context) error {
 	return nil
 }
 
-// apply applies what is new in the store. It reports whether agents are gone.
+// apply applies changes in the store. It reports whether agents have been removed.
 func (t *agentTable) apply(news domain.AgentNews) (gone bool) {
 	now := time.Now()
 	t.mu.Lock()
@@ -65,20 +65,20 @@ func (t *agentTable) apply(news domain.AgentNews) (gone bool) {
 	return len(t.byID) != news.Count
 }
 
-// apply applies what is stored of an agent, which was last seen at that time.
+// apply applies the stored record of an agent that was last seen at seen.
 func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	e.record.Label = r.Label
 	if e.record.Project != r.Project {
 		e.assign(r.Project)
 	}
-	elsewhere := r.LastSeen.UnixMilli() != e.storedSeen // else this gateway has stored that, or knows it already
+	elsewhere := r.LastSeen.UnixMilli() != e.storedSeen // otherwise this gateway has stored it, or applied it already
 	if elsewhere {
 		e.storedSeen, e.ours = r.LastSeen.UnixMilli(), false
 		if seen.After(e.seen) {
 			e.seen = seen
 		}
 	}
-	if e.news { // what it has said here since is stored next
+	if e.news { // its newer report to this gateway is stored next
 		return
 	}
 	e.setState(r.State, r.StateSince)

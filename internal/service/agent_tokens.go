@@ -6,9 +6,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// IssueToken gives an agent's command a token of role operator that may change only the project that the agent is assigned to.
-// It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is assigned to none, and
-// Unauthorized when it is removed. The caller has checked the agent's secret.
+// IssueToken issues a token for an agent's command, of role operator and limited to the project that the agent is assigned to.
+// It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not assigned, and
+// Unauthorized when it has been removed. The caller has checked the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
 	err = s.change(ctx, func() (err error) {
 		token, secret, err = s.issueToken(ctx, id)
@@ -31,13 +31,13 @@ func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, 
 		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
 	}
 	name := agent.Label
-	if domain.CheckTokenName(name) != nil { // labels may contain what names may not
+	if domain.CheckTokenName(name) != nil { // not every label is a valid name
 		name = id
 	}
 	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})
 }
 
-// endAgentTokens ends tokens of agents' commands in memory; the store did so with the change that ended them.
+// endAgentTokens ends tokens of agents' commands in memory. The store has ended them already.
 func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -35,29 +35,29 @@ type Agents struct {
 }
 
 const (
-	agentIDBytes = 10 // 80 random bits: no two agents ever share an id
+	agentIDBytes = 10 // 80 random bits, enough for unique ids
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
-	// forgetInterval is how often expired identities and tokens are looked for. The first time is that long
-	// after the start, when agents that were silent only because the gateway was away are back (they retry each minute).
+	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that were
+	// silent only because the gateway was down have called again by then (they retry every minute).
 	forgetInterval = 2 * time.Minute
-	// maxDetail is how many bytes of a heartbeat's detail are kept: its end, where the last lines of output are.
+	// maxDetail is how many bytes of a heartbeat's detail are kept, those at its end, which has the last lines of output.
 	maxDetail = 4096
-	// finalSave bounds the last write of heartbeats when the gateway stops.
+	// finalSave is the time limit for storing heartbeats when the gateway stops.
 	finalSave = 5 * time.Second
 )
 
 // agentNotFound returns the error for an unknown id.
 func agentNotFound() error { return domain.Errorf(domain.NotFound, "agent not found") }
 
-// wrongSecret returns the error for a caller who is not, or is no longer, the agent that it claims to be.
+// wrongSecret returns the error for an unknown or removed agent, and for a wrong secret.
 func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
-// Join redeems a join token and returns the new agent and its secret, which is not kept and is shown only here. Without a label
-// the agent gets its id as label. It returns Invalid for a bad label or version, without spending the token, and Unauthorized,
-// in the same words, for a token that is unknown, used, revoked or expired.
+// Join redeems a join token and returns the new agent and its secret, of which only the hash is stored. Without a label the agent
+// gets its id as label. It returns Invalid for a bad label or version, without using up the token, and Unauthorized, always with
+// the same message, for a token that is unknown, used, revoked or expired.
 func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
 	seen := time.Now()
@@ -78,7 +78,7 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	}
 	t, err := s.store.Token(ctx, hashSecret(token.Reveal()))
 	if err == nil && s.checkProject(t.Project) != nil {
-		_ = s.projects.stored.refreshStale(ctx) // it may be new; without it the agent is assigned to none
+		_ = s.projects.stored.refreshStale(ctx) // the project may be new; if it is unknown the agent is not assigned
 	}
 	s.projects.mu.RLock() // the project stays until the assignment is stored
 	defer s.projects.mu.RUnlock()
@@ -102,11 +102,11 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
 }
 
-// CheckSecret returns Unauthorized unless secret is that of the agent. Where only the store can tell, and it does not answer, it
-// returns Unavailable, so that no agent gives up its identity.
+// CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be reached, it
+// returns Unavailable, so that agents do not give up their identities.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
 	if s.table.find(id) == nil && IsAgentSecret(secret) {
-		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined elsewhere
+		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined at another gateway
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secre
 	return wrongSecret()
 }
 
-// Find returns the agent of that id, false when there is none.
+// Find returns the agent with that id, false when there is none.
 func (s *Agents) Find(id string) (domain.KnownAgent, bool) {
 	return s.table.known(id, s.projects.Registry())
 }
@@ -135,8 +135,8 @@ func (s *Agents) Alive() []domain.Agent {
 // All returns every agent that has an identity, ordered by label, then id.
 func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Registry()) }
 
-// Assign sends an agent, alive or not, to a project, "" for none. It returns Invalid when the project does
-// not exist and NotFound when the agent does not.
+// Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist and
+// NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (agent domain.Agent, err error) {
 	err = s.change(ctx, func() (err error) {
 		agent, err = s.assign(ctx, id, project)
@@ -145,7 +145,7 @@ func (s *Agents) Assign(ctx context.Context, id, project string) (agent domain.A
 	return agent, err
 }
 
-// change makes a change of an agent.
+// change changes an agent.
 func (s *Agents) change(ctx context.Context, change func() error) error {
 	return retry(ctx, change, s.projects.stored, s.table.stored)
 }
@@ -175,7 +175,7 @@ func (s *Agents) assign(ctx context.Context, id, project string) (domain.Agent, 
 	return s.table.view(entry, s.projects.Registry()), nil
 }
 
-// checkProject returns Invalid unless there is a project of that name; "" is none.
+// checkProject returns Invalid unless there is a project of that name or the name is "".
 func (s *Agents) checkProject(name string) error {
 	if _, found := s.projects.Registry().Find(name); name != "" && !found {
 		return domain.Errorf(domain.Invalid, "project '%s' does not exist", name)
@@ -213,8 +213,7 @@ func (s *Agents) setLabel(ctx context.Context, id, label string) (domain.Agent, 
 	return s.table.view(entry, s.projects.Registry()), nil
 }
 
-// Remove ends an agent's identity: its open heartbeat and every later one are refused. It returns NotFound when there is no such
-// agent.
+// Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
 	return s.change(ctx, func() error { return s.remove(ctx, id) })
 }

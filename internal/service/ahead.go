@@ -9,22 +9,22 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AheadProject is a project whose feed holds stamps that are far ahead of the gateway's clock.
+// AheadProject is a project whose feed has timestamps far ahead of the gateway's clock.
 type AheadProject struct {
 	Project string
 	Since   time.Time // when that was noticed
 }
 
-// ahead knows which projects' last reads held such stamps.
+// ahead keeps the projects whose last read had such timestamps.
 type ahead struct {
-	changes Changes // nil where no other gateway reads feeds
+	changes Changes // nil if no other gateway shares the store
 
 	mu     sync.Mutex
 	since  map[string]time.Time
-	untold map[string]bool // projects whose entry in since other gateways do not know yet
+	untold map[string]bool // projects whose entry in since has not been shared with other gateways yet
 }
 
-// note applies a read.
+// note records what a read shows.
 func (a *ahead) note(read domain.FeedRead) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,7 +46,7 @@ func (a *ahead) note(read domain.FeedRead) {
 	}
 }
 
-// share exchanges with other gateways what their reads and ours showed.
+// share exchanges the entries with other gateways.
 func (a *ahead) share(ctx context.Context) error {
 	if a.changes == nil {
 		return nil
@@ -70,7 +70,7 @@ func (a *ahead) share(ctx context.Context) error {
 			delete(a.untold, project)
 		}
 	}
-	for project := range a.untold { // since then
+	for project := range a.untold { // entries that have changed in the meantime
 		delete(stored, project)
 		if at, is := a.since[project]; is {
 			stored[project] = at
@@ -83,7 +83,7 @@ func (a *ahead) share(ctx context.Context) error {
 	return nil
 }
 
-// Ahead returns the projects whose clocks are ahead, in no particular order. Some may be removed.
+// Ahead returns the projects whose clocks are ahead, in no particular order. Some may have been removed.
 func (s *Events) Ahead() []AheadProject {
 	s.ahead.mu.Lock()
 	defer s.ahead.mu.Unlock()

@@ -25,31 +25,31 @@ type Alerts struct {
 	duties       Duties
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
-	changed      atomic.Int64 // grows with every acknowledgement that is made or ends
+	changed      atomic.Int64 // increases when an acknowledgement is made or ends
 	stories      storyAlerts
 
 	mu   sync.Mutex
 	last listed
 }
 
-// listed is what List returned last, and from what.
+// listed is the last result of List with its inputs.
 type listed struct {
 	stories, others []domain.Alert
 	changed         int64
 	alerts          domain.Alerts
 }
 
-// List returns what needs attention, given the pipelines of all projects. It is shared: nobody may change it.
+// List returns what needs attention, given the pipelines of all projects. The result is shared and must not be changed.
 func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
 	found := slices.Concat(next.stories, next.others)
 	if ended := s.acknowledge(found, pipelines, clock.Now()); len(ended) > 0 {
 		if s.events.Available() != nil {
-			return domain.NewAlerts(found), nil // they end when the store is back
+			return domain.NewAlerts(found), nil // acknowledgements end when the store is back
 		}
 		s.drop(ended...)
 		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
-			s.log.WarnContext(ctx, "acknowledgements that ended could not be removed", "error", err)
+			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
 		return domain.NewAlerts(found), nil
 	}
@@ -66,7 +66,7 @@ func (l listed) isSame(other listed) bool {
 	return l.changed == other.changed && domain.SameArray(l.stories, other.stories) && slices.Equal(l.others, other.others)
 }
 
-// ofStory returns what is wrong with one story, nil when nothing is.
+// ofStory returns the alert of a story, nil if there is none.
 func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
 	stages := make([]domain.Stage, len(p.Stages))
 	for i, stage := range p.Stages {

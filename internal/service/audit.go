@@ -19,7 +19,7 @@ type auditStore interface {
 const (
 	// auditLife is how long audit entries are kept.
 	auditLife = 400 * 24 * time.Hour
-	// auditInterval is how often older entries are removed, auditStep of them at a time so that no writer waits for long.
+	// auditInterval is how often older entries are removed, at most auditStep in a transaction so that no writer waits for long.
 	auditInterval, auditStep = time.Hour, 500
 )
 
@@ -30,8 +30,8 @@ type Audit struct {
 	log   *slog.Logger
 }
 
-// change makes a change in the store: write must store it, in one transaction, with the context that it gets; its entry is
-// stored with it. It returns Forbidden when the actor's token is for another project.
+// change makes a change in the store. write must store it in one transaction, using the context that it gets; the audit entry is
+// stored in the same transaction. It returns Forbidden when the actor's token is for another project.
 func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.Context) error) error {
 	actor := domain.ActorOf(ctx)
 	if err := actor.CheckScope(c.Project); err != nil {
@@ -45,11 +45,11 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 	return nil
 }
 
-// changed records a change that was just made outside the store. Whether the actor may make it must have been checked before.
+// changed records a change that was just made outside the store. The caller has checked that the actor may make it.
 func (a *Audit) changed(ctx context.Context, c domain.Change) {
 	e := domain.NewAuditEntry(clock.Now(), domain.ActorOf(ctx), c)
 	if err := a.store.AddAudit(context.WithoutCancel(ctx), e); err != nil {
-		a.log.ErrorContext(ctx, "a change is missing in the audit, because the store failed", "error", err)
+		a.log.ErrorContext(ctx, "cannot store the audit entry of a change", "error", err)
 	}
 	a.logEntry(ctx, e)
 }
@@ -58,12 +58,12 @@ func (a *Audit) logEntry(ctx context.Context, e domain.AuditEntry) {
 	a.log.InfoContext(ctx, "audit", "action", e.Action, "subject", e.Subject, "detail", e.Detail, "who", e.Who, "via", e.Via, "role", e.Role, "id", e.RequestID)
 }
 
-// Page returns a page of entries, the newest first.
+// Page returns a page of entries, newest first.
 func (a *Audit) Page(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error) {
 	return a.store.AuditPage(ctx, q)
 }
 
-// Run removes old entries until ctx ends. It returns an error when the store failed.
+// Run removes expired entries until ctx ends. It returns an error when the store failed.
 func (a *Audit) Run(ctx context.Context) error {
 	ticker := time.NewTicker(auditInterval)
 	defer ticker.Stop()
@@ -93,7 +93,7 @@ func details(parts ...string) string {
 	return strings.Join(known, "; ")
 }
 
-// was tells a value before and after a change, "" when it is the same.
+// was formats a value before and after a change, "" if it is the same.
 func was(name, before, now string) string {
 	if before == now {
 		return ""
@@ -101,7 +101,7 @@ func was(name, before, now string) string {
 	return name + ": " + orNone(before) + " → " + orNone(now)
 }
 
-// is tells a value, "" when it is empty.
+// is formats a value, "" if it is empty.
 func is(name, value string) string {
 	if value == "" {
 		return ""
@@ -109,7 +109,7 @@ func is(name, value string) string {
 	return name + ": " + value
 }
 
-// secretWas tells that a secret has changed, and nothing about the secret.
+// secretWas says that a secret has changed, without showing it.
 func secretWas(name string, before, now domain.Secret) string {
 	switch {
 	case before == now:

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// background runs one piece of work at a time, for all callers who want it done. The zero value is ready for use.
+// background runs a piece of work, at most once at a time, for all its callers. The zero value is ready for use.
 type background struct {
 	mu   sync.Mutex
-	done chan struct{} // closed at the end of the work; nil while none is under way
-	err  error         // of the last one
+	done chan struct{} // closed at the end of the work; nil while none is running
+	err  error         // of the last run
 }
 
-// do begins the work unless it is under way already. It returns true when the work has ended, false when that takes longer than
-// patience.
+// do starts the work unless it is already running. It returns true when the work has ended, false when that takes longer
+// than patience.
 func (b *background) do(patience time.Duration, work func() error) (done bool, err error) {
 	b.mu.Lock()
 	if b.done == nil {
@@ -38,7 +38,7 @@ func (b *background) do(patience time.Duration, work func() error) (done bool, e
 func (b *background) run(work func() error) {
 	var err error
 	defer func() {
-		if cause := recover(); cause != nil { // whoever waits reports it
+		if cause := recover(); cause != nil { // callers report it
 			err = fmt.Errorf("panic: %v", cause)
 		}
 		b.mu.Lock()

@@ -10,11 +10,11 @@ import (
 
 // BotFile is the stored bot configuration.
 type BotFile interface {
-	// Load returns what the file holds now; without a file, the matrix transport and nothing else set.
+	// Load returns the file's content; without a file, the transport is matrix and nothing else is set.
 	Load() (domain.BotConfig, error)
 	// Save replaces the file as a whole.
 	Save(domain.BotConfig) error
-	// Name is the file's name as people know it.
+	// Name returns the file's name for people.
 	Name() string
 }
 
@@ -30,24 +30,24 @@ type BotRunner interface {
 	SendTest(ctx context.Context) error
 }
 
-// Bot is the chat bot: its stored configuration and the one that runs.
+// Bot is the chat bot: its stored configuration and its runner.
 type Bot struct {
 	audit  *Audit
 	file   BotFile
 	runner BotRunner
-	shared *sharedRunner // the runner, nil where this gateway is alone
-	saves  chan struct{} // holds one value while a save is under way
+	shared *sharedRunner // the runner, nil if no other gateway shares the store
+	saves  chan struct{} // holds a value during a save
 }
 
 const (
-	// saveLimit bounds a save, including its restart and the wait for earlier saves, so that it is answered within 10 s.
+	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered in 10 s.
 	saveLimit = 9 * time.Second
-	// testLimit bounds sending the test message to every room.
+	// testLimit is the time limit for sending the test message to all rooms.
 	testLimit = 20 * time.Second
 )
 
-// Config returns the stored bot configuration, secrets included. It returns an Internal error that says
-// why when the file cannot be read.
+// Config returns the stored bot configuration, including secrets. It returns an Internal error with the reason when it
+// cannot be read.
 func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
 	if s.shared != nil {
 		config, _, err = s.shared.Store.BotConfig(ctx)
@@ -68,18 +68,18 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
 		return err
 	}
-	// A caller who goes away does not leave a saved file with the old bot.
+	// A caller who goes away must not leave a saved configuration with the old bot running.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveLimit)
 	defer cancel()
 	select {
 	case s.saves <- struct{}{}:
 		defer func() { <-s.saves }()
 	case <-ctx.Done():
-		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still under way")
+		return domain.Errorf(domain.Internal, "nothing was saved: an earlier save is still running")
 	}
 	before, _ := s.Config(ctx) // an unreadable one is replaced
 	err := s.store(ctx, config)
-	if domain.CodeOf(err) == domain.Unavailable { // the database is not there
+	if domain.CodeOf(err) == domain.Unavailable { // the database cannot be reached
 		return err
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Bot) store(ctx context.Context, config domain.BotConfig) error {
 	return s.file.Save(config)
 }
 
-// Starting returns the source from which a starting bot gets its configuration.
+// Starting returns the source of the configuration for a bot that starts.
 func (s *Bot) Starting() interface {
 	Config(ctx context.Context) (domain.BotConfig, error)
 } {
@@ -112,7 +112,7 @@ func (s *Bot) Starting() interface {
 // Status returns the bot's live state.
 func (s *Bot) Status() domain.BotStatus { return s.runner.Status() }
 
-// Test sends a test message to every room of the bot. It returns BadGateway with the reason when that failed.
+// Test sends a test message to all of the bot's rooms. It returns BadGateway with the reason when that failed.
 func (s *Bot) Test(ctx context.Context) error {
 	if err := domain.ActorOf(ctx).CheckScope(""); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (s *Bot) Test(ctx context.Context) error {
 	return nil
 }
 
-// configChange tells what a new configuration changes, without the secrets.
+// configChange describes what a new configuration changes, without secrets.
 func configChange(before, now domain.BotConfig) string {
 	return details(
 		was("transport", string(before.Transport), string(now.Transport)),
@@ -145,7 +145,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// explain adds the cause to the message: only administrators see these errors.
+// explain returns an error whose message includes the cause. Only administrators may see such errors.
 func explain(err error, message string) error {
 	var known *domain.Error
 	if errors.As(err, &known) {

@@ -9,20 +9,20 @@ import (
 	"switchyard/internal/domain"
 )
 
-// share makes the bot one that several gateways share.
+// share makes several gateways share the bot.
 func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog.Logger) error {
 	s.shared = &sharedRunner{SharedBot: o, local: s.runner, changes: changes, log: log, since: clock.Now()}
 	s.runner = s.shared
 	return s.importFile(ctx, log)
 }
 
-// importFile stores the file's configuration once. After that the file is ignored, and the log says so when it differs.
+// importFile stores the file's configuration in the database once. After that the file is ignored, which is logged if it differs.
 func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	_, version, err := s.shared.Store.BotConfig(ctx)
 	if err != nil {
 		return err
 	}
-	s.shared.started = version // the local bot starts with that or with a later one
+	s.shared.started = version // the local bot starts with this version or a later one
 	c, err := s.file.Load()
 	if err != nil {
 		log.WarnContext(ctx, "the bot's configuration file is ignored: the configuration is in the database", "error", err)
@@ -43,8 +43,8 @@ func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// IgnoredFile returns the name of the file that would hold the bot's configuration if the database did not, when it says something
-// else; "" otherwise.
+// IgnoredFile returns the name of the bot's configuration file if it differs from the configuration in the database, which is
+// used instead; "" otherwise.
 func (s *Bot) IgnoredFile(ctx context.Context) string {
 	if s.shared == nil || !s.fileDiffers(ctx) {
 		return ""

@@ -10,20 +10,20 @@ import (
 	"switchyard/internal/domain"
 )
 
-// BotStore is where several gateways keep what they share of the bot. One of them runs it.
+// BotStore keeps the state of a bot that several gateways share, one of which runs it.
 type BotStore interface {
-	// BotConfig returns the stored configuration and its version, which grows with each save; 0 before the first.
+	// BotConfig returns the stored configuration and its version, which increases with each save; 0 before the first.
 	BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error)
 	SaveBotConfig(ctx context.Context, c domain.BotConfig) error
-	// ImportBotConfig stores a configuration unless there is one. It reports whether it did.
+	// ImportBotConfig stores a configuration if there is none yet, and reports whether it did.
 	ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error)
 
-	// BotRun returns the state of the running bot that was stored last. It returns NotFound before that.
+	// BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
 	BotRun(ctx context.Context) (domain.BotRun, error)
 	SetBotRun(ctx context.Context, r domain.BotRun) error
 
-	// AskBotTest asks the gateway that runs the bot for a test message. That gateway takes the request, once, with TakeBotTest,
-	// which returns NotFound when there is none, and answers why the test failed, or "".
+	// AskBotTest requests a test message from the gateway that runs the bot. That gateway takes the request, once, with
+	// TakeBotTest, which returns NotFound when there is none, and answers with the reason why the test failed, or "".
 	AskBotTest(ctx context.Context, id string) error
 	TakeBotTest(ctx context.Context) (id string, err error)
 	AnswerBotTest(ctx context.Context, id, answer string) error
@@ -34,20 +34,20 @@ type BotStore interface {
 type SharedBot struct {
 	Store   BotStore
 	Duty    Duties // DutyBot says which of them runs the bot
-	Gateway string // this one's name
-	// Cursor returns the id up to which the bot, wherever it runs, has posted the stream.
+	Gateway string // the name of this gateway
+	// Cursor returns the id of the last event that the bot, on whichever gateway, has posted.
 	Cursor func(ctx context.Context) (int64, error)
 }
 
 const (
 	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
 	botInterval = 250 * time.Millisecond
-	// botAnswerInterval is how often an answer is checked for, with or without a notice.
+	// botAnswerInterval is how often to check for an answer when no notice arrives.
 	botAnswerInterval = 250 * time.Millisecond
 )
 
-// sharedRunner is the bot that one of several gateways runs, as each of them sees it. On the others the local runner only
-// receives what chat servers send.
+// sharedRunner is the BotRunner of each of several gateways that share the bot. On those that do not run it, the local runner
+// only receives requests from chat servers.
 type sharedRunner struct {
 	SharedBot
 	local   BotRunner
@@ -58,16 +58,16 @@ type sharedRunner struct {
 
 	mu      sync.Mutex
 	run     domain.BotRun // as last stored
-	started int64         // the version of the configuration that local has
+	started int64         // the version of local's configuration
 }
 
-// runs returns the context in which the gateway that runs the bot writes, false when another one runs it.
+// runs returns a context for writes under the bot's duty. It returns false when another gateway runs the bot.
 func (s *sharedRunner) runs(ctx context.Context) (context.Context, bool) {
 	epoch, ok := s.Duty.Epoch(domain.DutyBot)
 	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyBot, Epoch: epoch}), ok
 }
 
-// Config returns the configuration for a bot that starts with it.
+// Config returns the configuration for a bot that starts.
 func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 	c, version, err := s.Store.BotConfig(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 // unknownVersion is the version of a configuration that could not be read.
 const unknownVersion = -1
 
-// Status is the state of the bot, wherever it runs.
+// Status returns the state of the bot, on whichever gateway it runs.
 func (s *sharedRunner) Status() domain.BotStatus {
 	if _, here := s.Duty.Epoch(domain.DutyBot); here {
 		return s.local.Status()
@@ -118,10 +118,10 @@ func (s *sharedRunner) Restart(ctx context.Context) error {
 			return false, nil
 		}
 		return run.Version >= version, err
-	}, domain.Errorf(domain.Unavailable, "the gateway that runs the bot has not started it again yet; it will"))
+	}, domain.Errorf(domain.Unavailable, "the gateway that runs the bot has not restarted it yet, but will"))
 }
 
-// SendTest has the gateway that runs the bot send a test message to every room.
+// SendTest makes the gateway that runs the bot send a test message to every room.
 func (s *sharedRunner) SendTest(ctx context.Context) error {
 	if _, here := s.runs(ctx); here {
 		return s.local.SendTest(ctx)
@@ -141,7 +141,7 @@ func (s *sharedRunner) SendTest(ctx context.Context) error {
 	return err
 }
 
-// await waits until done reports true. It returns late when ctx ends before that.
+// await waits until done returns true. It returns late if ctx ends first.
 func (s *sharedRunner) await(ctx context.Context, done func() (bool, error), late error) error {
 	tick := time.NewTicker(botAnswerInterval)
 	defer tick.Stop()

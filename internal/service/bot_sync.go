@@ -17,7 +17,7 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 	for {
 		changed, moved := s.changes.Changed(domain.TopicBot), s.Duty.Changed()
 		if err := s.sync(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
-			s.log.WarnContext(ctx, "the shared state of the bot could not be updated", "error", err)
+			s.log.WarnContext(ctx, "cannot update the shared state of the bot", "error", err)
 		}
 		for current := true; current; {
 			select {
@@ -36,13 +36,13 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 	}
 }
 
-// isNews reports whether the status of the bot that runs here differs from the stored one.
+// isNews reports whether the status of the bot, which runs here, differs from the stored one.
 func (s *sharedRunner) isNews() bool {
 	_, here := s.Duty.Epoch(domain.DutyBot)
 	return here && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 }
 
-// stored returns a status as it comes back from the store.
+// stored returns a status as it would be read back from the store.
 func stored(status domain.BotStatus) domain.BotStatus {
 	status.Since = time.UnixMilli(status.Since.UnixMilli())
 	if status.Rooms == nil {
@@ -51,7 +51,7 @@ func stored(status domain.BotStatus) domain.BotStatus {
 	return status
 }
 
-// sync reads what is new in the store and stores what is new about the bot that runs here.
+// sync reads changes from the store and, if the bot runs here, stores its state.
 func (s *sharedRunner) sync(ctx context.Context) error {
 	_, version, err := s.Store.BotConfig(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *sharedRunner) answerTests(ctx context.Context) error {
 				answer = domain.MessageOf(err)
 			}
 			if err := s.Store.AnswerBotTest(context.WithoutCancel(ctx), id, answer); err != nil {
-				s.log.WarnContext(ctx, "the answer about a test message was lost", "error", err)
+				s.log.WarnContext(ctx, "cannot store the result of a test message", "error", err)
 			}
 		})
 	}

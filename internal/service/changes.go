@@ -9,48 +9,48 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Changes tells what other gateways on the same database have changed.
+// Changes reports changes made by other gateways on the same database.
 type Changes interface {
-	// Changed returns a channel that is closed when a topic may have changed. Ask for it before reading.
+	// Changed returns a channel that is closed when a topic may have changed. Call it before reading the topic.
 	Changed(topic domain.Topic) <-chan struct{}
 	// Version returns a value that differs after each change of a topic. It costs less than reading the topic.
 	Version(ctx context.Context, topic domain.Topic) (string, error)
-	// AgentsSince returns the agents that were changed since a position, 0 for all of them.
+	// AgentsSince returns the agents that have changed since a position, all for 0.
 	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
 	// AgentIDs returns the ids of all agents.
 	AgentIDs(ctx context.Context) ([]string, error)
-	// ClocksAhead returns since when the clocks of projects have been ahead, by project; the gateway that follows a project sets
-	// it, zero when it is not.
+	// ClocksAhead returns by project since when its clock has been ahead. The gateway that follows a project sets that, to zero
+	// when it is no longer ahead.
 	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
 	SetClockAhead(ctx context.Context, project string, since time.Time) error
 	// TellArrivals tells all gateways, including this one, that stories arrived.
 	TellArrivals(ctx context.Context, arrivals []domain.Arrival) error
-	// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept. Some may come again.
+	// ArrivalsSince returns the arrivals since a position, all that are kept for 0. It may repeat some.
 	ArrivalsSince(ctx context.Context, position int64) (domain.ArrivalNews, error)
 }
 
 const (
-	// reloadInterval is how often a topic is checked, with or without a notice: changes made elsewhere apply here within a second.
+	// reloadInterval is how often a topic is checked even without a notice, so that changes made elsewhere apply within a second.
 	reloadInterval = 800 * time.Millisecond
-	// reloadPause and maxReloadPause bound the pause after reading a topic, which is reloadShare times as long as the reading took:
-	// neither a stranger nor a busy gateway can keep this one reading all the time.
+	// The pause after reading a topic is reloadShare times as long as reading it took, between reloadPause and maxReloadPause, so
+	// that neither unknown ids nor a busy gateway keep this one reading all the time.
 	reloadPause, maxReloadPause = 20 * time.Millisecond, 250 * time.Millisecond
 	reloadShare                 = 4
 	// reloadLimit is how long reading may take.
 	reloadLimit = 5 * time.Second
 )
 
-// reloader keeps memory in agreement with the store on one topic, which other gateways change as well.
+// reloader keeps memory up to date with one topic of the store, which other gateways change as well.
 type reloader struct {
-	changes Changes // nil where no other gateway changes anything
+	changes Changes // nil if no other gateway shares the store
 	topic   domain.Topic
 	read    func(context.Context) error
-	// always says that read itself finds out cheaply that nothing has changed.
+	// always means to call read without checking the version first, because read is cheap when nothing has changed.
 	always bool
 
-	lock         chan struct{} // holds a value while somebody reads; guards what follows
-	began, ended time.Time     // of the last reading
-	forced       bool          // it did not ask for the version
+	lock         chan struct{} // holds a value during a read; guards the fields below
+	began, ended time.Time     // of the last read
+	forced       bool          // it did not check the version
 	failed       error         // its error
 	version      string
 }
@@ -59,15 +59,15 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 	return &reloader{changes: changes, topic: topic, read: read, lock: make(chan struct{}, 1)}
 }
 
-// refresh reads the topic again, unless somebody else has begun to since the call. It does nothing on a gateway that is alone.
-// Callers must not hold a lock that read takes.
+// refresh reads the topic again, unless another caller has begun to since the call. It does nothing if no other gateway shares
+// the store. The caller must not hold a lock that read takes.
 func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
 
-// refreshStale does the same for a caller who misses something in memory, but only if the topic's version has changed. That is
-// cheaper, but the version does not cover what this gateway has changed in memory since.
+// refreshStale does the same, but only if the topic's version has changed. It is for callers that have not found something in
+// memory. It is cheaper, but misses what this gateway has changed in memory only.
 func (r *reloader) refreshStale(ctx context.Context) error { return r.take(ctx, false) }
 
-// take reads when it is this caller's turn, whatever the version is if forced.
+// take waits for its turn and reads the topic if its version has changed or forced is set.
 func (r *reloader) take(ctx context.Context, forced bool) error {
 	if r.changes == nil {
 		return nil
@@ -86,7 +86,7 @@ func (r *reloader) take(ctx context.Context, forced bool) error {
 	if !supervise.Sleep(ctx, time.Until(r.ended.Add(pause))) {
 		return ctx.Err()
 	}
-	// A caller who leaves does not fail the others who wait for the same.
+	// A caller whose context ends must not fail the others that wait for the same read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
 	defer cancel()
 	r.began, r.forced = time.Now(), forced
@@ -116,7 +116,7 @@ func (r *reloader) run(ctx context.Context) {
 	defer tick.Stop()
 	for read := r.refresh; ; {
 		changed := r.changes.Changed(r.topic)
-		_ = read(ctx) // failures are retried, and the store reports its own state
+		_ = read(ctx) // a failure is retried, and the store logs it
 		select {
 		case <-changed:
 			read = r.refresh
@@ -128,8 +128,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// retry makes a change. When memory or the store contradicts it, it refreshes these topics and tries once more: another gateway
-// may just have changed them.
+// retry makes a change. If that fails because of what is in memory or the store, it refreshes the topics and tries once more:
+// another gateway may just have changed them.
 func retry(ctx context.Context, change func() error, stale ...*reloader) error {
 	err := change()
 	switch domain.CodeOf(err) {
@@ -156,8 +156,8 @@ func refresh(ctx context.Context, topics ...*reloader) error {
 	return nil
 }
 
-// Sync keeps memory in agreement with the store, which other gateways change as well, until ctx ends. On a gateway that is alone
-// it returns at once.
+// Sync keeps memory up to date with the store, which other gateways change as well, until ctx ends. If there are no others it
+// returns at once.
 func (s *Service) Sync(ctx context.Context) error {
 	if s.changes == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Charts are drawn from where the stories have been.
+// Charts draws charts from the stories' stays.
 type Charts struct {
 	events *Events
 	stays  *Stays
@@ -20,17 +20,17 @@ type Charts struct {
 	last drawing
 }
 
-// drawing is what was drawn last, and from what.
+// drawing is the last result of Draw with its inputs.
 type drawing struct {
 	pipelines []domain.ProjectPipeline
 	charts    []domain.Charts // of pipelines, as from
 	from      []drawn
 	day       int64
 	revision  uint64 // of stays
-	partial   bool   // the moves of some projects were not known yet
+	partial   bool   // the moves of some projects had not been read yet
 }
 
-// of returns a project's charts and what they were drawn from. It is at i unless the projects are others now.
+// of returns a project's charts and what they were drawn from. The project is at index i unless the projects have changed.
 func (d *drawing) of(i int, project string) (domain.Charts, drawn) {
 	if i >= len(d.pipelines) || d.pipelines[i].Project != project {
 		byName := func(p domain.ProjectPipeline, name string) int { return strings.Compare(p.Project, name) }
@@ -49,9 +49,9 @@ type drawn struct {
 	first   *domain.Stage // of an answer; answers never change
 }
 
-// Draw returns the charts of each of these projects, in their order. They are empty, for a little while, where stages are not
-// known yet, where moves are still being read, and for all projects while the stream is being caught up with. While the store
-// cannot be reached they are those that were drawn last.
+// Draw returns the charts of each project, in their order. Charts are empty while a project's stages are unknown or its moves
+// are being read, and all are empty until the stream has been read. While the store cannot be reached, Draw returns the last
+// charts.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
 	charts, err := s.draw(ctx, pipelines)
 	if err != nil && s.events.Available() != nil {
@@ -120,7 +120,7 @@ func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Chart
 	return s.stays.of(p.Project).Charts(p.Stages, clock.Now()), nil
 }
 
-// lastOf returns what was drawn last, if that was of the same projects and pipelines: with ten thousand projects, checking each
+// lastOf returns the last charts if they are of the same projects and pipelines. With ten thousand projects, checking each one
 // takes a while (BenchmarkSnapshot).
 func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
 	revision := s.stays.revisionNow()
@@ -130,7 +130,7 @@ func (s *Charts) lastOf(d drawing) (charts []domain.Charts, same bool) {
 	return s.last.charts, same
 }
 
-// drawn returns the charts that were last drawn of these projects, in their order.
+// drawn returns the last charts of these projects, in their order.
 func (s *Charts) drawn(pipelines []domain.ProjectPipeline) []domain.Charts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

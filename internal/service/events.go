@@ -18,16 +18,16 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	// TryWrite writes something, so that WriteFailure knows whether writing works again.
+	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
 	WriteFailure() (since time.Time, err error)
 }
 
-// maxBatch is the number of records after which a transaction takes no further read, so that the reads of other feeds wait no
-// longer than about 50 ms.
+// maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait no longer
+// than about 50 ms.
 const maxBatch = 1000
 
-// Events is the merged stream: the reads that wait to be stored, the newest stored events in memory, and the store with all.
+// Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
 	store eventStore
 	log   *slog.Logger
@@ -38,11 +38,11 @@ type Events struct {
 	publishing sync.Mutex
 	searched   newestPages
 	reached    reached
-	// following says that other gateways append as well, and that this one follows what they append.
+	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
-	// restarts counts how often the store turned out to have lost events that memory showed.
+	// restarts counts how often the store has lost events that memory had.
 	restarts atomic.Int64
-	// observe is called with each event that this gateway stored, once, in their order; nil where nobody counts.
+	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
 	observe func(added []domain.Event)
 
 	mu      sync.Mutex
@@ -50,13 +50,13 @@ type Events struct {
 	writing bool // a goroutine is emptying the queue
 }
 
-// pendingRead is a read whose recorder waits for stored.
+// pendingRead is a queued read. Its caller waits for stored.
 type pendingRead struct {
 	domain.FeedRead
 	stored chan error // of capacity 1
 }
 
-// load makes s continue after what is stored.
+// load makes s continue after the stored events.
 func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
 	if err != nil {
@@ -66,14 +66,14 @@ func (s *Events) load(ctx context.Context) error {
 	return nil
 }
 
-// Cursors returns the reading positions of every URL that the project ever had, in no particular order.
+// Cursors returns the reading positions for every URL that the project has ever had, in no particular order.
 func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
 	return s.store.FeedCursors(ctx, project)
 }
 
-// Record stores a read of a feed: its records, except those that the project has already, and the position that it leads to,
-// all or nothing. It returns when that is done, with ErrDutyLost when another gateway now follows the feed. Reads that come
-// while others are being stored are stored together, so that a burst over many feeds does not cost a synced write each.
+// Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new reading
+// position. It returns ErrDutyLost when another gateway now follows the feed. Reads that arrive while others are being stored
+// share a transaction, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Events) writeReads() {
 		}
 		refused, err := s.storeReads(reads)
 		if domain.CodeOf(err) == domain.Unavailable {
-			reads = append(reads, s.takeQueue()...) // they would wait one after the other
+			reads = append(reads, s.takeQueue()...) // one transaction instead of several
 		}
 		for i, read := range reads {
 			if err == nil && slices.Contains(refused, i) {
@@ -131,10 +131,10 @@ func (s *Events) takeQueue() []*pendingRead {
 	return queue
 }
 
-// storeReads stores a batch. It returns the indexes of those that were refused.
+// storeReads stores a batch. It returns the indexes of refused reads.
 func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	defer func() {
-		if cause := recover(); cause != nil { // the recorders report it, as any failure to store
+		if cause := recover(); cause != nil { // callers of Record report it
 			err = fmt.Errorf("panic: %v", cause)
 		}
 	}()
@@ -142,7 +142,7 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	for i, pending := range batch {
 		reads[i] = pending.FeedRead
 	}
-	// A recorder that gives up must not roll back what others wait for.
+	// A caller that gives up must not roll back the reads of others.
 	appended, err := s.store.AppendEvents(context.Background(), reads)
 	if err != nil {
 		return nil, err
@@ -154,9 +154,9 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	return appended.Refused, nil
 }
 
-// Page returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. The newest ones
-// come from memory. Pages of huge events are smaller. It returns Invalid for a filter that is too long, and Unavailable while a
-// shared store cannot be reached: memory does not know what other gateways append.
+// Page returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. It reads the newest
+// ones from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and Unavailable while a
+// shared store cannot be reached, since memory then lacks what other gateways append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
 		return domain.EventPage{}, err
@@ -181,8 +181,8 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	return page, err
 }
 
-// Wait returns what Page returns for q, which must not be Backward; while that is nothing it waits, at most for
-// wait, until there is something. It returns nothing and no error when the time is over or ctx ends.
+// Wait returns what Page returns for q, which must not be Backward. If nothing matches it waits, for at most wait, for an event
+// that does. When that time is over or ctx ends it returns an empty page and no error.
 func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
@@ -195,7 +195,7 @@ func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Durati
 		case len(page.Events) > 0 || err != nil:
 			return page, err
 		}
-		q.After = max(q.After, tail.last) // nothing up to there is selected
+		q.After = max(q.After, tail.last) // nothing up to there matches
 		select {
 		case <-tail.outdated:
 		case <-timeout.C:
@@ -206,8 +206,8 @@ func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Durati
 	}
 }
 
-// LastID returns the greatest id in the merged stream, 0 while it is empty.
+// LastID returns the greatest id in the merged stream, 0 if it is empty.
 func (s *Events) LastID() int64 { return s.tail.Load().last }
 
-// Changed returns a channel that is closed when events are appended. Ask for it before looking at the events.
+// Changed returns a channel that is closed when events are appended. Call it before reading events.
 func (s *Events) Changed() <-chan struct{} { return s.tail.Load().outdated }

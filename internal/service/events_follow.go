@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// followInterval is how often the stream is checked for what other gateways appended, with or without a notice.
+	// followInterval is how often to check for events that other gateways have appended, even without a notice.
 	followInterval = time.Second
 	// followPage is how many events are read at once.
 	followPage = 1000
 )
 
-// publish makes appended events visible to readers. Events between them and the tail were appended by other gateways, or by a
-// transaction whose commit was not confirmed: they are read first.
+// publish makes appended events visible to readers. If there are events between them and the tail, appended by other gateways or
+// by a transaction whose commit was not confirmed, it reads those first.
 func (s *Events) publish(ctx context.Context, appended domain.Appended) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
 	if appended.Last > s.tail.Load().last && s.readOn(ctx) != nil {
 		s.skip(appended.Last)
 	}
-	last := s.tail.Load().last // some of them may have been read already
+	last := s.tail.Load().last // some of the events may have been read already
 	from := sort.Search(len(appended.Added), func(i int) bool { return appended.Added[i].ID > last })
 	s.show(appended.Added[from:])
 }
 
-// skip makes the tail start over after the id last. Readers find the skipped events in the store. Callers hold publishing.
+// skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds publishing.
 func (s *Events) skip(last int64) {
 	old := s.tail.Load()
 	s.tail.Store(newTail(last))
 	close(old.outdated)
 }
 
-// readOn makes visible what the store has after the tail. Callers hold publishing.
+// readOn appends the store's events after the tail to it. The caller holds publishing.
 func (s *Events) readOn(ctx context.Context) error {
 	since := s.reached.since.Load()
 	if s.following.Load() && since != 0 {
@@ -62,8 +62,8 @@ func (s *Events) readOn(ctx context.Context) error {
 	return nil
 }
 
-// recheck makes the tail start over if the store no longer has what memory shows: a standby that took over may lack it. Callers
-// hold publishing.
+// recheck makes the tail start over if the store no longer has its events: a standby database that has taken over may lack them.
+// The caller holds publishing.
 func (s *Events) recheck(ctx context.Context) error {
 	tail := s.tail.Load()
 	newest := tail.events[max(0, len(tail.events)-followPage):]
@@ -86,10 +86,10 @@ func (s *Events) recheck(ctx context.Context) error {
 	return nil
 }
 
-// Follow shows what other gateways append, until ctx ends. Changed returns a channel that is closed at the next such change.
+// Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such change.
 func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
 	s.following.Store(true)
-	var asides sync.WaitGroup // no event waits for them
+	var asides sync.WaitGroup // tasks that must not delay events
 	defer asides.Wait()
 	asides.Go(func() {
 		for failing := false; supervise.Sleep(ctx, followInterval); {
@@ -104,7 +104,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	for {
 		news := changed()
 		s.publishing.Lock()
-		_ = s.readOn(ctx) // failures are retried a second later; the store reports its own state
+		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
 		s.publishing.Unlock()
 		select {
 		case <-news:
@@ -115,7 +115,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	}
 }
 
-// forgetRemoved makes events invisible that another gateway removed because they were older than before.
+// forgetRemoved removes from memory the events received before before that another gateway has removed from the store.
 func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 	s.searched.forget()
 	tail := s.tail.Load()
@@ -143,9 +143,9 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// tryWrite writes something if the last write failed because the store was away: otherwise a gateway with nothing to write would
-// stay unready for as long as that failure counts. It logs when writing begins to fail, unless it was failing, and when it
-// succeeds again, and returns whether it fails.
+// tryWrite makes a harmless write if the last write failed because the store could not be reached: otherwise a gateway with
+// nothing to write would stay unready for as long as that failure counts. It logs when writes begin to fail and when they succeed
+// again, given whether they were failing, and returns whether they fail now.
 func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 	_, err := s.store.WriteFailure()
 	if domain.CodeOf(err) == domain.Unavailable {
@@ -154,9 +154,9 @@ func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 	}
 	switch {
 	case err != nil && !failing:
-		s.log.ErrorContext(ctx, "the database takes no writes", "error", err)
+		s.log.ErrorContext(ctx, "the database does not accept writes", "error", err)
 	case err == nil && failing:
-		s.log.InfoContext(ctx, "the database takes writes again")
+		s.log.InfoContext(ctx, "the database accepts writes again")
 	}
 	return err != nil
 }

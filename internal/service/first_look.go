@@ -9,11 +9,12 @@ import (
 // yieldLimit is how long background work waits for readers at a time. It must be less than what a feed's slot may be held for.
 const yieldLimit = 100 * time.Millisecond
 
-// firstLooks are the readers that wait for something of which nothing is known yet, as after a start. The zero value is ready for use.
+// firstLooks counts the readers that wait for a project of which nothing is known yet, as after a start. The zero value is ready
+// for use.
 type firstLooks struct {
 	mu      sync.Mutex
 	readers int
-	none    chan struct{} // closed when there are none any more; nil while there are none
+	none    chan struct{} // closed when there are no such readers any more; nil while there are none
 }
 
 func (f *firstLooks) begin() {
@@ -33,7 +34,7 @@ func (f *firstLooks) end() {
 	}
 }
 
-// yield returns when there are none, at the latest after yieldLimit or when ctx ends.
+// yield returns when there are no such readers, at the latest after yieldLimit or when ctx ends.
 func (f *firstLooks) yield(ctx context.Context) {
 	f.mu.Lock()
 	none := f.none
@@ -50,6 +51,6 @@ func (f *firstLooks) yield(ctx context.Context) {
 	}
 }
 
-// Yield lets readers go first that wait for a pipeline of which nothing is known yet: what all projects cost at a start at once
-// takes all processors. It returns when none waits, or a little later.
+// Yield gives priority to readers that wait for a pipeline of which nothing is known yet: after a start, fetching all projects
+// takes all processors. It returns when no such reader waits, at the latest after yieldLimit.
 func (s *Pipelines) Yield(ctx context.Context) { s.firstLooks.yield(ctx) }

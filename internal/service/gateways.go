@@ -6,12 +6,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// GatewayList lists the live gateways that share the store, the first to start first.
+// GatewayList lists the live gateways that share the store, sorted by their time of starting.
 type GatewayList interface {
 	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
 }
 
-// Gateways returns the live gateways that share the store in the order of their starts; none where this one is alone.
+// Gateways returns the live gateways that share the store, sorted by their time of starting; none if there is only this one.
 func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	if s.gateways == nil {
 		return nil, nil

@@ -9,18 +9,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// A Heartbeat is what an agent says of itself, and what it waits for.
+// Heartbeat is an agent's report about itself.
 type Heartbeat struct {
-	State    *domain.AgentState // nil: the last one stays, but stopped becomes idle
-	Detail   *string            // nil: the last one stays; only its last 4096 bytes are kept
-	Assigned string             // the project that the agent knows as its own, "" for none
-	Wait     time.Duration      // how long the answer may be held, 0 for not at all
+	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
+	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept
+	Assigned string             // the project that the agent believes it is assigned to, "" for none
+	Wait     time.Duration      // how long the response may be held, 0 for not at all
 }
 
-// Heartbeat records that an agent lives and what it says, and returns the agent: at once when its assignment or its project's
-// address is not what it knows, otherwise when one of them changes, but no later than after b.Wait or a third of the agent
-// timeout, when ctx ends, or when another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The
-// caller has checked the agent's secret.
+// Heartbeat records a heartbeat and returns the agent: at once if its assignment or its project's address is not what the agent
+// knows, otherwise when either changes. It waits for at most b.Wait, a third of the agent timeout, until ctx ends, or until
+// another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller has checked the agent's
+// secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
 	defer hold.Stop()
@@ -43,7 +43,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		}
 		now := assignmentOf(agent)
 		if known.url == "" && now.project == known.project {
-			known.url = now.url // the first pass: from here on a change counts
+			known.url = now.url // in the first pass: only later changes count
 		}
 		if over || now != known {
 			s.table.setSentTo(entry, now)
@@ -55,7 +55,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		case <-registryChanged:
 		case <-hold.C:
 			over = true
-		case <-superseded: // agents do not wait twice: nobody can hold thousands of connections with one secret
+		case <-superseded: // one wait per agent, so that nobody can hold thousands of connections with one secret
 			over = true
 		case <-ctx.Done():
 			over = true
@@ -63,18 +63,18 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	}
 }
 
-// knownAssignment returns the assignment of an agent that says it is assigned to project, as that agent knows it. Its url is ""
-// if no heartbeat of it was answered yet.
+// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
+// answered yet.
 func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
 	known := s.table.knownAssignment(e, project)
 	if known.url == "" && s.table.changes != nil && s.projects.moved.within(project, s.table.timeout) {
-		known.url = "unknown" // another gateway answered it last, maybe with the address before
+		known.url = "unknown" // another gateway answered last, perhaps with the old address
 	}
 	return known
 }
 
-// onTick shortens a hold by up to a hundredth, so that it ends on a tick: waking up for each of thousands of heartbeats
-// costs more than answering it, so those of a tick end together.
+// onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: a wake-up for each of them costs
+// more than answering it.
 func onTick(hold time.Duration) time.Duration {
 	if tick := hold / 100; tick > 0 {
 		hold -= time.Duration(time.Now().Add(hold).UnixNano()) % tick
@@ -82,8 +82,8 @@ func onTick(hold time.Duration) time.Duration {
 	return hold
 }
 
-// Run writes heartbeats behind, and ends identities and tokens that outlived their use, until ctx ends.
-// It returns an error when the store failed; nothing is lost when it is run again.
+// Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store failed;
+// nothing is lost if it is run again.
 func (s *Agents) Run(ctx context.Context) error {
 	save, forget := time.NewTicker(s.table.interval()), time.NewTicker(forgetInterval)
 	defer save.Stop()
@@ -101,7 +101,7 @@ func (s *Agents) Run(ctx context.Context) error {
 			defer cancel()
 			return s.table.save(last, true)
 		}
-		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // the database comes back by itself
+		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // an unreachable database is retried later
 			return err
 		}
 	}

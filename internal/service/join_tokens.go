@@ -19,10 +19,10 @@ const (
 	secretBytes  = 20     // 160 random bits in either
 )
 
-// tokenMemory is how long a token is remembered after its expiry, so that people can see what became of it.
+// tokenMemory is how long a token is kept after its expiry, so that its state can still be shown.
 const tokenMemory = 7 * 24 * time.Hour
 
-// lowerBase32 encodes random bytes as text that survives being read aloud and pasted anywhere.
+// lowerBase32 encodes random bytes as text that is easy to read aloud and to paste.
 var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 func randomText(bytes int) string {
@@ -41,17 +41,17 @@ func IsAgentSecret(secret domain.Secret) bool {
 	return strings.HasPrefix(secret.Reveal(), secretPrefix)
 }
 
-// shortHash shortens a token's hash to show it.
+// shortHash shortens a token's hash for display.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// CreateJoinToken issues a join token, valid once and for the configured time. The token itself is not kept:
-// from then on only its hash, in the JoinToken, identifies it.
+// CreateJoinToken issues a join token, valid once and for the configured time. Only its hash is stored, which identifies it in
+// the JoinToken.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	return s.CreateJoinTokenFor(ctx, "")
 }
 
-// CreateJoinTokenFor issues a join token whose agent is assigned to a project as soon as it joins, "" for none. It returns
-// Invalid when the project does not exist.
+// CreateJoinTokenFor issues a join token whose agent is assigned to project, "" for none, as soon as it joins. It returns Invalid
+// when the project does not exist.
 func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
 	if err := retry(ctx, func() error { return s.checkProject(project) }, s.projects.stored); err != nil {
 		return "", domain.JoinToken{}, err
@@ -81,12 +81,12 @@ func (s *Agents) JoinToken(ctx context.Context, hash string) (domain.JoinToken, 
 	return t, err
 }
 
-// RevokeJoinToken makes an unused token worthless. It returns NotFound when there is no unused one of that hash.
+// RevokeJoinToken revokes an unused token. It returns NotFound when there is no unused one with that hash.
 func (s *Agents) RevokeJoinToken(ctx context.Context, hash string) error {
 	change := domain.Change{Action: domain.JoinTokenRevoked, Subject: shortHash(hash)}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RevokeToken(ctx, hash) })
 	if domain.CodeOf(err) == domain.NotFound {
-		return domain.WrapError(domain.NotFound, err, "this join token was used or revoked already")
+		return domain.WrapError(domain.NotFound, err, "this join token has already been used or revoked")
 	}
 	return err
 }

@@ -8,15 +8,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// lastTimes caches when each project's last event was, for projects that somebody has asked about.
+// lastTimes caches the times of projects' last events. It has only the projects that have been requested.
 type lastTimes struct {
 	mu    sync.Mutex
-	upTo  int64                // the id up to which events are counted in
+	upTo  int64                // the last event that has been counted
 	times map[string]time.Time // by project; zero for one without events
 }
 
-// LastTimes returns when each of these projects' last event was, zero where there was none, in their order. While the store cannot
-// be reached it returns what is known.
+// LastTimes returns the time of each project's last event, zero if it has none, in the projects' order. While the store cannot be
+// reached it returns the times in memory.
 func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
 	l := &s.last
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]ti
 	return times, nil
 }
 
-// countIn brings the times up to the newest event, or empties them when they are far behind.
+// countIn updates the times with new events, or empties them when they are far behind.
 func (s *Events) countIn(ctx context.Context, l *lastTimes) error {
 	const atOnce = 1000
 	last := s.LastID()

@@ -7,8 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// movedProjects remembers recent changes of projects' addresses. An agent that another gateway answered last may not know of
-// them.
+// movedProjects keeps recent changes of projects' addresses, which an agent that another gateway answered last may not know.
 type movedProjects struct {
 	mu sync.Mutex
 	at map[string]time.Time // by name

@@ -23,17 +23,16 @@ type tokenEntry struct {
 	unsaved bool // LastUsed is newer than what is stored
 }
 
-// NewToken describes a named token that is to be made.
+// NewToken describes a named token to be created.
 type NewToken struct {
 	Name      string
 	Role      domain.Role
 	ExpiresIn *time.Duration // nil: never
 	Project   string         // limits changes to that project; "" is no limit
-	AgentID   string         // the agent that it is made for, "" for none
+	AgentID   string         // the agent for whose command it is, "" for none
 }
 
-// CreateToken issues a named token. The token itself is not kept: it is shown only here. It returns Invalid for a bad name,
-// role or time.
+// CreateToken issues a named token and returns it. Only its hash is stored. It returns Invalid for a bad name, role or duration.
 func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken, domain.Secret, error) {
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t := domain.NamedToken{
@@ -77,14 +76,14 @@ func tokenDetail(t domain.NamedToken) string {
 	return details(is("id", t.ID), is("role", string(t.Role)), is("project", t.Project), is("expires", expires))
 }
 
-// addToken adds a token to memory. Callers hold mu, or are the only ones yet.
+// addToken adds a token to memory. The caller holds mu, or a is not shared yet.
 func (a *Access) addToken(t domain.NamedToken) {
 	e := &tokenEntry{NamedToken: t}
 	e.ended, e.end = context.WithCancel(context.Background())
 	a.tokens[t.ID], a.byHash[t.Hash] = e, e
 }
 
-// tokenByID returns a token that has not ended, nil when there is none.
+// tokenByID returns a live token, nil when there is none.
 func (a *Access) tokenByID(id string) *tokenEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,12 +93,12 @@ func (a *Access) tokenByID(id string) *tokenEntry {
 	return nil
 }
 
-// Token returns who a named token stands for, and counts it as used now; false when it is unknown, revoked or expired.
+// Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or expired.
 func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
 	}
-	if who, ok := a.token(secret); ok || a.stored.refreshStale(ctx) != nil { // it may just have been made elsewhere
+	if who, ok := a.token(secret); ok || a.stored.refreshStale(ctx) != nil { // another gateway may just have issued it
 		return who, ok
 	}
 	return a.token(secret)
@@ -120,7 +119,7 @@ func (a *Access) token(secret domain.Secret) (Identity, bool) {
 	}, true
 }
 
-// Tokens returns the named tokens that were not revoked, including expired ones, ordered by name.
+// Tokens returns the named tokens that have not been revoked, including expired ones, ordered by name.
 func (a *Access) Tokens() []domain.NamedToken {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,8 +133,7 @@ func (a *Access) Tokens() []domain.NamedToken {
 	return tokens
 }
 
-// RevokeToken makes a named token worthless and ends the sessions that were made with it. It returns NotFound for an unknown
-// token.
+// RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	return retry(ctx, func() error { return a.revokeToken(ctx, id) }, a.stored)
 }
@@ -155,7 +153,7 @@ func (a *Access) revokeToken(ctx context.Context, id string) error {
 	})
 }
 
-// dropTokens ends tokens in memory, and the sessions that were made with them. Callers hold mu.
+// dropTokens ends tokens, and the sessions made with them, in memory. The caller holds mu.
 func (a *Access) dropTokens(ended func(domain.NamedToken) bool) {
 	for id, t := range a.tokens {
 		if !ended(t.NamedToken) {

@@ -9,26 +9,26 @@ import (
 	"switchyard/internal/fold"
 )
 
-// Bounds of the cache of pages.
+// Limits of the cache of pages.
 const (
 	keptPages     = 32
 	keptPageBytes = 256 << 10
 )
 
-// newestPages caches the newest pages of searches. Browser pages that refresh themselves ask for the same again and again: only
-// events that were added since are new to them, and those are in memory.
+// newestPages caches the newest page of each search. Browser pages repeat their searches to refresh: only the events added since
+// are new, and those are in memory.
 type newestPages struct {
 	mu    sync.Mutex
 	pages map[domain.EventQuery]newestPage
 }
 
-// newestPage is what a query selected while the newest event had the id last.
+// newestPage is the result of a query at the time when last was the newest event's id.
 type newestPage struct {
 	domain.EventPage
 	last int64
 }
 
-// find returns what q selects now, the newest events being those of the tail, if an earlier page is kept.
+// find returns the current result of q, made from a cached page and the tail. It returns false if no page is cached.
 func (n *newestPages) find(q domain.EventQuery, t *tail) (domain.EventPage, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,7 +54,7 @@ func (n *newestPages) find(q domain.EventQuery, t *tail) (domain.EventPage, bool
 	return page.EventPage, true
 }
 
-// newer returns the events of the tail that q selects, down to the id after, the newest first.
+// newer returns the events in the tail that match q and are newer than the id after, newest first.
 func newer(q domain.EventQuery, t *tail, after int64) (found []domain.Event) {
 	text := fold.Text(q.Text)
 	for _, e := range slices.Backward(t.events) {
@@ -68,13 +68,13 @@ func newer(q domain.EventQuery, t *tail, after int64) (found []domain.Event) {
 	return found
 }
 
-// holds reports whether the project's name or a text of the event contains a folded text. The store finds by the same rule.
+// holds reports whether the project's name or one of the event's texts contains a folded text. The store uses the same rule.
 func holds(e domain.Event, text string) bool {
 	has := func(value string) bool { return strings.Contains(fold.Text(value), text) }
 	return text == "" || has(e.Project) || slices.ContainsFunc(e.Texts(), has)
 }
 
-// keep keeps the page that q selected when the newest event had the id last, unless it is huge.
+// keep caches the result of q at the time when last was the newest event's id, unless it is huge.
 func (n *newestPages) keep(q domain.EventQuery, last int64, page domain.EventPage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// noticeInterval is how often a pipeline is fetched whose server does not say when it changes; up to a quarter less, so that
-	// projects do not fall into step.
+	// noticeInterval is how often a pipeline is fetched whose server does not report changes, less up to a quarter so that fetches
+	// of different projects do not coincide.
 	noticeInterval = time.Minute
-	// The least time between two fetches of a project in the background is noticePause, or noticeFactor times what the last fetch
-	// took if that is longer: a project that changes all the time costs little.
+	// The shortest time between two background fetches of a project is noticePause, or noticeFactor times the duration of the last
+	// fetch if that is longer, so that a project that changes all the time costs little.
 	noticePause  = 250 * time.Millisecond
 	noticeFactor = 10
-	// noticeWorkers is how many projects are fetched in the background at a time.
+	// noticeWorkers is how many projects are fetched in the background at once.
 	noticeWorkers = 8
 )
 
-// notices are what a project's feed says about its pipeline. Pipelines.mu guards them.
+// notices is what a project's feed says about its pipeline. Pipelines.mu guards it.
 type notices struct {
-	version string        // the last that was named, "" for none and while the feed cannot be read
+	version string        // the last version named in the feed, "" for none and while the feed cannot be read
 	failing bool          // the feed cannot be read
-	at      time.Time     // when there was last something to fetch
-	took    time.Duration // the last fetch
-	queued  bool          // a fetch is due, or waits for its time
+	at      time.Time     // when a change was last noticed
+	took    time.Duration // the duration of the last fetch
+	queued  bool          // a fetch is scheduled
 }
 
-// noticed queues the projects to fetch in the background.
+// noticed is the queue of projects to fetch in the background.
 type noticed struct {
 	queue   []*pipelineState
 	wake    chan struct{} // of capacity 1
@@ -41,7 +41,7 @@ func newNoticed() noticed {
 	return noticed{wake: make(chan struct{}, 1), workers: workers{size: noticeWorkers}}
 }
 
-// Notice records what a read of the project's feed says about its pipeline. Run fetches the pipeline when it may have changed.
+// Notice records what a read of the project's feed says about its pipeline. Run fetches the pipeline if it may have changed.
 func (s *Pipelines) Notice(project domain.Project, r domain.FeedResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (state *pipelineState) mayHaveChanged(r domain.FeedResult, now time.Time) b
 	return now.Sub(state.askedAt) > noticeInterval-rand.N(noticeInterval/4)
 }
 
-// isNamed reports whether the known pipeline is the version that the feed named last.
+// isNamed reports whether the known pipeline has the version that the feed named last.
 func (state *pipelineState) isNamed() bool {
 	if state.err != nil || state.answer == nil || state.notices.version == "" {
 		return false
@@ -80,7 +80,7 @@ func (state *pipelineState) isNamed() bool {
 	return len(tag) == len(state.notices.version)+2 && tag[0] == '"' && tag[1:len(tag)-1] == state.notices.version && tag[len(tag)-1] == '"'
 }
 
-// fetchLater queues the project if it is to be fetched, for the earliest time allowed. Callers hold mu.
+// fetchLater schedules a fetch of the project, if it is needed, for the earliest time allowed. The caller holds mu.
 func (s *Pipelines) fetchLater(state *pipelineState) {
 	n := &state.notices
 	if n.queued || state.fetch != nil || !state.askedAt.Before(n.at) {
@@ -136,11 +136,11 @@ func (s *Pipelines) Run(ctx context.Context) error {
 	}
 }
 
-// fetchNoticed fetches a project that was queued, if it is still to be fetched.
+// fetchNoticed fetches a queued project if that is still needed.
 func (s *Pipelines) fetchNoticed(ctx context.Context, state *pipelineState) {
 	s.Yield(ctx)
 	if fetch := s.beginNoticed(ctx, state); fetch != nil {
-		_, _ = s.stays.catchUp(ctx) // with what is newer than the answer it would have to be fetched again
+		_, _ = s.stays.catchUp(ctx) // events newer than the response would require another fetch
 		s.fetchPipeline(state, fetch)
 	}
 }

@@ -10,15 +10,15 @@ import (
 // othersInterval is how often the projects that other gateways follow are checked.
 const othersInterval = time.Second
 
-// others notices changes of pipelines for the gateway that saves stays while others follow the feeds: the stream shows which
-// projects have events, and every project is asked now and then. So a move without an event may be stored up to noticeInterval
-// late.
+// others notices changes of pipelines on the gateway that saves stays, for projects whose feeds other gateways follow: it fetches
+// those that have new events in the stream, and every project now and then. So a move without an event may be stored up to
+// noticeInterval late.
 type others struct {
-	upTo  int64 // the event up to which the stream was checked
-	epoch int64 // under which stays were saved then, 0 for not
+	upTo  int64 // the last event that has been checked
+	epoch int64 // of the duty to save stays at that time, 0 for none
 }
 
-// noticeOthers notices the pipelines of projects that other gateways follow, if this one saves stays.
+// noticeOthers notices changes of projects that other gateways follow, if this one saves stays.
 func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	if !ours {
@@ -27,7 +27,7 @@ func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 	}
 	if o.epoch != duty.Epoch {
 		o.epoch, o.upTo = duty.Epoch, s.events.LastID()
-		s.fetchAll() // its predecessor may not have saved the last things that it saw
+		s.fetchAll() // the gateway before may not have saved its last observations
 	}
 	news := map[string]bool{}
 	for more := true; more; {
@@ -48,7 +48,7 @@ func (s *Pipelines) noticeOthers(ctx context.Context, o *others) error {
 	return nil
 }
 
-// fetchAll fetches every pipeline in the background.
+// fetchAll schedules a background fetch of every pipeline.
 func (s *Pipelines) fetchAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

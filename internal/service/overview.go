@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// quietAge is how old a pipeline may be in a snapshot while no event came: in this time any number of readers cost one round of
-	// fetches.
+	// quietAge is how old a pipeline in a snapshot may be if no event has arrived since. In this time any number of readers cost one
+	// round of fetches.
 	quietAge = 2 * time.Second
 	// snapshotAge is how long readers share a snapshot, and how old a pipeline in it may be after an event.
 	snapshotAge = 500 * time.Millisecond
-	// snapshotShare bounds what snapshots cost where thousands of projects make them slow: each is shared for snapshotShare times the
-	// time that it took, but no longer than maxSnapshotAge.
+	// snapshotShare limits the cost of snapshots, which are slow with thousands of projects: each is shared for snapshotShare times as
+	// long as it took, but no longer than maxSnapshotAge.
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
-// Overview joins what is known of all projects, for frequent readers.
+// Overview combines the state of all projects, for frequent readers.
 type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines
@@ -36,26 +36,26 @@ type Overview struct {
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
 	takenAt   time.Time
-	age       time.Duration // how long it is shared
-	lastEvent int64         // the newest when it was taken
-	changed   int64         // of alerts, at that time
+	age       time.Duration // how long last is shared
+	lastEvent int64         // the newest event when last was taken
+	changed   int64         // Alerts.changed at that time
 }
 
-// Snapshot is the state of all projects. It is shared: nobody may change it. The times at which pipelines were seen are updated
-// only where something else has changed.
+// Snapshot is the state of all projects. It is shared and must not be changed. The times at which pipelines were seen are only
+// updated together with something else.
 type Snapshot struct {
 	Registry  *domain.Registry
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
-	Charts    []domain.Charts          // likewise; empty ones while they are not drawn
+	Charts    []domain.Charts          // likewise; empty until they are drawn
 	Alerts    domain.Alerts
-	Together  domain.Charts  // of all projects; empty while they are not drawn
+	Together  domain.Charts  // of all projects; empty until they are drawn
 	Agents    []domain.Agent // alive ones
 
-	took time.Duration // to join, without waiting
+	took time.Duration // the time to take it, without waiting
 }
 
-// Snapshot returns the newest snapshot, of the present registry and at most snapshotAge old, or with thousands of projects
-// maxSnapshotAge. Concurrent readers wait for the same one.
+// Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of projects.
+// Concurrent readers wait for the same one.
 func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,8 +83,8 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return next, nil
 }
 
-// take joins a snapshot. What has not changed since the last one, which may be nil, is shared with it, so that even with
-// thousands of projects pages find out at once that they show the same (BenchmarkSnapshot).
+// take takes a snapshot. It shares what has not changed with the last one, which may be nil, so that pages can quickly tell that
+// nothing has changed, even with thousands of projects (BenchmarkSnapshot).
 func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{}
 	var err error

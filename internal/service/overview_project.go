@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// othersPatience is how long the page of one project waits for what is known of the others.
+	// othersPatience is how long the page of one project waits for the state of the others.
 	othersPatience = 20 * time.Millisecond
-	// othersDelay is how much later the others are asked where nothing is known of them yet: after a start the page that somebody
-	// looks at comes first.
+	// othersDelay is how much later the others are fetched if nothing is known of them yet, so that after a start the requested page
+	// comes first.
 	othersDelay = 100 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 	return p, nil
 }
 
-// StoryAlert returns what is wrong with a story of the project's board, nil when nothing is.
+// StoryAlert returns the alert of a story on the project's board, nil if there is none.
 func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.Alert, error) {
 	s, _, err := o.withProject(ctx, project)
 	if err != nil {
@@ -52,7 +52,7 @@ func (o *Overview) StoryAlert(ctx context.Context, project, id string) (*domain.
 	return o.alerts.ofStory(s.Pipelines[0], id), nil
 }
 
-// withProject returns the part of a snapshot that is about one project, which is the i-th of the registry.
+// withProject returns the part of a snapshot for one project, and its index i in the registry.
 func (o *Overview) withProject(ctx context.Context, name string) (part *Snapshot, i int, err error) {
 	o.pipelines.askFirst(name, o.pipelines.recentAge(quietAge))
 	patience, delay := othersPatience, time.Duration(0)
@@ -81,7 +81,7 @@ func (o *Overview) withProject(ctx context.Context, name string) (part *Snapshot
 	return &Snapshot{Registry: s.Registry, Pipelines: s.Pipelines[i : i+1], Alerts: s.Alerts, Charts: s.Charts[i : i+1]}, i, nil
 }
 
-// takeProject does what withProject does, without a snapshot of all.
+// takeProject does what withProject does without taking a snapshot of all projects.
 func (o *Overview) takeProject(ctx context.Context, name string) (part *Snapshot, i int, err error) {
 	registry, pipeline, err := o.pipelines.recentOf(ctx, name, quietAge)
 	if err != nil {

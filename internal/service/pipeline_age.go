@@ -3,24 +3,24 @@ package service
 import "time"
 
 const (
-	// unchangedAge is how old a pipeline may be whose server says that it has not changed. With many projects it is unchangedAgeEach
-	// for each of them, but no longer than maxUnchangedAge: each is asked over a new connection, about five a second. A server that
-	// hangs is found as soon by its feed, which waits for 25 s.
+	// unchangedAge is how old a pipeline may be whose server reports that it has not changed. With many projects it is
+	// unchangedAgeEach for each of them, at most maxUnchangedAge: each fetch takes a new connection, and there are about five a
+	// second. A hanging server is noticed just as soon through its feed, which waits for 25 s.
 	unchangedAge, unchangedAgeEach, maxUnchangedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
-	// staleGrace is how much too old a pipeline on a page may be without being marked stale: with thousands of projects some are
-	// always asked a little late, and each change of the mark would send pages again.
+	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale: with thousands of projects
+	// some are always fetched a little late, and each change of the mark would make pages refresh.
 	staleGrace = 5 * time.Second
-	// knownBudget is how long a page waits for projects whose last known state it can show: a slow project must not slow down the
-	// pages of all others.
+	// knownBudget is how long a page waits for projects whose last known state it can show, so that a slow project does not slow
+	// down the pages of the others.
 	knownBudget = 50 * time.Millisecond
 )
 
-// pipelineAge says how old the pipelines that somebody wants to see may be.
+// pipelineAge is how old the pipelines that a caller gets may be.
 type pipelineAge struct {
 	now       time.Time
-	oldest    time.Time     // when a project was asked
-	unchanged time.Duration // how long ago instead, if its feed says that it has not changed since
-	grace     time.Duration // how much older than that does not count as stale
+	oldest    time.Time     // the earliest time of a fetch
+	unchanged time.Duration // the age allowed instead if the feed reports no change since
+	grace     time.Duration // how much older it may be without counting as stale
 }
 
 func newestAge(maxAge time.Duration) pipelineAge {

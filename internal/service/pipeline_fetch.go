@@ -10,12 +10,12 @@ import (
 )
 
 type pipelineFetch struct {
-	askedAt time.Time // zero while it waits for a worker
+	askedAt time.Time // when it began; zero while it waits for a worker
 	done    chan struct{}
 }
 
-// ask makes sure that the project is asked at or after oldest. Only one fetch is under way at a time; if that one began too
-// early, a second one follows it. Callers hold mu.
+// ask makes sure that a fetch of the project begins at or after oldest. There is only one fetch at a time; if the current one
+// began earlier, a second one follows it. The caller holds mu.
 func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
 	if state.wanted.Before(oldest) {
 		state.wanted = oldest
@@ -35,7 +35,8 @@ func (state *pipelineState) begin() *pipelineFetch {
 	return state.fetch
 }
 
-// fetchPipeline asks one project. It outlives the request that wanted it, and ends within the limits of ProjectServers.
+// fetchPipeline fetches a project's pipeline. It outlives the request that caused it, and ends within the limits of
+// ProjectServers.
 func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	generation := s.stays.generationNow()
 	s.mu.Lock()
@@ -48,7 +49,7 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	answer, err := s.callPipeline(state.project, known)
 	if err == nil {
 		raw := dated.raw
-		if answer != known { // of the text, only what has the times is kept
+		if answer != known { // only the dated text is kept
 			raw, answer = answer.Raw, answer.WithoutRaw()
 		}
 		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
@@ -69,7 +70,7 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 			s.ask(state, state.wanted)
 		}
 		if answer != observed && !answer.EventsOnly {
-			state.notices.at = time.Now() // so that stays take account of it
+			state.notices.at = time.Now() // so that it is observed by stays
 		}
 	}
 	state.notices.took = time.Since(fetch.askedAt)
@@ -86,7 +87,7 @@ func (s *Pipelines) callPipeline(project domain.Project, known *domain.PipelineA
 	return s.servers.Pipeline(context.Background(), project, known)
 }
 
-// logReachability logs when a project becomes unreachable, and when it is back, not each failure in between.
+// logReachability logs when a project becomes unreachable and when it is reachable again, not each failure in between.
 func (s *Pipelines) logReachability(state *pipelineState, err error) {
 	switch {
 	case err != nil && (state.err == nil || domain.MessageOf(err) != domain.MessageOf(state.err)):

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// askFirst begins to fetch a project if it is not current, before others that are asked later.
+// askFirst begins to fetch a project if it is not current, ahead of projects that are asked later.
 func (s *Pipelines) askFirst(project string, age pipelineAge) (registry *domain.Registry, state *pipelineState, awaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +19,7 @@ func (s *Pipelines) askFirst(project string, age pipelineAge) (registry *domain.
 	return s.registry, s.states[i], s.askIfOld(s.states[i], age)
 }
 
-// one waits for a project as All does and returns its state; nil where there is no such project.
+// one waits for a project as All does and returns its state, nil if there is no such project.
 func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*domain.Registry, *pipelineState) {
 	registry, state, awaited := s.askFirst(project, age)
 	if awaited {
@@ -28,7 +28,7 @@ func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*
 	return registry, state
 }
 
-// recentOf returns what Recent does, of one project. It returns NotFound.
+// recentOf is Recent for one project. It returns NotFound.
 func (s *Pipelines) recentOf(ctx context.Context, project string, maxAge time.Duration) (*domain.Registry, domain.ProjectPipeline, error) {
 	age := s.recentAge(maxAge)
 	registry, state := s.one(ctx, project, age)
@@ -40,8 +40,8 @@ func (s *Pipelines) recentOf(ctx context.Context, project string, maxAge time.Du
 	return registry, state.show(age), nil
 }
 
-// find returns a story of the project's last good answer and its stage, nil where there is none. The project is asked first and
-// waited for as in All.
+// find returns a story and its stage from the project's last good response, nil if there is none. It fetches the pipeline and
+// waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
 	_, state := s.one(ctx, project, newestAge(0))
 	if state == nil {

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// datedPipeline is an answer with the known times of its items.
+// datedPipeline is a response with the known times of its items.
 type datedPipeline struct {
 	answer  *domain.PipelineAnswer
 	version uint64 // of the project's history
@@ -17,10 +17,10 @@ type datedPipeline struct {
 	raw     json.RawMessage
 }
 
-// date returns an answer, raw being its text, with the times that are known now, or last if these are the same. Raw may have been
-// dated before.
+// date returns an answer with the times that are known now, or last if these have not changed. raw is its text, possibly dated
+// before.
 func (s *Stays) date(project string, answer *domain.PipelineAnswer, raw json.RawMessage, last datedPipeline) datedPipeline {
-	_, _ = s.catchUp(context.Background()) // whatever is not accounted for yet shows next time
+	_, _ = s.catchUp(context.Background()) // if it fails, times are updated by a later call
 	s.mu.Lock()
 	version := s.version(project)
 	if last.answer == answer && last.version == version {

@@ -10,24 +10,24 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ProjectServers calls project servers, within limits of its own on time and size.
+// ProjectServers calls project servers. It limits time and size of responses.
 type ProjectServers interface {
-	// Pipeline asks for a project's pipeline. known is the last answer or nil, and is returned itself when nothing has
-	// changed since. Errors have a message that says in words why the project is unreachable.
+	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has changed.
+	// The messages of errors say in words why the project is unreachable.
 	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
 const (
-	// pipelineBudget is how long an answer waits for a project that was asked, and for all of them together.
+	// pipelineBudget is how long a caller waits for one project, and for all of them together.
 	pipelineBudget = 250 * time.Millisecond
-	// pipelineWorkers is the number of projects that are asked at once: more of them only wait for each other.
+	// pipelineWorkers is how many projects are fetched at once; more would only wait for each other.
 	pipelineWorkers = 64
-	// behindWorkers is the number of projects asked at once that nobody waits for.
+	// behindWorkers is how many projects are fetched at once for which nobody waits.
 	behindWorkers = 8
 )
 
-// Pipelines are the known pipelines of the projects. They are fetched when somebody wants to see them, and in the background when
-// a project's feed says that something is new.
+// Pipelines keeps the projects' pipelines. It fetches them when a caller needs them, and in the background when a project's feed
+// reports a change.
 type Pipelines struct {
 	projects   *Projects
 	servers    ProjectServers
@@ -45,23 +45,23 @@ type Pipelines struct {
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
 }
 
-// pipelineState is what is known of one project at one address. Pipelines.mu guards all but project.
+// pipelineState is the state of one project at one address. Pipelines.mu guards all fields but project.
 type pipelineState struct {
 	project domain.Project
-	fetch   *pipelineFetch // under way, nil when none is
-	wanted  time.Time      // a fetch asked earlier than this is to be followed by another
+	fetch   *pipelineFetch // the current fetch, nil if there is none
+	wanted  time.Time      // a fetch that began earlier is followed by another
 
-	askedAt time.Time              // when the last fetch that has ended asked; zero before the first
-	err     error                  // how it failed
-	failed  time.Time              // when it did for the first time since the last good answer
+	askedAt time.Time              // when the last completed fetch began; zero before the first
+	err     error                  // its error
+	failed  time.Time              // the first failure since the last good answer
 	answer  *domain.PipelineAnswer // the last good answer, nil before the first
-	seen    time.Time              // when that came
+	seen    time.Time              // when that arrived
 
-	observed   *domain.PipelineAnswer // the last one that stays took account of
+	observed   *domain.PipelineAnswer // the last answer that stays have observed
 	observedIn int                    // their generation
 	dated      datedPipeline
 	notices    notices
-	spread     float64 // 0 to 1: projects are not asked again all at once
+	spread     float64 // 0 to 1, to spread the fetches of all projects over time
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
@@ -71,21 +71,20 @@ func newPipelines(projects *Projects, servers ProjectServers, events *Events, st
 	}
 }
 
-// All returns every registered project's pipeline, ordered by name, and the registry that they are of. An answer
-// counts when its project was asked no more than maxAge ago; others are asked. Calls share what they ask. A project is
-// waited for until 250 ms after it was asked and no longer than 250 ms in all; one whose last fetch failed is not
-// waited for, though it is asked.
+// All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch began at
+// most maxAge ago; others are fetched, once for all concurrent callers. All waits for a project for at most 250 ms from the
+// beginning of its fetch, and for at most 250 ms in all. It does not wait for projects whose last fetch failed.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	return s.all(ctx, newestAge(maxAge), nil)
 }
 
-// Recent returns what All does, but trusts a project's feed that its pipeline has not changed, and asks again only now and then:
-// refreshing pages cost no fetches while nothing happens. Pipelines that are only a little too old do not count as stale.
+// Recent is All, except that it fetches a pipeline only now and then while the project's feed reports no change, so that refreshing
+// pages costs no fetches while nothing happens. Pipelines that are only a little too old do not count as stale.
 func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	return s.all(ctx, s.recentAge(maxAge), nil)
 }
 
-// recentSince does what Recent does, but returns last, an earlier result that nobody may change, if that shows the same.
+// recentSince is Recent, except that it returns last, an earlier result that must not be changed, if nothing has changed since.
 func (s *Pipelines) recentSince(ctx context.Context, maxAge time.Duration, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
 	return s.all(ctx, s.recentAge(maxAge), last)
 }
@@ -98,7 +97,7 @@ func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.Proj
 	return registry, showAll(states, age, last)
 }
 
-// waitFor waits for projects that were asked.
+// waitFor waits for fetches of projects.
 func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
 	budget, first := s.budget(asked, age)
 	if first {
@@ -114,9 +113,9 @@ func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipe
 	}
 }
 
-// showAll shows each of the projects; last, if that shows the same. Callers hold mu.
+// showAll returns the pipelines of the projects, last itself if it is the same. The caller holds mu.
 func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipeline) []domain.ProjectPipeline {
-	same := 0 // how many of the first show the same
+	same := 0 // the number of unchanged ones at the beginning
 	if len(last) == len(states) && len(last) > 0 {
 		for same < len(states) && states[same].show(age).ShowsSame(last[same]) {
 			same++
@@ -132,7 +131,7 @@ func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipe
 	return result
 }
 
-// askProjects begins to fetch what is not current. Awaited are those projects of which nothing current is known.
+// askProjects begins to fetch all projects that are not current. It returns in awaited those that the caller must wait for.
 func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, states, awaited []*pipelineState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +144,7 @@ func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, sta
 	return s.registry, s.states, awaited
 }
 
-// askIfOld begins to fetch a project that is not current, and reports whether the caller has to wait for it. Callers hold mu.
+// askIfOld begins to fetch a project unless it is current, and reports whether to wait for it. The caller holds mu.
 func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited bool) {
 	if state.isCurrent(age) {
 		return false
@@ -154,8 +153,8 @@ func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited boo
 	return age.unchanged == 0 || !state.isNamed()
 }
 
-// budget returns how long to wait for these projects: less where the known state of all of them would still do. First is whether
-// nothing is known yet of one.
+// budget returns how long to wait for these projects, which is less if there is a usable state of all of them. first is whether
+// nothing is known yet of one of them.
 func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) (budget time.Duration, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +173,7 @@ func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) (budget ti
 	return budget, false
 }
 
-// setRegistry forgets projects that are gone or have another address or token now.
+// setRegistry forgets projects that have been removed or have a new address or token.
 func (s *Pipelines) setRegistry(registry *domain.Registry) {
 	if s.registry == registry {
 		return
@@ -192,8 +191,8 @@ func (s *Pipelines) setRegistry(registry *domain.Registry) {
 	s.registry, s.states = registry, states
 }
 
-// await returns when the project was asked since oldest and has answered, when it need not be waited for, or when ctx ends. It
-// uses the timer.
+// await returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses the
+// timer.
 func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -220,7 +219,7 @@ func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time
 	}
 }
 
-// show returns what is known of the project now, marked stale if it is older than age allows. Callers hold mu.
+// show returns the project's pipeline, marked stale if it is older than age allows. The caller holds mu.
 func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
 		Project:   state.project.Name,

@@ -7,16 +7,16 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ToolServers calls the MCP servers of project servers, within limits of its own on time and size.
+// ToolServers calls the MCP servers of project servers. It limits time and size of responses.
 type ToolServers interface {
 	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
-	// and Invalid for what the server itself refuses; other errors have a message that says in words why there is no answer.
+	// and Invalid for a refusal by the server. The messages of other errors say in words why there is no response.
 	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
-	// CallTool returns the result object as it came, and the same errors as ListTools.
+	// CallTool returns the result object unchanged. It returns the same errors as ListTools.
 	CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// ProjectTools are the tools that project servers have for coding agents.
+// ProjectTools calls the tools that project servers provide for coding agents.
 type ProjectTools struct {
 	audit    *Audit
 	projects *Projects
@@ -33,7 +33,7 @@ func (s *ProjectTools) List(ctx context.Context, project string) (string, []json
 	return p.Name, tools, err
 }
 
-// Call calls a tool of a project, "" for the active one, and returns its result as it came. It returns NotFound, Invalid and BadGateway.
+// Call calls a tool of a project, "" for the active one, and returns its result unchanged. It returns NotFound, Invalid and BadGateway.
 func (s *ProjectTools) Call(ctx context.Context, project, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	p, err := s.find(project)
 	if err != nil {

@@ -19,17 +19,17 @@ type projectStore interface {
 	SetActive(ctx context.Context, name string) error
 }
 
-// Projects is the project registry, kept in memory and written through to the store: readers take a snapshot and no lock.
+// Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without locking.
 type Projects struct {
 	store    projectStore
 	audit    *Audit
-	agents   *agentTable // a removed project unassigns its agents
+	agents   *agentTable // removing a project unassigns its agents
 	access   *Access     // and ends the tokens of their commands
 	stored   *reloader
 	moved    movedProjects
 	removals Removals
 
-	// mu makes check, store and publish one step. Callers hold it for reading while no project may vanish.
+	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.
 	mu      sync.RWMutex
 	current atomic.Pointer[registrySnapshot]
 }
@@ -39,7 +39,7 @@ type registrySnapshot struct {
 	outdated chan struct{} // closed when a newer snapshot is published
 }
 
-// publish makes next the registry and wakes who waits for a change. Callers hold mu, or are the only ones yet.
+// publish makes next the registry and wakes those who wait for a change. The caller holds mu, or s is not shared yet.
 func (s *Projects) publish(next domain.Registry) {
 	old := s.current.Load()
 	if old != nil {
@@ -51,7 +51,7 @@ func (s *Projects) publish(next domain.Registry) {
 	}
 }
 
-// load makes the registry agree with the store.
+// load brings the registry up to date with the store.
 func (s *Projects) load(ctx context.Context) error {
 	s.mu.Lock() // a change of our own is in both, or in neither
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Projects) load(ctx context.Context) error {
 	return nil
 }
 
-// change makes a change of the registry, one at a time.
+// change changes the registry.
 func (s *Projects) change(ctx context.Context, change func() error) error {
 	return retry(ctx, func() error {
 		s.mu.Lock()
@@ -79,14 +79,14 @@ func (s *Projects) change(ctx context.Context, change func() error) error {
 	}, s.stored)
 }
 
-// Registry returns the registry as it is now. It is shared: nobody may change it.
+// Registry returns the current registry. It is shared and must not be changed.
 func (s *Projects) Registry() *domain.Registry { return &s.current.Load().Registry }
 
-// Changed returns a channel that is closed at the next change. Ask for it before looking at the registry.
+// Changed returns a channel that is closed at the next change. Call it before Registry.
 func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated }
 
-// Add registers a project; name and url are trimmed. A nil token is none.
-// It returns Conflict for a name that is taken, whatever the rest is, and Invalid for what cannot be a project.
+// Add registers a project. It trims name and url; a nil token is none. It returns Conflict for a name that is taken, even if the
+// url is invalid, and otherwise Invalid.
 func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
 	err = s.change(ctx, func() (err error) {
 		p, err = s.add(ctx, name, url, token)
@@ -95,11 +95,10 @@ func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secr
 	return p, err
 }
 
-// Update changes a project's url, and its token unless that is nil ("" removes it). A url of another origin without a token
-// removes the stored one, which was meant for the old server only.
-// It returns Invalid and NotFound.
+// Update changes a project's url, and its token unless that is nil; "" removes the token. If the url has another origin and token is
+// nil, the stored token is removed, since it was meant for the old server. It returns Invalid and NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
-	if err := s.stored.refresh(ctx); err != nil { // unchanged values must be those that are stored
+	if err := s.stored.refresh(ctx); err != nil { // values that do not change must be the stored ones
 		return p, err
 	}
 	err = s.change(ctx, func() (err error) {
@@ -109,7 +108,7 @@ func (s *Projects) Update(ctx context.Context, name, url string, token *domain.S
 	return p, err
 }
 
-// Ensure adds a project or, where the name exists, changes it as Update does.
+// Ensure adds a project or, if the name exists, changes it as Update does.
 func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
 	if err := s.stored.refresh(ctx); err != nil {
 		return p, err
@@ -126,8 +125,8 @@ func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.S
 	return p, err
 }
 
-// Seed registers projects, all or none, and makes the first the active one, if the registry is empty;
-// otherwise it does nothing. Tokens stay unset.
+// Seed registers projects without tokens, all or none, and makes the first the active one. It does nothing unless the registry is
+// empty.
 func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
 	return s.change(ctx, func() error { return s.seed(ctx, projects) })
 }

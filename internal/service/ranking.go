@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// notOnBoard is added to the rank of stories that are on no board: others come first.
+// notOnBoard is added to the rank of stories that are on no board, so that others come first.
 const notOnBoard = 10
 
-// ranking keeps the best matches of what is searched, at most limit.
+// ranking keeps the best matches of a search, at most limit.
 type ranking[T any] struct {
 	words []string
 	whole string // the words with spaces between
@@ -52,7 +52,7 @@ func hasWord(id, word string) bool {
 	return len(id) > len(word) && id[len(word)] == '_' && strings.HasPrefix(id, word)
 }
 
-// hasWordAfter reports whether text has the word right after this character.
+// hasWordAfter reports whether text contains word right after the character after.
 func hasWordAfter(text, word string, after byte) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], word)
@@ -71,10 +71,10 @@ func (r *ranking[T]) takes(rank int, key string) bool {
 	return !r.full() || len(r.found) > 0 && compareRanked(rank, key, r.found[len(r.found)-1]) < 0
 }
 
-// full reports whether there are as many as wanted.
+// full reports whether there are limit matches.
 func (r *ranking[T]) full() bool { return len(r.found) >= r.limit }
 
-// add takes a match if it is among the best: within a rank the shorter key wins, then the lesser key, then the earlier match.
+// add adds a match if it is among the best. Within a rank the shorter key wins, then the lesser key, then the earlier match.
 func (r *ranking[T]) add(rank int, key string, value T) {
 	if !r.takes(rank, key) {
 		return

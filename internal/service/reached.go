@@ -9,14 +9,14 @@ import (
 	"switchyard/internal/domain"
 )
 
-// reached records when a shared store could last be reached. The zero value means that it can be reached.
+// reached records when a shared store was last reached. The zero value means that it can be reached.
 type reached struct {
 	last  atomic.Int64 // in milliseconds
 	since atomic.Int64 // last, while it cannot be reached; else 0
 }
 
-// note records how an attempt went that began when the store had been away since then, 0 for not at all. One that began before a
-// failure says nothing about the time after it.
+// note records the result of an attempt. since is the value of r.since when it began: an attempt that began before a failure says
+// nothing about the time after it.
 func (r *reached) note(since int64, err error) {
 	if err == nil {
 		r.last.Store(clock.Now().UnixMilli())
@@ -26,14 +26,14 @@ func (r *reached) note(since int64, err error) {
 	}
 }
 
-// noteAway records a failed call to the store, so that nobody has to wait until following the stream fails, too.
+// noteAway records a failed call to the store at once, rather than when following the stream fails.
 func (s *Events) noteAway(ctx context.Context, err error) {
 	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
 		s.reached.note(0, err)
 	}
 }
 
-// AsOf returns the time up to which memory knows what is in the store, zero while that is now.
+// AsOf returns the time up to which memory is up to date with the store, zero while it is current.
 func (s *Events) AsOf() time.Time {
 	if ms := s.reached.since.Load(); ms != 0 {
 		return time.UnixMilli(ms)
@@ -41,7 +41,7 @@ func (s *Events) AsOf() time.Time {
 	return time.Time{}
 }
 
-// Available returns Unavailable while a store that others share cannot be reached.
+// Available returns Unavailable while a shared store cannot be reached.
 func (s *Events) Available() error {
 	if s.reached.since.Load() != 0 {
 		return domain.Errorf(domain.Unavailable, "the database cannot be reached")
@@ -49,11 +49,11 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// AsOf returns the time up to which everything that the service shows is known, zero while that is now.
+// AsOf returns the time up to which the service's data is up to date, zero while it is current.
 func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
 
-// Latest returns the newest limit events of a project, or of all with "", the newest first. While the store cannot be reached they
-// are those that memory knows.
+// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be reached it returns
+// those in memory.
 func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
 	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
 	page, err := s.Page(ctx, q)

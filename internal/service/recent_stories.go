@@ -21,16 +21,16 @@ type recentStories struct {
 
 type recentStory struct {
 	askedAt time.Time
-	done    chan struct{} // closed when story and err are there
+	done    chan struct{} // closed when story and err are set
 	story   domain.Story
 	err     error
 }
 
-// Recent returns what Get does, at most storyAge old: any number of readers of a story cost its project one call in this
-// time. What it returns is shared: nobody may change it.
+// Recent is Get with a result that may be storyAge old, so that any number of readers cost the project one call in that time. The
+// result is shared and must not be changed.
 func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story, error) {
 	recent := s.recent.find(storyID{project, id}, func(found *recentStory) {
-		// It outlives the request that began it, since others wait for it. It ends within the limits of StoryServers.
+		// The call outlives the request that caused it, since others may wait for it. It ends within the limits of StoryServers.
 		found.story, found.err = s.Get(context.WithoutCancel(ctx), project, id)
 	})
 	select {
@@ -41,7 +41,7 @@ func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story,
 	}
 }
 
-// find returns the cached story, or begins to get it.
+// find returns the cached story, or begins to get it by calling get in the background.
 func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	go func() {
 		defer close(found.done)
 		defer func() {
-			if cause := recover(); cause != nil { // its readers report it
+			if cause := recover(); cause != nil { // its callers report it
 				found.err = fmt.Errorf("panic: %v", cause)
 			}
 		}()
@@ -67,14 +67,14 @@ func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	return found
 }
 
-// forget makes the next reader of a story get it afresh.
+// forget removes a story from the cache.
 func (r *recentStories) forget(id storyID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.byID, id)
 }
 
-// sweep drops stories that are too old to be read. Callers hold mu.
+// sweep removes stories that are too old. The caller holds mu.
 func (r *recentStories) sweep(now time.Time) {
 	if now.Sub(r.swept) < storyAge {
 		return

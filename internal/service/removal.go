@@ -8,10 +8,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Remove removes a project. Its agents are unassigned, and when it was the active one none is; its events stay.
+// Remove removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events are kept.
 // It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
-	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // a later undo must restore what is stored now
+	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // Restore must later restore what is stored now
 		return domain.Removal{}, err
 	}
 	err = s.change(ctx, func() (err error) {
@@ -27,7 +27,7 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	if !found {
 		return domain.Removal{}, projectNotFound(name)
 	}
-	s.agents.change.Lock() // nobody else learns of the removal before it is known whose assignments went with it
+	s.agents.change.Lock() // the removal must not show before its agents are unassigned
 	defer s.agents.change.Unlock()
 	removed := domain.Removal{Project: next.Projects[i], Active: next.Active == name}
 	change := domain.Change{Action: domain.ProjectRemoved, Subject: name, Detail: removalDetail(removed)}
@@ -45,9 +45,8 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	return removed, nil
 }
 
-// Restore undoes a removal: the project is registered as it was, is the active one again if it was and none is
-// now, and those of its agents come back that are assigned to none now. It returns how many these are.
-// It returns Conflict when the name is taken by now.
+// Restore undoes a removal. It registers the project as it was, makes it active if it was and no other project is, and assigns those
+// of its agents again that are not assigned now. It returns their number. It returns Conflict when the name has been taken.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
 		return 0, err

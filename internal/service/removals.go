@@ -9,21 +9,21 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Removals keeps removals that can still be undone, each by an id. It holds tokens: no page shows more than the id.
+// Removals keeps removals that can still be undone, each under an id. They contain tokens, so pages show only the id.
 type Removals interface {
 	KeepRemoval(ctx context.Context, id string, r domain.Removal) error
 	// TakeRemoval returns the removal with this id, once. It returns NotFound when there is none.
 	TakeRemoval(ctx context.Context, id string) (domain.Removal, error)
 }
 
-// KeepRemoval keeps a removal for a while, so that it can be undone, and returns its id.
+// KeepRemoval keeps a removal for a limited time, so that it can be undone, and returns its id.
 func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string, err error) {
 	id = rand.Text()
 	return id, s.removals.KeepRemoval(ctx, id, r)
 }
 
-// UndoRemoval undoes the removal with this id. It returns NotFound when it can no longer be undone, and Conflict when the name is
-// taken by now.
+// UndoRemoval undoes the removal with this id. It returns NotFound when it can no longer be undone, and Conflict when the name has
+// been taken.
 func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
 	if r, err = s.removals.TakeRemoval(ctx, id); err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
@@ -35,7 +35,7 @@ func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal
 	return r, agents, err
 }
 
-// removals are the last removals, in the memory of a gateway that is alone.
+// removals keeps the last removals in memory, if no other gateway shares the store.
 type removals struct {
 	mu   sync.Mutex
 	last []keptRemoval

@@ -16,28 +16,27 @@ type retentionStore interface {
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, ids []int64) error
-	// Upgrade moves at most limit rows of an earlier version's database, and returns 0 when that is over.
+	// Upgrade converts at most limit rows of an earlier version's database. It returns 0 when there are none left.
 	Upgrade(ctx context.Context, limit int) (moved int, err error)
 	UpgradeLeft(ctx context.Context) (rows int64, err error)
-	// OldestEvent returns when the oldest event was received, zero while there is none.
+	// OldestEvent returns when the oldest event was received, zero if there is none.
 	OldestEvent(ctx context.Context) (received time.Time, err error)
-	// Size returns how many bytes the database takes on the disk, and how many of them are free to be used again.
+	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
 	Size(ctx context.Context) (size, free int64, err error)
 }
 
 const (
-	// keptOfEach is how many events of each project are kept, however old they are.
+	// keptOfEach is how many events of each project are kept regardless of their age.
 	keptOfEach = 500
-	// minRetentionPause and maxRetentionPause bound the time between two searches for old events, which is a hundredth of the time
-	// that events are kept.
+	// The time between two searches for old events is a hundredth of the time for which events are kept, between minRetentionPause
+	// and maxRetentionPause.
 	minRetentionPause = time.Second
 	maxRetentionPause = 10 * time.Minute
-	// progressInterval is how often the log says how far an upgrade is.
+	// progressInterval is how often the progress of an upgrade is logged.
 	progressInterval = 10 * time.Second
 )
 
-// Retention removes old events, and moves what an earlier version stored to where it belongs now, in steps so small that nobody
-// waits for them.
+// Retention removes old events and converts the database of an earlier version, in steps so small that other writes do not wait.
 type Retention struct {
 	store  retentionStore
 	stays  stayStore
@@ -48,7 +47,7 @@ type Retention struct {
 	duties Duties
 }
 
-// Run works until ctx ends. It returns an error when the store failed; nothing is lost when it is run again.
+// Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
 func (s *Retention) Run(ctx context.Context) error {
 	if err := s.upgrade(ctx); err != nil {
 		return unlessEnded(ctx, err)
@@ -68,7 +67,7 @@ func (s *Retention) Run(ctx context.Context) error {
 		removed, err := s.RemoveExpired(domain.WithDuty(ctx, duty))
 		err = unlessLost(err)
 		if removed > 0 {
-			s.log.InfoContext(ctx, "old events were removed", "events", removed)
+			s.log.InfoContext(ctx, "removed old events", "events", removed)
 		}
 		if err != nil {
 			return unlessEnded(ctx, err)
@@ -85,8 +84,8 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// RemoveExpired removes the events that are old now and returns their number. Events that the bot has not posted, or that stays
-// do not account for, are kept until they are.
+// RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted or stays do not cover
+// yet.
 func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) {
 	needed, err := s.needed(ctx)
 	if err != nil {
@@ -121,8 +120,8 @@ func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) 
 
 // Stored is how much the store holds.
 type Stored struct {
-	Size, Free int64     // in bytes: of the database on the disk, and what of it can be reused
-	Oldest     time.Time // when the oldest event was received, zero while there is none
+	Size, Free int64     // of the database on disk, and how much of it can be reused, in bytes
+	Oldest     time.Time // when the oldest event was received, zero if there is none
 }
 
 // Stored returns how much the store holds.
@@ -134,7 +133,7 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 	return stored, err
 }
 
-// needed returns the first id that cannot be removed yet.
+// needed returns the first event id that must not be removed yet.
 func (s *Retention) needed(ctx context.Context) (int64, error) {
 	counted, err := s.stays.StaysUpTo(ctx)
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *Retention) needed(ctx context.Context) (int64, error) {
 	return min(counted, posted, math.MaxInt64-1) + 1, err
 }
 
-// upgrade moves what an earlier version stored, and logs its progress.
+// upgrade converts the database of an earlier version and logs its progress.
 func (s *Retention) upgrade(ctx context.Context) error {
 	began, steps := time.Now(), newSteps(1)
 	var said time.Time
@@ -157,7 +156,7 @@ func (s *Retention) upgrade(ctx context.Context) error {
 			}
 			if left > 0 {
 				total = max(total, left)
-				s.log.InfoContext(ctx, "the database of an earlier version is being converted; everything works in the meantime",
+				s.log.InfoContext(ctx, "converting the database of an earlier version; the gateway works in the meantime",
 					"percent", 100*(total-left)/total, "rows_left", left)
 			}
 		}
@@ -171,7 +170,7 @@ func (s *Retention) upgrade(ctx context.Context) error {
 		}
 		if moved == 0 {
 			if total > 0 {
-				s.log.InfoContext(ctx, "the database is converted; switchyard backup, or VACUUM while the gateway is stopped, shrinks it",
+				s.log.InfoContext(ctx, "the database has been converted; switchyard backup, or VACUUM while the gateway is stopped, makes it smaller",
 					"took", time.Since(began).Round(time.Second))
 			}
 			return nil

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// MaxSearch is the longest text that is searched for, in characters, and maxSearchWords the most words in it.
+	// MaxSearch is the longest text that can be searched for, in characters, and maxSearchWords the most words in it.
 	MaxSearch, maxSearchWords = 200, 10
 	// maxGone is how many stories that are on no board are ranked.
 	maxGone = 1000
@@ -19,7 +19,7 @@ const (
 	maxSearched = 300
 )
 
-// Found is what a search has found, each list with the best first.
+// Found is the result of a search, each list with the best match first.
 type Found struct {
 	Stories  []domain.StoryRef
 	Projects []string
@@ -27,7 +27,7 @@ type Found struct {
 }
 
 // Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use once its
-// first fields are set.
+// exported fields are set.
 type Search struct {
 	projects  *Projects
 	events    *Events
@@ -44,8 +44,8 @@ func clip(text string) string {
 	return text
 }
 
-// Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text without words and for
-// one that is too long.
+// Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text that has no words or is
+// too long.
 func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error) {
 	words := strings.Fields(fold.Text(text))
 	if len(words) == 0 || utf8.RuneCountInString(text) > MaxSearch {
@@ -77,11 +77,11 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 // findGone adds the stories of registered projects that only the stream knows.
 func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) error {
 	if s.events.Available() != nil {
-		return nil // what is on boards is better than nothing
+		return nil // the stories on boards are better than nothing
 	}
 	known, err := s.store.FindStories(ctx, stories.words, maxGone)
 	if domain.CodeOf(err) == domain.Unavailable && len(stories.found) > 0 {
-		return nil // it takes too long; what is on boards is better than nothing
+		return nil // it takes too long; the stories on boards are better than nothing
 	}
 	if err != nil {
 		return err

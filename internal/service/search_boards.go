@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/fold"
 )
 
-// searchedBoards are the pipelines of projects, prepared for searching. The zero value is ready for use.
+// searchedBoards caches the projects' pipelines prepared for searching. The zero value is ready for use.
 type searchedBoards struct {
 	mu        sync.Mutex
 	byProject map[string]*searchedBoard
@@ -16,7 +16,7 @@ type searchedBoards struct {
 
 // searchedBoard is one project's board.
 type searchedBoard struct {
-	of      *domain.Stage // the first stage of the answer that it was made from; answers never change
+	of      *domain.Stage // the first stage of the answer that it was made from, which identifies the answer
 	stories []searchedStory
 	ids     map[string]bool // nil until they are needed
 }
@@ -35,7 +35,7 @@ func (s searchedStory) name() string { return s.folded[s.idLength:] }
 func (b *searchedBoards) find(pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.byProject) > 2*len(pipelines) { // most are gone
+	if len(b.byProject) > 2*len(pipelines) { // most of them have been removed
 		b.byProject = nil
 	}
 	for i := range pipelines {
@@ -43,7 +43,7 @@ func (b *searchedBoards) find(pipelines []domain.ProjectPipeline, stories *ranki
 		_, done := domain.WorkStages(p.Stages)
 		for _, story := range b.of(p).stories {
 			rank, matches := stories.rank(story.id(), story.name())
-			if rank *= 2; int(story.stage) > done { // it was archived: of two that match alike, the other one is meant
+			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
 				rank++
 			}
 			if key := cmp.Or(story.name(), story.id()); matches && stories.takes(rank, key) {
@@ -70,7 +70,7 @@ func (b *searchedBoards) has(p domain.ProjectPipeline, id string) bool {
 	return board.ids[id]
 }
 
-// of returns the board of a pipeline. Callers hold mu.
+// of returns the board of a pipeline. The caller holds mu.
 func (b *searchedBoards) of(p *domain.ProjectPipeline) *searchedBoard {
 	if len(p.Stages) == 0 {
 		return &searchedBoard{}

@@ -1,6 +1,6 @@
-// Package service holds every rule of the gateway. The JSON API, the console, the bot and the poller all call it,
-// so that no rule is written twice. It knows no HTTP, no HTML, no cookies, no SQL and no TOML: what it needs from outside it
-// declares as small interfaces, in the file that uses them.
+// Package service holds the rules of the gateway. The JSON API, the console, the bot and the poller all call it, so that no
+// rule is written twice. It must know nothing of HTTP, HTML, cookies, SQL and TOML; it declares the small interfaces that it
+// needs in the files that use them.
 package service
 
 import (
@@ -22,49 +22,49 @@ type Store interface {
 	acknowledgementStore
 	auditStore
 	retentionStore
-	// Ping reports whether the store answers.
+	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil while all is well.
+	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful write.
 	WriteFailure() (since time.Time, err error)
 }
 
 // Options are what a Service is built from. Durations must be positive.
 type Options struct {
 	Store Store
-	// Changes tells what other gateways on the same database have changed, nil when there are none.
+	// Changes reports changes by other gateways on the same database, nil if there are none.
 	Changes Changes
-	// Duties say what this gateway does among them, nil when it does everything.
+	// Duties are this gateway's duties, nil for all.
 	Duties Duties
-	// Gateways lists the gateways that share the store, nil when this one is alone.
+	// Gateways lists the gateways that share the store, nil if there is only this one.
 	Gateways GatewayList
 	// Removals keeps removals that can be undone; nil keeps them in this process.
 	Removals Removals
 	Log      *slog.Logger
-	// AgentTimeout is how long an agent may be silent before it leaves the list.
+	// AgentTimeout is how long an agent may be silent before it is removed from the list.
 	AgentTimeout time.Duration
-	// KeepEvents is after how long events are removed, 0 for never.
+	// KeepEvents is how long events are kept, 0 for ever.
 	KeepEvents time.Duration
-	// JoinTokenTTL is how long a join token can be redeemed.
+	// JoinTokenTTL is how long a join token is valid.
 	JoinTokenTTL time.Duration
-	// Projects calls project servers.
+	// Projects fetches pipelines from project servers.
 	Projects ProjectServers
-	// Stories calls project servers about single stories.
+	// Stories reads and changes stories on project servers.
 	Stories StoryServers
-	// Tools calls the tools that project servers have for coding agents.
+	// Tools calls the tools that project servers provide for coding agents.
 	Tools   ToolServers
 	BotFile BotFile
 	Bot     BotRunner
-	// SharedBot is what several gateways need to share the bot, nil when this one is alone.
+	// SharedBot is needed to share the bot with other gateways, nil if there are none.
 	SharedBot *SharedBot
-	// Observe, unless it is nil, is called with the events that this gateway stored.
+	// Observe, unless nil, is called with the events that this gateway has stored.
 	Observe func(added []domain.Event)
-	// Provider is the identity provider, nil when sign-in is not set up. Credentials may be nil only then.
+	// Provider is the identity provider, nil if sign-in is not set up. Credentials may be nil only then.
 	Provider    SignInProvider
 	Credentials CredentialsFile
 	SignInSetup SignInSetup
 }
 
-// Service is the gateway's rules over its store, a type for each noun. They are safe for concurrent use.
+// Service combines the gateway's rules, with a type for each noun. All are safe for concurrent use.
 type Service struct {
 	Projects  *Projects
 	Agents    *Agents
@@ -161,10 +161,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// readyLimit is how long the store may take to answer.
+// readyLimit is how long the store may take to respond.
 const readyLimit = 2500 * time.Millisecond
 
-// Ready reports whether the service can do its work: the store answers, and took the last write of the last minute.
+// Ready returns an error unless the store responds and the last write, if it was in the last minute, succeeded.
 func (s *Service) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// SignInProvider is the identity provider. Begin returns the address at which a browser signs in. Redeem works once
-// for each state that Begin issued; its errors are *domain.SignInError.
+// SignInProvider is the identity provider. Begin returns the address to which to send the browser. Redeem works once for
+// each state that Begin issued; its errors are *domain.SignInError.
 type SignInProvider interface {
 	Begin(ctx context.Context, redirectURI string) (address string, err error)
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
@@ -24,7 +24,7 @@ type CredentialsFile interface {
 	Remove() error
 }
 
-// SignInSetup says which settings of the sign-in are missing.
+// SignInSetup lists the missing settings of the sign-in.
 type SignInSetup struct {
 	Missing    []string // keys of the configuration file
 	ConfigFile string   // where to set them; "" if unknown
@@ -33,14 +33,14 @@ type SignInSetup struct {
 // SignIn is the gateway's own sign-in at the identity provider.
 type SignIn struct {
 	audit       *Audit
-	provider    SignInProvider  // nil when sign-in is not set up
+	provider    SignInProvider  // nil if sign-in is not set up
 	credentials CredentialsFile // nil only then
 	setup       SignInSetup
 	log         *slog.Logger
 }
 
-// Start begins a sign-in that comes back to redirectURI, and returns the address at which a browser continues it.
-// It returns NotFound when no identity provider is configured.
+// Start begins a sign-in that returns to redirectURI, and returns the address to which to send the browser. It returns
+// NotFound when no identity provider is configured.
 func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string, err error) {
 	if s.provider == nil {
 		return "", domain.Errorf(domain.NotFound, "sign-in is not set up: no identity provider is configured")
@@ -48,13 +48,13 @@ func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string,
 	return s.provider.Begin(ctx, redirectURI)
 }
 
-// Finish takes the parameters with which the provider sent the browser back, and stores the credentials on success. An exchange
-// that has begun is completed even if the browser leaves, since its code is used up.
+// Finish completes a sign-in with the parameters of its callback, and stores the credentials on success. Once begun, an exchange
+// is completed even if the browser goes away, since its code is used up.
 func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	result := s.finish(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
 	case domain.SignInDone:
-		if domain.ActorOf(ctx).Who == "" { // an administrator has begun it, but in another browser or under another host name
+		if domain.ActorOf(ctx).Who == "" { // an administrator began it in another browser or under another host name
 			ctx = domain.WithActor(ctx, &domain.Actor{Via: domain.ViaCallback, RequestID: domain.ActorOf(ctx).RequestID})
 		}
 		s.audit.changed(ctx, domain.Change{Action: domain.SignedIn, Subject: "identity provider", Detail: "the credentials are stored"})
@@ -64,7 +64,7 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return result
 }
 
-// finish checks in this order so that what is missing is found before a state is used up.
+// finish reports missing parameters before it uses up the state.
 func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	switch {
 	case c.Error != nil:
@@ -73,7 +73,7 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 		return domain.SignInResult{Outcome: domain.SignInNoCode}
 	case c.State == nil:
 		return domain.SignInResult{Outcome: domain.SignInNoState}
-	case s.provider == nil: // no state was ever issued
+	case s.provider == nil: // so no state has been issued
 		return domain.SignInResult{Outcome: domain.SignInUnknownState}
 	}
 	credentials, err := s.provider.Redeem(ctx, *c.Code, *c.State)
@@ -86,7 +86,7 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return domain.SignInResult{Outcome: domain.SignInDone}
 }
 
-// denial returns the provider's words about its refusal, with its code in brackets, which the provider's manual explains.
+// denial returns the provider's description of its refusal, followed by its error code, which the provider's manual explains.
 func denial(code string, description *string) string {
 	text := "Unknown error"
 	if description != nil {
@@ -122,7 +122,7 @@ func (s *SignIn) Configured() bool {
 	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") && !slices.Contains(s.setup.Missing, "sign_in.token_url")
 }
 
-// Status reads the credentials file. An unreadable file counts as not signed in.
+// Status returns the status from the credentials file. An unreadable file counts as not signed in.
 func (s *SignIn) Status() domain.SignInStatus {
 	if s.credentials == nil {
 		return domain.SignInStatus{}
@@ -139,8 +139,8 @@ func (s *SignIn) Status() domain.SignInStatus {
 	}
 }
 
-// SignOut removes the stored credentials and returns the status that follows. It returns an Internal error, with the
-// file as it was, when that cannot be changed.
+// SignOut removes the stored credentials and returns the new status. It returns an Internal error, and changes nothing, when
+// the file cannot be changed.
 func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)

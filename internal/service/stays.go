@@ -17,68 +17,68 @@ type stayStore interface {
 	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
 	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
 	SaveStays(ctx context.Context, c domain.StayChanges) error
-	// Moves returns in how many pieces the moves of all projects before a time are stored; NotFound when they are to be read from
-	// stays.
+	// Moves returns in how many pieces the moves of all projects before a time are stored. It returns NotFound when there are none
+	// and moves must be read from stays.
 	Moves(ctx context.Context) (before time.Time, pieces int, err error)
-	// MovesPiece returns one of them, from 0 on; NotFound when there are other ones by now.
+	// MovesPiece returns a piece by its number, from 0. It returns NotFound when the pieces have been replaced.
 	MovesPiece(ctx context.Context, piece int, before time.Time) (moves []byte, err error)
 	SaveMoves(ctx context.Context, before time.Time, pieces [][]byte) error
 }
 
 const (
-	// stayMemory is the age beyond which ended stays are not read; at most maxRecentStays are read of all projects together, and
-	// maxProjectStays of one.
+	// stayMemory is the age up to which ended stays are read, at most maxRecentStays of all projects together and maxProjectStays
+	// of one.
 	stayMemory                      = 90 * 24 * time.Hour
 	maxRecentStays, maxProjectStays = 200_000, 20_000
-	// maxLastingStays is how many stays that last are read at a start for all projects at once. Where there are more, each
-	// project's are read when they are needed.
+	// maxLastingStays is how many current stays are read at the start for all projects at once. If there are more, each project's
+	// are read when needed.
 	maxLastingStays = 200_000
-	// saveInterval is how long changes of stays wait to be stored. What a crash loses is found again in the stream and in the
+	// saveInterval is how long changed stays wait to be stored. Those lost in a crash are reconstructed from the stream and the
 	// pipelines.
 	saveInterval = time.Second
-	// maxUnsaved is how many changes are stored at once while the stream is being caught up with.
+	// maxUnsaved is how many changes are stored at once while reading the stream from an old position.
 	maxUnsaved = 5000
-	// catchUpPatience is how long a reader waits until everything in the stream is accounted for. At first that takes about 10 µs
-	// an event; later only new events have to be read.
+	// catchUpPatience is how long a caller waits until all events in the stream have been read. At first that takes about 10 µs an
+	// event; later only new events are read.
 	catchUpPatience = 100 * time.Millisecond
 )
 
-// Stays know where the stories of all projects are and have been, from the stream and from what pipelines show.
+// Stays keeps where the stories of all projects are and have been, derived from the stream and from pipelines.
 type Stays struct {
 	store    stayStore
-	changes  Changes // nil where no other gateway observes anything
+	changes  Changes // nil if no other gateway shares the store
 	duties   Duties
 	events   *Events
 	projects *Projects
 
-	catching  background // the reading of what is new in the stream
-	recalling background // the reading of what was saved of projects that are not in memory
-	reading   sync.Mutex // one project at a time, so that pages find free connections
-	pieces    sync.Mutex // one piece of moves at a time, likewise
+	catching  background // reads new events
+	recalling background // reads saved stays of projects that are not in memory
+	reading   sync.Mutex // one project is read at a time, to leave connections for pages
+	pieces    sync.Mutex // one piece of moves is read at a time, likewise
 
 	mu        sync.Mutex
 	loaded    bool
-	upTo      int64 // the id up to which events are accounted for
-	day       int   // when moves were forgotten last
+	upTo      int64 // the last event that has been applied
+	day       int   // when old moves were last removed
 	byProject map[string]*domain.StageHistory
-	unread    map[string]*unreadHistory // of other projects, until of decodes it
-	revision  uint64                    // grows with every change in memory
-	names     map[storyID]string        // of stories that pipelines showed, to be saved
-	changed   map[string]bool           // projects with stays to be saved
+	unread    map[string]*unreadHistory // of other projects, decoded when needed
+	revision  uint64                    // increases with every change in memory
+	names     map[storyID]string        // from pipelines, to be saved
+	changed   map[string]bool           // projects with unsaved stays
 	unsaved   int                       // events since the last save
-	saved     int64                     // upTo when it was saved last
-	complete  map[string]bool           // projects of which memory has all that is stored
-	movesOnly map[string]bool           // others of which it has all but the lasting stays
+	saved     int64                     // upTo at the last save
+	complete  map[string]bool           // projects of which everything stored is in memory
+	movesOnly map[string]bool           // projects of which everything but the current stays is in memory
 	moves     savedMoves
-	registry  *domain.Registry // by which projects were last forgotten
+	registry  *domain.Registry // whose removed projects have been forgotten
 
-	// Where several gateways share the store, each knows where stories are, and one saves that.
-	saving     bool             // this one does
-	epoch      int64            // of that duty
-	stale      bool             // the store is to be read again before anything is saved
+	// If several gateways share the store, each keeps stays in memory, and one of them saves them.
+	saving     bool             // this one saves
+	epoch      int64            // of the duty to save
+	stale      bool             // the store must be read again before anything is saved
 	restarts   int64            // Events.restarts as last seen
-	generation int              // how often everything was read again
-	ahead      map[string]int64 // by project: the event id up to which what was read of it accounts for the stream
+	generation int              // how often everything has been read again
+	ahead      map[string]int64 // by project: the last event covered by its stored stays, if later than upTo
 	arrivals   arrivals
 }
 
@@ -89,7 +89,7 @@ func newStays(store stayStore, changes Changes, duties Duties, events *Events, p
 	return s
 }
 
-// reset forgets everything, so that it is read again. Callers hold mu.
+// reset empties memory, so that everything is read again. The caller holds mu.
 func (s *Stays) reset() {
 	s.loaded, s.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
 	s.unread = nil
@@ -100,7 +100,7 @@ func (s *Stays) reset() {
 	s.revision++
 }
 
-// of returns a project's history. Callers hold mu.
+// of returns a project's history. The caller holds mu.
 func (s *Stays) of(project string) *domain.StageHistory {
 	h := s.byProject[project]
 	if h == nil {
@@ -113,8 +113,8 @@ func (s *Stays) of(project string) *domain.StageHistory {
 	return h
 }
 
-// observe applies what a project's pipeline, asked for at that time, showed, unless it is the one that was observed last. It
-// returns the one that counts as observed now: an answer that newer events contradict is to be observed again.
+// observe applies a project's pipeline, whose fetch began at asked, unless it is the one observed last. It returns the answer that
+// now counts as observed: one that newer events contradict must be observed again.
 func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer, asked time.Time) *domain.PipelineAnswer {
 	if answer == observed || answer.EventsOnly {
 		return observed
@@ -148,13 +148,12 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	return observed
 }
 
-// withLimits calls use with a function that returns how long a story of a project may be in a stage of work before it needs
-// attention.
+// withLimits calls use with a function that returns how long a story may stay in a stage of work before it needs attention.
 func (s *Stays) withLimits(use func(domain.StuckLimit)) {
 	now := clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	project, history := "", &domain.StageHistory{} // of the one that was asked for last
+	project, history := "", &domain.StageHistory{} // the last project that use has passed
 	use(func(name, stage string) time.Duration {
 		if name != project {
 			project, history = name, s.of(name)
@@ -166,8 +165,8 @@ func (s *Stays) withLimits(use func(domain.StuckLimit)) {
 // maxStays is how many stays of a story are shown.
 const maxStays = 500
 
-// Of returns the stays of a story in their order, without those whose arrival is not known. Blocked is how long the story was
-// blocked in each until now.
+// Of returns the stays of a story in order, without those whose arrival is unknown. Blocked is how long the story has been blocked
+// in each.
 func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, error) {
 	if _, err := s.catchUp(ctx); err != nil {
 		return nil, err
@@ -188,20 +187,20 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 	return stays, nil
 }
 
-// markChanged records that a project's history has changed and must be saved. Callers hold mu.
+// markChanged records that a project's history has changed and must be saved. The caller holds mu.
 func (s *Stays) markChanged(project string) {
 	s.changed[project] = true
 	s.revision++
 }
 
-// revisionNow returns a number that grows with the changes of all histories.
+// revisionNow returns a number that increases with every change of any history.
 func (s *Stays) revisionNow() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// version returns a number that grows with the changes of a project's history. Callers hold mu.
+// version returns a number that increases with every change of a project's history. The caller holds mu.
 func (s *Stays) version(project string) uint64 {
 	return uint64(s.generation)<<32 + s.of(project).Version()
 }

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxUntold bounds how many arrivals wait to be told. Beyond it, as with a large new board, each gateway finds them by itself.
+	// maxUntold is how many arrivals wait to be shared. Beyond it, as with a large new board, each gateway finds them by itself.
 	maxUntold = 10_000
-	// newsPause is the least time between two rounds of Run, arrivals or not: each may write.
+	// newsPause is the shortest time between two rounds of Run, since each may write.
 	newsPause = 100 * time.Millisecond
 )
 
-// arrivals tell gateways of stories that a pipeline showed before any event did: by the time the gateway that saves stays fetches
-// that pipeline, the story may have moved on. Stays.mu guards them.
+// arrivals shares with other gateways the stories that were in a pipeline before any event was about them: when the gateway that
+// saves stays fetches that pipeline, the story may have moved on. Stays.mu guards it.
 type arrivals struct {
 	untold   []domain.Arrival
-	news     chan struct{}  // of capacity 1: there are untold ones
-	position int64          // 0 before they were read
-	seen     map[int64]bool // at the position: the same ones may come again
-	taken    []int64        // to be marked when the stays are saved
+	news     chan struct{}  // of capacity 1; holds a value when there are arrivals to share
+	position int64          // 0 before the first read
+	seen     map[int64]bool // ids at the position, which may be read again
+	taken    []int64        // ids to be marked when the stays are saved
 }
 
-// note queues the arrivals that a project's history has found. Callers hold mu.
+// note queues new arrivals of a project. The caller holds mu.
 func (a *arrivals) note(project string, arrived []domain.Arrival) {
 	for _, each := range arrived[:min(len(arrived), max(0, maxUntold-len(a.untold)))] {
 		each.Project = project
@@ -39,7 +39,7 @@ func (a *arrivals) note(project string, arrived []domain.Arrival) {
 	}
 }
 
-// shareArrivals tells other gateways of the arrivals that this one found, and takes in those that they found.
+// shareArrivals stores the arrivals that this gateway found, and applies those that others found.
 func (s *Stays) shareArrivals(ctx context.Context) error {
 	if s.changes == nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *Stays) shareArrivals(ctx context.Context) error {
 	return nil
 }
 
-// takeArrivals takes in what gateways told, including this one. Callers hold mu.
+// takeArrivals applies arrivals found by any gateway, including this one. The caller holds mu.
 func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 	a := &s.arrivals
 	first, seen := a.position == 0, map[int64]bool{}
@@ -97,13 +97,13 @@ func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 			a.taken = append(a.taken, told.ID)
 		}
 	}
-	if news.Position < a.position { // a standby that lacks the last transactions took over
+	if news.Position < a.position { // a standby database that lacks the last transactions has taken over
 		news.Position = 0
 	}
 	a.position, a.seen = news.Position, seen
 }
 
-// arrivalsChanged returns a channel that is closed when other gateways tell of arrivals; nil where there are none.
+// arrivalsChanged returns a channel that is closed when other gateways share arrivals, nil if there are no other gateways.
 func (s *Stays) arrivalsChanged() <-chan struct{} {
 	if s.changes == nil {
 		return nil

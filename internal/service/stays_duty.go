@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// checkDuty finds out whether this gateway saves stays. When it begins to, it reads the store again as after a start, since its
-// predecessor may have saved other things than this one remembers. It does the same when the store has lost events.
+// checkDuty checks whether this gateway saves stays. When it begins to, or when the store has lost events, it reads the store again
+// as after a start: the gateway before may have saved something else than this one has in memory.
 func (s *Stays) checkDuty() {
 	duty, ours := dutyOf(s.duties, domain.DutyStays)
 	s.mu.Lock()
@@ -22,7 +22,7 @@ func (s *Stays) checkDuty() {
 	s.saving, s.epoch = ours, duty.Epoch
 }
 
-// dutyContext returns the context of what this gateway saves, false when another one does.
+// dutyContext returns the context for saving under this gateway's duty. It returns false if another gateway saves.
 func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) 
 	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.epoch}), true
 }
 
-// flush saves what changed, or drops it where another gateway saves it.
+// flush saves changes, or drops them if another gateway saves.
 func (s *Stays) flush(ctx context.Context) error {
 	if ctx, ours := s.dutyContext(ctx); ours {
 		return unlessLost(s.save(ctx))
@@ -43,7 +43,7 @@ func (s *Stays) flush(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // until then readers have them from memory
+	if s.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // the other gateway has not saved them yet
 		return nil
 	}
 	for project := range s.changed {
@@ -67,7 +67,7 @@ func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
 	return unlessLost(s.saveMoves(ctx, interval))
 }
 
-// unlessLost returns err, nil when another gateway has taken over in the meantime: saving is its task now.
+// unlessLost returns err, nil if another gateway has taken over saving in the meantime.
 func unlessLost(err error) error {
 	if errors.Is(err, domain.ErrDutyLost) {
 		return nil
@@ -75,7 +75,7 @@ func unlessLost(err error) error {
 	return err
 }
 
-// generationNow returns how often everything was read again. Observations of earlier generations do not count.
+// generationNow returns how often everything has been read again. Observations of earlier generations do not count.
 func (s *Stays) generationNow() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

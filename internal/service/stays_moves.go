@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// movesInterval is how often the moves of all projects are stored together, if there are new ones. Reading these takes
-	// a hundredth of the time that reading their stays takes: 100,000 in about 10 ms.
+	// movesInterval is how often the moves of all projects are stored together, if there are new ones. Reading them back takes a
+	// hundredth of the time of reading the stays: 100,000 in about 10 ms.
 	movesInterval = 10 * time.Minute
-	// movesDelay is how old a move must be to be stored so: a younger one may still be corrected.
+	// movesDelay is how old a move must be to be included: a younger one may still be corrected.
 	movesDelay = time.Minute
-	// maxSavedMoves is how many are stored so, divided among the projects, but at least minSavedMoves of each.
+	// maxSavedMoves is how many are included, divided among the projects, but at least minSavedMoves of each.
 	maxSavedMoves, minSavedMoves = 500_000, 50
 )
 
-// savedMoves are the moves that are stored together. Stays.mu guards them.
+// savedMoves describes the moves that are stored together. Stays.mu guards it.
 type savedMoves struct {
-	before   time.Time // all of them are earlier; zero when none are stored
+	before   time.Time // all of them are earlier; zero if none are stored
 	savedAt  time.Time
 	revision uint64 // of stays when they were stored
 	unread   unreadPieces
 }
 
-// miss reports whether stays that are to be saved ended within the time that the stored moves cover.
+// miss reports whether any stay to be saved ended within the time that the stored moves cover.
 func (m savedMoves) miss(saved []domain.Stay) bool {
 	for _, stay := range saved {
 		if !stay.To.IsZero() && stay.To.Before(m.before) {
@@ -36,8 +36,8 @@ func (m savedMoves) miss(saved []domain.Stay) bool {
 	return false
 }
 
-// saveMoves stores the moves of all projects together, unless that was done recently or nothing has changed. Changes of stays
-// must have been saved before.
+// saveMoves stores the moves of all projects together, unless that was done recently or nothing has changed. Changed stays must
+// have been saved before.
 func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	now := time.Now()
 	s.mu.Lock()
@@ -46,7 +46,7 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	if !due {
 		return nil
 	}
-	if err := s.readAllPieces(ctx); err != nil { // what memory does not have would be lost
+	if err := s.readAllPieces(ctx); err != nil { // moves that are not in memory would be lost
 		return err
 	}
 	s.mu.Lock()
@@ -68,13 +68,13 @@ func (s *Stays) saveMoves(ctx context.Context, interval time.Duration) error {
 	return nil
 }
 
-// movesDue reports whether moves are to be stored. Callers hold mu.
+// movesDue reports whether it is time to store moves. The caller holds mu.
 func (s *Stays) movesDue(now time.Time, interval time.Duration) bool {
 	current := s.loaded && s.upTo >= s.events.LastID() && len(s.changed) == 0 && len(s.byProject) > 0
 	return current && now.Sub(s.moves.savedAt) >= interval && (s.revision != s.moves.revision || s.moves.before.IsZero())
 }
 
-// recallMoves reads the moves of those projects that have stages and are not in memory, unless that takes too long.
+// recallMoves reads the moves, if they are not in memory, of those projects whose stages are known, unless that takes too long.
 func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipeline) error {
 	unknown := map[string]bool{}
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Stays) recallMoves(ctx context.Context, pipelines []domain.ProjectPipel
 	return err
 }
 
-// recall does what remember does, but waits no longer than a page may. It reports whether memory now has all of these projects.
+// recall is remember with a time limit for pages. It reports whether all of the projects are in memory now.
 func (s *Stays) recall(ctx context.Context, projects map[string]bool) (known bool, err error) {
 	isKnown := func() bool {
 		s.mu.Lock()
@@ -113,11 +113,11 @@ func (s *Stays) recall(ctx context.Context, projects map[string]bool) (known boo
 	return isKnown(), err
 }
 
-// hasMoves reports whether memory has the moves of a project. Callers hold mu.
+// hasMoves reports whether a project's moves are in memory. The caller holds mu.
 func (s *Stays) hasMoves(project string) bool { return s.complete[project] || s.movesOnly[project] }
 
-// loadMoves prepares for reading the moves that are stored together: it reads the stays that ended since, and the lasting ones. Other
-// projects are read when they are needed.
+// loadMoves prepares for reading the moves that are stored together: it reads the stays that have ended since, and the current ones.
+// The moves themselves are read when needed.
 func (s *Stays) loadMoves(ctx context.Context) error {
 	before, pieces, err := s.store.Moves(ctx)
 	if domain.CodeOf(err) == domain.NotFound {
@@ -134,7 +134,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	saving := s.saving
 	s.mu.Unlock()
 	var lasting []domain.Stay
-	if saving { // otherwise another gateway may be changing them
+	if saving { // otherwise another gateway may change them
 		if lasting, err = s.store.AllLastingStays(ctx, maxLastingStays+1); err != nil {
 			return err
 		}
@@ -150,5 +150,5 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	if isAlone(s.duties) {
 		return nil
 	}
-	return s.readAllPieces(ctx) // soon others may store other moves
+	return s.readAllPieces(ctx) // another gateway may soon replace them
 }

@@ -14,24 +14,24 @@ import (
 // movesFormat begins each piece.
 const movesFormat = 4
 
-// pieceSize is how large a piece of moves is on average, in bytes, maxPieces how many there are at most: the page of one project
-// reads one of them, not all (make bench, "first look at a project and its charts"). Tests have smaller ones.
+// pieceSize is the average size of a piece of moves, in bytes, and maxPieces the greatest number of pieces. The page of one project
+// reads only one of them (make bench, "first look at a project and its charts"). Tests use smaller ones.
 var pieceSize = 32 << 10
 
 const maxPieces = 512
 
-// pieceOf returns in which of so many pieces a project is.
+// pieceOf returns which of the pieces a project is in.
 func pieceOf(project string, pieces int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(project))
 	return int(h.Sum32() % uint32(pieces))
 }
 
-// unreadPieces are the pieces of moves that were not read yet.
+// unreadPieces tracks the pieces of moves that have not been read yet.
 type unreadPieces struct {
 	pieces int          // how many there were in all
-	left   map[int]bool // which of them
-	whole  bool         // whether stays has those that last
+	left   map[int]bool // those not read yet
+	whole  bool         // whether the current stays have been read
 	stays  map[string][]domain.Stay
 }
 
@@ -46,14 +46,14 @@ func newUnreadPieces(pieces int, whole bool, stays []domain.Stay) unreadPieces {
 	return u
 }
 
-// unreadHistory is what was stored of a project and not decoded yet. Decoding that of all projects takes a while, for which the
-// page of one should not wait.
+// unreadHistory is the stored history of a project, not decoded yet: decoding those of all projects takes a while, and the page of
+// one should not wait for that.
 type unreadHistory struct {
 	moves []byte
-	stays []domain.Stay // after these
+	stays []domain.Stay // those after moves
 }
 
-// encodeMoves encodes the moves before a time, of all projects that memory has whole, in pieces. Callers hold mu.
+// encodeMoves encodes, in pieces, the moves before a time of all projects that are completely in memory. The caller holds mu.
 func (s *Stays) encodeMoves(before time.Time) (pieces [][]byte) {
 	projects := len(s.complete) + len(s.movesOnly)
 	each := max(minSavedMoves, maxSavedMoves/max(1, projects))
@@ -77,7 +77,7 @@ func (s *Stays) encodeMoves(before time.Time) (pieces [][]byte) {
 	return pieces
 }
 
-// readAllPieces reads the pieces that were not read yet.
+// readAllPieces reads the pieces that have not been read yet.
 func (s *Stays) readAllPieces(ctx context.Context) error {
 	s.mu.Lock()
 	left := maps.Clone(s.moves.unread.left)
@@ -109,7 +109,7 @@ func (s *Stays) readPieces(ctx context.Context, pieces map[int]bool) error {
 	return nil
 }
 
-// readPiece reads a piece, unless that was done. What it lacks is read from stays when it is needed.
+// readPiece reads a piece unless it has been read. Projects missing in it are read from stays when needed.
 func (s *Stays) readPiece(ctx context.Context, piece int) error {
 	s.pieces.Lock()
 	defer s.pieces.Unlock()
@@ -131,7 +131,7 @@ func (s *Stays) readPiece(ctx context.Context, piece int) error {
 	}
 	delete(s.moves.unread.left, piece)
 	s.revision++
-	s.registry = nil // it may hold projects that are gone
+	s.registry = nil // the piece may have removed projects: run forget again
 	for project, moves := range moves {
 		if !s.hasMoves(project) {
 			s.keepUnread(project, moves)
@@ -140,7 +140,7 @@ func (s *Stays) readPiece(ctx context.Context, piece int) error {
 	return nil
 }
 
-// keepUnread keeps what a piece has of a project, with its stays since, until it is needed. Callers hold mu.
+// keepUnread keeps a project's part of a piece, with its later stays, until it is needed. The caller holds mu.
 func (s *Stays) keepUnread(project string, moves []byte) {
 	u := s.moves.unread
 	s.unread[project] = &unreadHistory{moves: moves, stays: u.stays[project]}
@@ -150,12 +150,12 @@ func (s *Stays) keepUnread(project string, moves []byte) {
 	} else {
 		s.movesOnly[project] = true
 	}
-	if h := s.byProject[project]; h != nil { // somebody has asked for it before
+	if h := s.byProject[project]; h != nil { // it has been needed before
 		s.takeIn(h, project)
 	}
 }
 
-var errShortMoves = errors.New("moves that were saved are of another format, or cut off")
+var errShortMoves = errors.New("the stored moves are truncated or in another format")
 
 // splitPiece returns the moves of each project that a piece holds.
 func splitPiece(b []byte) (map[string][]byte, error) {
@@ -181,8 +181,7 @@ func splitPiece(b []byte) (map[string][]byte, error) {
 	return moves, nil
 }
 
-// takeIn decodes what was stored of a project. If that fails, the stays that it was made from are read when they are needed.
-// Callers hold mu.
+// takeIn decodes the stored history of a project. If that fails, the project's stays are read when needed. The caller holds mu.
 func (s *Stays) takeIn(h *domain.StageHistory, project string) {
 	u := s.unread[project]
 	delete(s.unread, project)

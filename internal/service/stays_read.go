@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// catchUp returns true once everything in the stream is accounted for, false if that takes longer than a reader waits.
+// catchUp reads new events. It returns false if that takes longer than catchUpPatience.
 func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
 	return s.catchUpWithin(ctx, catchUpPatience)
 }
@@ -22,12 +22,12 @@ func (s *Stays) catchUpWithin(ctx context.Context, patience time.Duration) (done
 	}
 	done, err = s.catching.do(patience, func() error { return s.read(context.WithoutCancel(ctx)) })
 	if domain.CodeOf(err) == domain.Unavailable {
-		return false, nil // until then readers see what is known
+		return false, nil // until then callers use what is in memory
 	}
 	return done, err
 }
 
-// read accounts for what is new in the stream.
+// read applies new events of the stream.
 func (s *Stays) read(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *Stays) position() int64 {
 	return s.upTo
 }
 
-// load reads what was saved.
+// load reads the saved state.
 func (s *Stays) load(ctx context.Context) error {
 	s.mu.Lock()
 	current := s.loaded && !s.stale
@@ -87,7 +87,7 @@ func (s *Stays) load(ctx context.Context) error {
 	return nil
 }
 
-// add accounts for events. It returns how many are not saved yet.
+// add applies events. It returns how many are not saved yet.
 func (s *Stays) add(events []domain.Event) int {
 	now := clock.Now()
 	s.mu.Lock()

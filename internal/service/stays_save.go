@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// forget frees the memory of projects that are gone. What was saved of them stays in the store.
+// forget frees the memory of removed projects. Their saved stays are kept in the store.
 func (s *Stays) forget() {
 	registry := s.projects.Registry()
 	s.mu.Lock()
@@ -35,7 +35,7 @@ func (s *Stays) forget() {
 	}
 }
 
-// remember reads what was saved of those of these projects that memory does not have whole.
+// remember reads the saved stays of those of the projects that are not completely in memory.
 func (s *Stays) remember(ctx context.Context, projects map[string]bool) error {
 	for project := range projects {
 		if err := s.rememberProject(ctx, project); err != nil {
@@ -84,7 +84,7 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 	return nil
 }
 
-// readStays returns what was saved of a project and, where another gateway saves it, up to which event.
+// readStays returns the saved stays of a project and, if another gateway saves them, the last event that they cover.
 func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (stays []domain.Stay, upTo int64, err error) {
 	s.mu.Lock()
 	saving := s.saving
@@ -94,7 +94,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 			return nil, 0, err
 		}
 	}
-	for range 3 { // until the other gateway has not saved in between
+	for range 3 { // until the other gateway has not saved during the read
 		if movesOnly {
 			stays, err = s.store.LastingStays(ctx, project)
 		} else {
@@ -111,7 +111,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 	return stays, upTo, err
 }
 
-// save writes what changed.
+// save stores changes.
 func (s *Stays) save(ctx context.Context) error {
 	s.mu.Lock()
 	c := domain.StayChanges{UpTo: s.upTo}
@@ -136,7 +136,7 @@ func (s *Stays) save(ctx context.Context) error {
 		return nil
 	}
 	if c.ForgetMoves {
-		_ = s.readAllPieces(ctx) // else they are read from stays, which takes longer
+		_ = s.readAllPieces(ctx) // if it fails, moves are read from stays, which takes longer
 	}
 	err := s.store.SaveStays(ctx, c)
 	s.mu.Lock()
@@ -150,7 +150,7 @@ func (s *Stays) save(ctx context.Context) error {
 		return nil
 	}
 	s.arrivals.taken = append(s.arrivals.taken, c.Arrivals...)
-	for _, story := range c.Stories { // to be saved again, unless the name has changed since
+	for _, story := range c.Stories { // save the names again, unless they have changed since
 		key := storyID{story.Project, story.ID}
 		if _, newer := s.names[key]; !newer {
 			s.names[key] = story.Name
@@ -167,8 +167,8 @@ func (s *Stays) save(ctx context.Context) error {
 	return err
 }
 
-// Run follows the stream and saves changes of stays while that is this gateway's duty, until ctx ends. It returns an error when
-// the store failed; nothing is lost when it is run again.
+// Run follows the stream, and saves stays while that is this gateway's duty, until ctx ends. It returns an error when the store
+// failed; nothing is lost if it is run again.
 func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
@@ -194,7 +194,7 @@ func (s *Stays) Run(ctx context.Context) error {
 	}
 }
 
-// round reads what is new and saves it.
+// round reads new events and saves the changes.
 func (s *Stays) round(ctx context.Context) error {
 	s.checkDuty()
 	done, err := s.catchUpWithin(ctx, saveInterval)

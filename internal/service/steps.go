@@ -7,21 +7,21 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// A write should wait no longer than 20 ms for a step. The time of a step includes its own wait for other writes, so it says little
-// on a busy gateway: bounds keep steps from becoming too small to get anywhere, and pauses from becoming too long.
+// A write should wait no longer than 20 ms for a step. A step's duration includes waiting for other writes, so on a busy gateway it
+// says little: the limits keep steps from becoming too small to make progress, and pauses from becoming too long.
 const (
 	maxStep, minStep           = 100, 20
 	longStep, shortStep        = 6 * time.Millisecond, 3 * time.Millisecond
 	minStepPause, maxStepPause = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
-// steps divides long work on the store so that other writes fit in between.
+// steps divides long work on the store, so that other writes fit in between.
 type steps struct {
 	size int // how many rows the next step may take
 	rest time.Duration
 }
 
-// newSteps returns steps that are each followed by a pause rest times as long.
+// newSteps returns steps with pauses that are rest times as long as the step before.
 func newSteps(rest int) *steps { return &steps{size: minStep, rest: time.Duration(rest)} }
 
 // do takes a step and pauses after it.

@@ -12,20 +12,20 @@ type storyStore interface {
 	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
 }
 
-// StoryServers calls project servers about stories, within its own limits of time and size.
+// StoryServers reads and changes stories on project servers. It limits time and size of responses.
 type StoryServers interface {
-	// Story returns what the server says of a story. It returns NotFound for a story that it does not have, and for a server that knows
-	// no stories; other errors have a message that says in words why there is no answer.
+	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The messages of
+	// other errors say in words why there is no response.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
-	// PatchStory and CreateStory pass a body on and return status and body of the answer; an error means that there is none.
+	// PatchStory and CreateStory send a body and return status and body of the response; an error means that there is none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
 }
 
-// maxHistory is how many events of a story are shown.
+// maxHistory is how many events of a story are returned.
 const maxHistory = 500
 
-// Stories joins what project servers say of their stories with what the stream has of them.
+// Stories combines stories from project servers with their events in the stream.
 type Stories struct {
 	audit     *Audit
 	projects  *Projects
@@ -37,8 +37,8 @@ type Stories struct {
 	recent    recentStories
 }
 
-// Get returns a story. Where its project server does not answer, it returns what the stream and the project's last pipeline know.
-// It returns NotFound for an unknown project, and for a story that none of these know.
+// Get returns a story. If its project server does not respond, the story comes from the stream and the project's last pipeline. It
+// returns NotFound for an unknown project, and for a story that none of these have.
 func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
 	if !found {
@@ -47,7 +47,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	story, err := s.servers.Story(ctx, p, id)
 	switch domain.CodeOf(err) {
 	case "":
-	case domain.NotFound: // it has left the board, or its server has no pages of stories
+	case domain.NotFound: // it has left the board, or its server has no single stories
 		if story, err = s.lastKnown(ctx, project, id); err != nil {
 			return domain.Story{}, err
 		}
@@ -77,7 +77,7 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	return story, nil
 }
 
-// addPast adds what the stream knows of a story: nothing, while the store cannot be reached.
+// addPast adds a story's events and stays; none while the store cannot be reached.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
 	if s.events.Available() != nil {
 		return nil
@@ -89,8 +89,8 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	return err
 }
 
-// Now returns a story as its project server shows it, without its past. It returns NotFound, and BadGateway for a server that
-// does not answer.
+// Now returns a story from its project server, without its past. It returns NotFound, and BadGateway for a server that does not
+// respond.
 func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
 	if !found {
@@ -99,7 +99,7 @@ func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, er
 	return s.servers.Story(ctx, p, id)
 }
 
-// lastKnown returns what the last pipeline, or else the stream, knows about a story.
+// lastKnown returns a story from the last pipeline, or else from the stream.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
 		story := domain.Story{Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure}

@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// storyAlerts caches the alerts that were last found in pipelines: with ten thousand projects, only those in which something has
-// changed are searched again (BenchmarkSnapshot).
+// storyAlerts caches the alerts found in pipelines. With ten thousand projects, only those that have changed are searched again
+// (BenchmarkSnapshot).
 type storyAlerts struct {
 	stays *Stays
 
@@ -22,15 +22,15 @@ type storyAlerts struct {
 	found     []domain.Alert  // in all of them
 }
 
-// projectAlerts are those of one project, which hold until a time while its pipeline and history are as they were.
+// projectAlerts are those of one project. They are valid until a certain time, unless its pipeline or history changes.
 type projectAlerts struct {
 	version uint64 // of its history
 	until   time.Time
 	found   []domain.Alert
 }
 
-// find returns what needs attention in pipelines. Nobody may change it; when nothing has changed it is the same array as last
-// time.
+// find returns what needs attention in pipelines. The result must not be changed. If nothing has changed it is the same slice as
+// the last time.
 func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *storyAlerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
 	return s.found
 }
 
-// findChanged searches the projects in which something has changed, or where what was found no longer holds. Callers hold mu.
+// findChanged searches the projects that have changed or whose alerts are no longer valid. The caller holds mu.
 func (s *storyAlerts) findChanged(pipelines []domain.ProjectPipeline, now time.Time) {
 	same := domain.SameArray(pipelines, s.pipelines)
 	projects, count := make([]projectAlerts, len(pipelines)), 0

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Patch passes a change of a story on to its project server and returns status and body of its answer. It returns NotFound
-// for an unknown project and BadGateway for a server that does not answer.
+// Patch sends a change of a story to its project server and returns status and body of the response. It returns NotFound for an
+// unknown project and BadGateway for a server that does not respond.
 func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	return status, body, err
 }
 
-// Create passes a new story on, as Patch does.
+// Create sends a new story, as Patch does.
 func (s *Stories) Create(ctx context.Context, project string, story []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 			Name  string `json:"story_name"`
 			Stage string `json:"stage"`
 		}
-		_ = json.Unmarshal(body, &made) // what a foreign server leaves out is left out here
+		_ = json.Unmarshal(body, &made) // fields that other implementations omit stay empty
 		s.audit.changed(ctx, domain.Change{
 			Action: domain.StoryCreated, Subject: project + "/" + made.ID, Detail: details(is("name", made.Name), is("stage", made.Stage)), Project: project,
 		})
@@ -46,7 +46,7 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 	return status, body, err
 }
 
-// succeeded reports whether a project server has done what it was asked.
+// succeeded reports whether a status is 2xx.
 func succeeded(status int) bool { return status >= 200 && status < 300 }
 
 // mayChange returns a project whose stories the actor may change. It returns NotFound and Forbidden.
@@ -58,7 +58,7 @@ func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project
 	return p, domain.ActorOf(ctx).CheckScope(project)
 }
 
-// storyChange tells what a change asked for, and how the gateway last saw the story, which may be a moment old.
+// storyChange describes a requested change, and the story as the gateway last saw it, which may be slightly out of date.
 func storyChange(before *domain.Item, stage string, change []byte) string {
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(change, &asked) // the project server has accepted it

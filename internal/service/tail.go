@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Bounds of the events kept in memory. Readers that keep up never need older ones.
+// Limits of the events in memory. Readers that keep up never need older ones.
 const (
 	tailEvents = 2048
 	tailBytes  = 4 << 20
@@ -26,14 +26,14 @@ func newTail(last int64) *tail {
 	return &tail{first: last, last: last, outdated: make(chan struct{})}
 }
 
-// show makes events, which follow the tail, visible to readers and wakes those that wait. Callers hold publishing.
+// show appends events to the tail and wakes waiting readers. The caller holds publishing.
 func (s *Events) show(added []domain.Event) {
 	if len(added) == 0 {
 		return
 	}
 	old := s.tail.Load()
 	next := *old
-	// The array behind events is shared with older tails, which do not read beyond their own length.
+	// The underlying array is shared with older tails, which do not read beyond their own length.
 	next.events = append(next.events, added...)
 	next.last = added[len(added)-1].ID
 	for _, e := range added {
@@ -47,7 +47,7 @@ func (s *Events) show(added []domain.Event) {
 	close(old.outdated)
 }
 
-// forget makes events that were removed invisible to readers.
+// forget removes events from the tail.
 func (s *Events) forget(ids []int64) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
@@ -57,13 +57,13 @@ func (s *Events) forget(ids []int64) {
 		return found
 	}
 	if slices.ContainsFunc(next.events, isRemoved) {
-		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is what there is at most
+		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
 		s.tail.Store(&next)
 	}
 	s.searched.forget()
 }
 
-// shorten keeps the newer half, in an array of its own so that the rest can be freed.
+// shorten keeps the newer half, copied so that the rest can be freed.
 func (t *tail) shorten() {
 	from := len(t.events)
 	t.bytes = 0
@@ -77,7 +77,7 @@ func (t *tail) shorten() {
 	t.events = slices.Clone(t.events[from:])
 }
 
-// find returns what q selects, false when only the store has all of it.
+// find returns the events that match q. It returns false if some of them may be in the store only.
 func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 	if q.Text != "" || !q.Backward && q.After < t.first {
 		return page, false
@@ -107,7 +107,7 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 			return page, true
 		}
 	}
-	return page, t.first == 0 // then memory holds everything
+	return page, t.first == 0 // then all events are in memory
 }
 
 func selects(q domain.EventQuery, e domain.Event) bool {

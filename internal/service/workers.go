@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// slowJob is the time after which a job no longer counts as occupying a worker: it is waiting for somebody else, and must not
-// keep other jobs from running.
+// slowJob is the time after which a job no longer counts as occupying a worker: it is waiting for the network, and must not keep
+// other jobs from running.
 const slowJob = 10 * time.Millisecond
 
-// workers run jobs in the order in which they come, size of them at once, not counting slow ones. They end when there is nothing
-// to do. A goroutine for each job would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000 projects":
-// 92 ms of CPU instead of 79).
+// workers runs jobs in their order, size of them at once, not counting slow ones. Its goroutines end when there is nothing to do.
+// A goroutine for each job would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000 projects": 92 ms of
+// CPU instead of 79).
 type workers struct {
 	size int
 
 	mu      sync.Mutex
 	queue   []func()
-	working int // workers that are not in a slow job
+	working int // the number of workers that are not in a slow job
 }
 
-// add has the job run soon. It does not wait. A job must not panic.
+// add queues a job without waiting for it. A job must not panic.
 func (w *workers) add(job func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,7 +28,7 @@ func (w *workers) add(job func()) {
 	w.start()
 }
 
-// start starts another worker where there is work for it. Callers hold mu.
+// start starts another worker if there is work for it. The caller holds mu.
 func (w *workers) start() {
 	if len(w.queue) > 0 && w.working < w.size {
 		w.working++
@@ -36,7 +36,7 @@ func (w *workers) start() {
 	}
 }
 
-// work runs jobs until there are none, or until one was so slow that another worker took its place.
+// work runs jobs until there are none, or until one was so slow that another worker has taken its place.
 func (w *workers) work() {
 	var slow *time.Timer
 	for {
@@ -61,7 +61,7 @@ func (w *workers) next() (job func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.queue) == 0 {
-		w.queue = nil // frees the array that it was sliced from
+		w.queue = nil // frees the underlying array
 		w.working--
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Acknowledgements returns all that are stored, in no particular order.
+// Acknowledgements returns all stored acknowledgements, in no particular order.
 func (db *Tables) Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
 	if err != nil {
@@ -25,7 +25,7 @@ func (db *Tables) Acknowledgements(ctx context.Context) ([]domain.Acknowledgemen
 	return all, db.Translate(rows.Err())
 }
 
-// Acknowledge stores acknowledgements in place of earlier ones of the same keys.
+// Acknowledge stores acknowledgements, replacing earlier ones with the same keys.
 func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range all {
@@ -42,8 +42,7 @@ func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement
 	})
 }
 
-// EndAcknowledgements removes these acknowledgements. Those that are gone are skipped; one that was made again since
-// stays.
+// EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer ones.
 func (db *Tables) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range ended {

@@ -7,9 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Redeem spends the unused and unexpired join token of that hash on agent, which it stores, both or neither.
-// Of any number of calls for one token at most one succeeds; it returns NotFound for a token that is unknown,
-// used, revoked or expired at agent.JoinedAt.
+// Redeem marks the join token with that hash as used and stores agent, both or neither. At most one of several concurrent
+// calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at agent.JoinedAt.
 func (db *Tables) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx,
@@ -49,8 +48,8 @@ func (db *Tables) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error
 	return agents, db.Translate(rows.Err())
 }
 
-// SaveBeats stores what heartbeats changed, all in one transaction. Agents that are gone are skipped. The end of ctx
-// rolls it back, but only the transaction watches ctx: a goroutine for each statement would take a third of the time of
+// SaveBeats stores changes by heartbeats, all in one transaction. It skips agents that have been removed. The end of ctx rolls
+// it back, but only the transaction watches ctx: watching it in each statement would take a third of the time of
 // BenchmarkWriteBehind.
 func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
@@ -81,8 +80,8 @@ func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
 	})
 }
 
-// AssignAgent stores an agent's project, "" for none, and ends the token of its command for another one. It returns NotFound
-// when there is no such agent.
+// AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project. It returns
+// NotFound when there is no such agent.
 func (db *Tables) AssignAgent(ctx context.Context, id, project string) error {
 	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
@@ -94,12 +93,12 @@ func (db *Tables) LabelAgent(ctx context.Context, id, label string) error {
 	return db.changeOne(ctx, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
-// RemoveAgent ends an agent's identity and the token of its command. It returns NotFound when there is no such agent.
+// RemoveAgent removes an agent and the token of its command. It returns NotFound when there is no such agent.
 func (db *Tables) RemoveAgent(ctx context.Context, id string) error {
 	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
 }
 
-// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that meet a condition.
+// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a condition.
 func (db *Tables) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement, args...)
@@ -113,7 +112,7 @@ func (db *Tables) changeAgent(ctx context.Context, statement string, args []any,
 	})
 }
 
-// endAgentTokens removes the tokens of agents' commands that meet a condition, and the sessions that were made with them.
+// endAgentTokens removes the tokens of agents' commands that match a condition, and the sessions made with them.
 func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
 	ended := " FROM named_tokens WHERE agent_id <> '' AND " + condition
 	if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id IN (SELECT id"+ended+")", args...); err != nil {

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/fold"
 )
 
-// addAudit stores the audit entry of the change that tx makes, where ctx has one.
+// addAudit stores the audit entry of the change in tx, if ctx has one.
 func addAudit(ctx context.Context, tx *sql.Tx) error {
 	e, audited := domain.AuditOf(ctx)
 	if !audited {
@@ -24,8 +24,8 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// execAudited executes a statement that writes and stores the audit entry of its change: both or neither. A statement that
-// changes no row leaves no entry.
+// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is changed no
+// entry is stored.
 func (db *Tables) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
@@ -39,16 +39,16 @@ func (db *Tables) execAudited(ctx context.Context, about topics, statement strin
 	return result, err
 }
 
-// AddAudit stores the entry of a change that was made elsewhere.
+// AddAudit stores the entry of a change that was made outside the store.
 func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 	return db.Tx(domain.WithAudit(ctx, e), nil, func(*sql.Tx) error { return nil })
 }
 
-// auditChunk is how many entries are read at once to find a text in them.
+// auditChunk is how many entries are read at once when searching for a text.
 const auditChunk = 500
 
-// AuditPage returns the first q.Limit entries that q asks for, the newest first. It returns Unavailable when a search for a text
-// takes too long.
+// AuditPage returns the first q.Limit entries that match q, newest first. It returns Unavailable when a search for a text takes
+// too long.
 func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
@@ -56,7 +56,7 @@ func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page doma
 	text, chunk := fold.Text(q.Text), auditChunk
 	in := db.search
 	if text == "" {
-		chunk = q.Limit + 1 // one more tells whether others follow
+		chunk = q.Limit + 1 // one more shows whether others follow
 		in = func(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 			return db.snapshot(ctx, db.engine.Read, fn)
 		}
@@ -83,7 +83,7 @@ func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page doma
 	return page, db.Translate(err)
 }
 
-// eachAuditEntry calls take with the first limit entries that q asks for, whatever their texts are, until it returns false.
+// eachAuditEntry calls take with the first limit entries that match q apart from its text, until take returns false.
 func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int, take func(domain.AuditEntry) bool) error {
 	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit WHERE id < $1", []any{q.Before}
 	where := func(column, text string) {

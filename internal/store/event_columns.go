@@ -14,42 +14,42 @@ import (
 	"switchyard/internal/fold"
 )
 
-// EventKind is what many events have in common. The stages are "" but for transitions.
+// EventKind is the part that many events share. The stages are "" except for transitions.
 type EventKind struct {
 	Type     domain.EventType
 	From, To string
 }
 
-// Projects make up types and stages as they like, every search reads all kinds, and kinds are kept forever. So a project may
-// add MaxKindsOfEach at most, and all projects together MaxKinds; events beyond that get the kinds of Broader.
+// Projects choose types and stages freely, every search reads all kinds, and kinds are kept forever. So each project may add at most
+// MaxKindsOfEach, and all together MaxKinds; further events get kinds from Broader.
 const MaxKindsOfEach, MaxKinds = 250, 10_000
 
-// Common reports whether the kind is stored even when the limits are reached.
+// Common reports whether the kind is stored even if the limits have been reached.
 func (k EventKind) Common() bool {
 	return k.From == "" && k.To == "" && (k.Type == "" || k.Type == domain.FeedGap || k.Type == domain.ForeignFeedGap || Ours(k.Type))
 }
 
-// Folded is the searchable text of a kind, without case and accents.
+// Folded returns the searchable text of a kind, folded.
 func (k EventKind) Folded() string { return fold.Text(string(k.Type) + "\n" + k.From + "\n" + k.To) }
 
 // EventText holds the other searchable texts of an event.
 type EventText struct {
 	StoryID, StoryName string
-	More               string // a reason; of a record of another form its further texts, one a line
+	More               string // a reason; for a record in another form its other texts, one per line
 }
 
-// maxMore is how many bytes of the further texts of a record of another form are kept for searching: indexing takes a
-// microsecond a byte.
+// maxMore is how many bytes of the other texts are kept for searching if a record is in another form than our own feed's: indexing
+// takes a microsecond per byte.
 const maxMore = 4 << 10
 
-// EventColumns is a record taken apart, so that what many events share is stored once.
+// EventColumns is a record split into parts, so that parts that many events share are stored once.
 type EventColumns struct {
 	Kind   EventKind
 	Text   EventText
-	Record []byte // nil where Compose makes it of the parts
+	Record []byte // nil if Compose can restore it from the parts
 }
 
-// ColumnsOf takes a record apart.
+// ColumnsOf splits a record.
 func ColumnsOf(r domain.Record) EventColumns {
 	d := r.Details()
 	c := EventColumns{Kind: EventKind{Type: r.Type}, Text: EventText{StoryID: d.StoryID, StoryName: d.StoryName}}
@@ -65,29 +65,29 @@ func ColumnsOf(r domain.Record) EventColumns {
 	return c.whole(r)
 }
 
-// MaxKey is the length in bytes up to which every engine can look up a story's id or a stage.
+// MaxKey is the length, in bytes, up to which every engine can index a story's id or a stage.
 const MaxKey = 2000
 
-// fit reports whether every engine can store the parts as they are: PostgreSQL has no character NUL.
+// fit reports whether every engine can store the parts: PostgreSQL does not support the character NUL.
 func (c EventColumns) fit() bool {
 	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
 	return max(len(c.Text.StoryID), len(c.Kind.From), len(c.Kind.To)) <= MaxKey &&
 		!slices.ContainsFunc(append(c.Text.Values(), c.Kind.From, c.Kind.To), hasNUL)
 }
 
-// whole makes c hold the record as it is, beside its kind.
+// whole returns c with the whole record besides its kind.
 func (c EventColumns) whole(r domain.Record) EventColumns {
 	c.Record = r.JSON
 	known := []string{string(c.Kind.Type), c.Kind.From, c.Kind.To, c.Text.StoryID, c.Text.StoryName}
 	more := slices.DeleteFunc(r.Texts(), func(text string) bool { return slices.Contains(known, text) })
-	if c.Kind.Type != r.Type { // so that it is not cut off
+	if c.Kind.Type != r.Type { // first, so that it is not cut off
 		more = append([]string{string(r.Type)}, slices.DeleteFunc(more, func(text string) bool { return text == string(r.Type) })...)
 	}
 	c.Text.More = Cut(strings.Join(more, "\n"), maxMore)
 	return c
 }
 
-// Cut returns the beginning of text, at most n bytes.
+// Cut returns at most the first n bytes of text.
 func Cut(text string, n int) string {
 	if len(text) > n {
 		text = strings.ToValidUTF8(text[:n], "")
@@ -95,8 +95,8 @@ func Cut(text string, n int) string {
 	return text
 }
 
-// Broader returns c with a less specific kind, for when there are too many kinds: without the stages of its transition, then
-// without its type. These become searchable texts instead.
+// Broader returns c with a less specific kind, for when there are too many: first without stages, then without type. These become
+// searchable texts instead.
 func (c EventColumns) Broader(r domain.Record) EventColumns {
 	if c.Kind = (EventKind{Type: c.Kind.Type}); !c.Kind.Common() {
 		c.Kind = EventKind{}
@@ -104,12 +104,12 @@ func (c EventColumns) Broader(r domain.Record) EventColumns {
 	return c.whole(r)
 }
 
-// Ours reports whether events of this type are about a story, in the form of our own feed.
+// Ours reports whether this is one of the types of our own feed, which are all about stories.
 func Ours(t domain.EventType) bool {
 	return t == domain.StageTransition || t == domain.MergeFailure || t == domain.StoryBlocked
 }
 
-// Compose builds the record of an event of our own feed, with the keys in the order of domain.Record.
+// Compose restores the record of an event of our own feed, in the form of domain.Record.
 func Compose(kind EventKind, text EventText, stamp int64) []byte {
 	b := make([]byte, 0, 128+len(text.StoryID)+len(text.StoryName)+len(text.More))
 	if kind.Type == domain.StageTransition {
@@ -141,17 +141,17 @@ func appendText(b []byte, text string) []byte {
 	return append(b, bytes.TrimRight(quoted.Bytes(), "\n")...)
 }
 
-// Digest is the first 8 bytes of the SHA-256 of data.
+// Digest returns the first 8 bytes of the SHA-256 of data.
 func Digest(data []byte) int64 {
 	sum := sha256.Sum256(data)
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// Digest tells texts of one story apart.
+// Digest identifies the text among those of its story.
 func (t EventText) Digest() int64 { return Digest([]byte(t.StoryName + "\x00" + t.More)) }
 
 // Values returns the searchable texts.
 func (t EventText) Values() []string { return []string{t.StoryID, t.StoryName, t.More} }
 
-// Folded is the searchable text, without case and accents.
+// Folded returns the searchable text, folded.
 func (t EventText) Folded() string { return fold.Text(strings.Join(t.Values(), "\n")) }

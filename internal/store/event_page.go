@@ -13,12 +13,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// maxPage is the size of the records after which Events returns no more of them, in bytes: a thousand of a project server
-// that makes them as large as it can would take gigabytes. Those of our own feed are below 3 MiB.
+// maxPage is the total size of records, in bytes, after which Events ends a page: a thousand records as large as a hostile project
+// server can make them would take too much memory. Pages of our own feeds stay below 3 MiB.
 const maxPage = 4 << 20
 
-// Events returns the first q.Limit events that q selects: by increasing id, or when q.Backward by decreasing id. When they are
-// huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
+// Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they are huge it
+// returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
 func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	reader := &pageReader{query: q, dialect: db.engine.Dialect}
 	sources := []func(context.Context, *sql.Tx, *pageReader) error{readEvents}
@@ -58,7 +58,7 @@ type pageReader struct {
 	size    int // of the records, in bytes
 }
 
-// Bounds returns the ids between which, exclusively, the query selects events, and the order of those.
+// Bounds returns the ids between which, exclusively, a query selects events, and their order.
 func Bounds(q domain.EventQuery) (after, before int64, order string) {
 	switch {
 	case !q.Backward:
@@ -69,10 +69,10 @@ func Bounds(q domain.EventQuery) (after, before int64, order string) {
 	return math.MinInt64, q.Before, "id DESC"
 }
 
-// missing is how many events are still to be found, including the extra one that shows that there are more.
+// missing returns how many events the page still lacks, including an extra one that shows whether there are more.
 func (p *pageReader) missing() int { return p.query.Limit + 1 - len(p.page.Events) }
 
-// take adds an event, unless the page is full.
+// take adds an event. It returns false if the page is full.
 func (p *pageReader) take(e domain.Event) (added bool) {
 	enough := maxPage
 	if p.query.Bytes > 0 {
@@ -87,7 +87,7 @@ func (p *pageReader) take(e domain.Event) (added bool) {
 	return true
 }
 
-// selectEvents selects the events, taken apart, of a FROM clause that meet a condition.
+// selectEvents returns a statement that selects the columns of events that match a condition.
 func selectEvents(from, condition, order string) string {
 	return fmt.Sprintf(`SELECT events.id, event_projects.name, type, from_stage, to_stage, COALESCE(event_texts.story_id, ''),
 		COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms, received_at_ms, record
@@ -95,7 +95,7 @@ func selectEvents(from, condition, order string) string {
 		LEFT JOIN event_texts ON event_texts.id = text_id WHERE %s ORDER BY events.%s`, from, condition, order)
 }
 
-// eachEvent calls take with each event that a statement of selectEvents selects, until it returns false.
+// eachEvent calls take with each event that a statement from selectEvents selects, until take returns false.
 func eachEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
 	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
 		var kind EventKind

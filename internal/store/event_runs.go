@@ -10,15 +10,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Run is a set of events whose ids an index holds in order: those of a project, of a kind, of a project and a kind, or of a
-// text. Its fields are 0 for any.
+// Run is a set of events whose ids an index has in order: those of a project, of a kind, of both, or of a text. A field of 0 means
+// any.
 type Run struct {
 	Project, Kind, Text int64
-	// Kinds, unless it is nil, are the only kinds wanted; the run's events are read to learn their kinds.
+	// Kinds, unless nil, restricts the run to these kinds, for which its events must be read.
 	Kinds []int64
 }
 
-// Condition selects the run's events between the ids $1 and $2.
+// Condition returns the condition that selects the run's events between the ids $1 and $2.
 func (r Run) Condition() string {
 	var b strings.Builder
 	for _, c := range []struct {
@@ -36,7 +36,7 @@ func (r Run) Condition() string {
 	return b.String()
 }
 
-// readRuns adds events of these runs.
+// readRuns adds events of runs.
 func (p *pageReader) readRuns(ctx context.Context, tx *sql.Tx, runs []Run) error {
 	after, before, order := Bounds(p.query)
 	if len(runs) == 1 {
@@ -49,7 +49,7 @@ func (p *pageReader) readRuns(ctx context.Context, tx *sql.Tx, runs []Run) error
 	return p.readIDs(ctx, tx, ids)
 }
 
-// readIDs adds the events of these ids.
+// readIDs adds the events with these ids.
 func (p *pageReader) readIDs(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -58,10 +58,10 @@ func (p *pageReader) readIDs(ctx context.Context, tx *sql.Tx, ids []int64) error
 	return eachEvent(ctx, tx, p.take, selectEvents("events", "events.id IN ("+List(ids)+")", order))
 }
 
-// maxMerged is how many runs one statement merges: SQLite takes 500.
+// maxMerged is how many runs one statement merges; SQLite allows 500.
 const maxMerged = 400
 
-// mergeRuns returns the first limit ids of events of these runs, in the order of q.
+// mergeRuns returns the first limit ids of the runs' events, in the order of q.
 func (p *pageReader) mergeRuns(ctx context.Context, tx *sql.Tx, runs []Run, q domain.EventQuery, limit int) ([]int64, error) {
 	after, before, order := Bounds(q)
 	var merged []int64
@@ -80,8 +80,8 @@ func (p *pageReader) mergeRuns(ctx context.Context, tx *sql.Tx, runs []Run, q do
 	return merged[:min(limit, len(merged))], nil
 }
 
-// firstTexts narrows texts down to those that can have one of the first limit events of all. It reads the first event of each
-// text: at most limit texts can have theirs among the first limit.
+// firstTexts reduces texts to those that can have one of the first limit events of all. It reads the first event of each text: at
+// most limit texts can have theirs among the first limit.
 func (p *pageReader) firstTexts(ctx context.Context, tx *sql.Tx, texts, kinds []int64) ([]int64, error) {
 	limit := p.missing()
 	if len(texts) <= limit {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// scan finds events of a common text by reading one event after the other, in a limited number of batches. It returns false
-// when the limit was reached first.
+// scan finds events with a common text by reading all events in order, in at most times batches. It returns false if that did
+// not suffice.
 func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times int) (done bool, err error) {
 	matching, err := f.matchingSets(ctx, tx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f eventFilter) scan(ctx context.Context, tx *sql.Tx, p *pageReader, times 
 type matchingSets struct {
 	text            string
 	kinds, projects map[int64]bool
-	texts           map[int64]bool // as far as they were looked at
+	texts           map[int64]bool // those that have been checked
 }
 
 func (f eventFilter) matchingSets(ctx context.Context, tx *sql.Tx) (*matchingSets, error) {
@@ -62,10 +62,10 @@ func (f eventFilter) matchingSets(ctx context.Context, tx *sql.Tx) (*matchingSet
 	return m, err
 }
 
-// among returns those of these events that contain the text, by increasing id.
+// among returns those of the events that contain the text, by increasing id.
 func (m *matchingSets) among(ctx context.Context, tx *sql.Tx, ids []int64) (found []int64, err error) {
 	type event struct{ id, text int64 }
-	var events []event // whose text decides
+	var events []event // those that depend on their text
 	rows, err := tx.QueryContext(ctx, "SELECT id, project_id, kind_id, text_id FROM events WHERE id IN ("+List(ids)+")")
 	if err != nil {
 		return nil, err

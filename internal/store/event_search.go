@@ -13,12 +13,12 @@ import (
 	"switchyard/internal/fold"
 )
 
-// SearchLimit is how long a search may take.
+// SearchLimit is the time limit of a search.
 const SearchLimit = 5 * time.Second
 
-// Up to fewMatches matches are read from the index of words at once. Where there are more, firstScans batches of scanned events
-// are read first; if those do not fill the page, up to maxMatches matches are read. A text with more matches than that is
-// common enough to be found by reading events. The tests of this package have smaller ones.
+// Up to fewMatches matches are read from the index of words at once. If there are more, firstScans batches of events are scanned
+// first; if those do not fill the page, up to maxMatches matches are read. A text with even more matches is common enough to be
+// found by scanning. Tests use smaller values.
 var (
 	maxMatches, fewMatches = 5000, 300
 	scanned, firstScans    = 2000, 3
@@ -26,7 +26,7 @@ var (
 
 var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
 
-// search runs fn as snapshot does, on a connection for searches and within their limit.
+// search runs fn like snapshot, on a connection for searches and within their time limit.
 func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 	limited, cancel := context.WithTimeout(ctx, db.engine.SearchLimit)
 	defer cancel()
@@ -37,7 +37,7 @@ func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) 
 	return err
 }
 
-// readEvents adds what the query selects.
+// readEvents adds the events that match the query.
 func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	f, found, err := newEventFilter(ctx, tx, p.query)
 	if err != nil || !found {
@@ -48,7 +48,7 @@ func readEvents(ctx context.Context, tx *sql.Tx, p *pageReader) error {
 	}
 	complete := false
 	var runs []Run
-	if !f.short() { // so short a text is mostly common
+	if !f.short() { // short texts are mostly common
 		if runs, complete, err = f.matches(ctx, tx, p, fewMatches); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ type eventFilter struct {
 	text    string  // folded; "" for any
 }
 
-// newEventFilter returns false when it can select nothing.
+// newEventFilter returns false if no event can match.
 func newEventFilter(ctx context.Context, tx *sql.Tx, q domain.EventQuery) (f eventFilter, found bool, err error) {
 	f.text = fold.Text(q.Text)
 	if q.Project != "" {
@@ -98,7 +98,7 @@ func newEventFilter(ctx context.Context, tx *sql.Tx, q domain.EventQuery) (f eve
 	return f, true, nil
 }
 
-// runs are the events of the project and of these kinds, nil for all.
+// runs returns the runs of the project's events of these kinds, nil for all.
 func (f eventFilter) runs(kinds []int64) []Run {
 	if kinds == nil {
 		return []Run{{Project: f.project}}
@@ -110,8 +110,8 @@ func (f eventFilter) runs(kinds []int64) []Run {
 	return runs
 }
 
-// matches returns the runs of the events that hold the text: in their project's name, in what makes their kind, or in their
-// further texts. It returns false when those are more than most.
+// matches returns the runs of the events that contain the text in their project's name, their kind, or their other texts. It returns
+// false if there are more than most.
 func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader, most int) (runs []Run, complete bool, err error) {
 	kinds, err := f.matchingKinds(ctx, tx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f eventFilter) matches(ctx context.Context, tx *sql.Tx, p *pageReader, mos
 	return runs, true, nil
 }
 
-// matchingKinds returns the wanted kinds that hold the text.
+// matchingKinds returns those of f's kinds that contain the text.
 func (f eventFilter) matchingKinds(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 	kinds, err := SelectIDs(ctx, tx, `SELECT id FROM event_kinds WHERE folded LIKE $1 ESCAPE '\'`, Pattern(f.text))
 	if f.kinds != nil {
@@ -152,7 +152,7 @@ func (f eventFilter) matchingKinds(ctx context.Context, tx *sql.Tx) ([]int64, er
 	return kinds, err
 }
 
-// matchingProjects returns the projects that hold the text in their names, none when the query is about one.
+// matchingProjects returns the projects whose names contain the text, none if the query is about one project.
 func (f eventFilter) matchingProjects(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 	if f.project != 0 {
 		return nil, nil
@@ -160,7 +160,7 @@ func (f eventFilter) matchingProjects(ctx context.Context, tx *sql.Tx) ([]int64,
 	return SelectIDs(ctx, tx, `SELECT id FROM event_projects WHERE folded LIKE $1 ESCAPE '\'`, Pattern(f.text))
 }
 
-// eachText calls take with the texts that a statement selects, until it returns false.
+// eachText calls take with each text that a statement selects, until take returns false.
 func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t EventText) bool, statement string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -180,8 +180,7 @@ func eachText(ctx context.Context, tx *sql.Tx, take func(id int64, t EventText) 
 	return rows.Err()
 }
 
-// matchingTexts returns the texts of the wanted project, 0 for any, that hold the text. It returns false when those are more than
-// most.
+// matchingTexts returns the texts of f's project that contain the text. It returns false if there are more than most.
 func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dialect, most int) (texts []int64, complete bool, err error) {
 	statement, args, err := dialect.TextsWith(ctx, tx, f.project, f.text)
 	if err != nil || statement == "" {
@@ -201,7 +200,7 @@ func (f eventFilter) matchingTexts(ctx context.Context, tx *sql.Tx, dialect Dial
 // short reports whether the text is too short to have a trigram.
 func (f eventFilter) short() bool { return utf8.RuneCountInString(f.text) < 3 }
 
-// holds reports whether a folded text is in one of the values.
+// holds reports whether one of the values contains a folded text.
 func (t EventText) holds(text string) bool {
 	return slices.ContainsFunc(t.Values(), func(value string) bool { return strings.Contains(fold.Text(value), text) })
 }

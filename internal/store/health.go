@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ErrNoSpace is the cause of a write that failed because the database's disk is full. Smaller ones may succeed all the same, and
-// prove nothing.
+// ErrNoSpace is the cause of a write that failed because the database's disk is full. That smaller writes succeed does not mean that
+// there is space again.
 var ErrNoSpace = errors.New("no space is left")
 
 // failureMemory is how long a failed write counts when no other write follows it.
@@ -19,12 +19,12 @@ const failureMemory = time.Minute
 // health records whether writes succeed.
 type health struct {
 	mu    sync.Mutex
-	err   error     // of the last write, nil for a good one
+	err   error     // of the last write, nil if it succeeded
 	at    time.Time // when that was
-	since time.Time // when the first of those that failed in a row did
+	since time.Time // the first of the consecutive failures
 }
 
-// note records how a write ended; err is already translated. A refusal, such as a conflict, or a caller who left, does not count.
+// note records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not count.
 func (h *health) note(err error) {
 	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrDutyLost)) {
 		return
@@ -41,8 +41,8 @@ func (h *health) note(err error) {
 	h.err, h.at = err, now
 }
 
-// WriteFailure returns why the last write failed, unless that was more than a minute ago, and since when writes have been
-// failing; nil when the last one was good.
+// WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded or was more
+// than a minute ago.
 func (db *Tables) WriteFailure() (since time.Time, err error) {
 	h := &db.health
 	h.mu.Lock()
@@ -53,12 +53,12 @@ func (db *Tables) WriteFailure() (since time.Time, err error) {
 	return h.since, h.err
 }
 
-// TryWrite writes something, so that it becomes known whether writing works again.
+// TryWrite makes a harmless write, which updates WriteFailure.
 func (db *Tables) TryWrite(ctx context.Context) error {
 	return db.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339))
 }
 
-// HasSpace notes that the disk has space again.
+// HasSpace records that the disk has space again.
 func (db *Tables) HasSpace() {
 	h := &db.health
 	h.mu.Lock()

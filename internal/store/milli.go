@@ -20,7 +20,7 @@ func (m *Milli) Scan(value any) error {
 	return nil
 }
 
-// ToMilli is how a time is stored: 0 for the zero time.
+// ToMilli returns the stored form of a time: Unix milliseconds, 0 for the zero time.
 func ToMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

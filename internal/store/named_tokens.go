@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddNamedToken stores a new named token. That of an agent's command replaces the last one of that agent.
+// AddNamedToken stores a new named token. A token of an agent's command replaces the agent's last one.
 func (db *Tables) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		if t.AgentID != "" {
@@ -43,8 +43,7 @@ func (db *Tables) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) 
 	return tokens, db.Translate(rows.Err())
 }
 
-// RemoveNamedToken removes a named token and the sessions that were made with it. It returns NotFound when there is no such
-// token.
+// RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such token.
 func (db *Tables) RemoveNamedToken(ctx context.Context, id string) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM named_tokens WHERE id = $1", id)

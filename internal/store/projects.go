@@ -7,11 +7,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// activeKey is the active project's name in the state table; without a row there is none.
+// activeKey is the key of the active project's name in the state table. Without a row there is no active project.
 const activeKey = "active_project"
 
-// Registry returns what is stored of the registry: the active project's name, "" when there is none, and the projects
-// ordered by name, byte by byte.
+// Registry returns the active project's name, "" if there is none, and the projects, sorted by name, by bytes.
 func (db *Tables) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil && !IsMissing(err) {
@@ -28,14 +27,14 @@ func (db *Tables) Registry(ctx context.Context) (active string, projects []domai
 	return active, projects, db.Translate(err)
 }
 
-// AddProjects stores new projects, all or none, and when active is not "" makes it the active one.
-// It returns Conflict when one of the names exists.
+// AddProjects stores new projects, all or none, and makes active, unless it is "", the active one. It returns Conflict if one of
+// the names exists.
 func (db *Tables) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
 	return db.Tx(ctx, topics{domain.TopicProjects}, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
-// RestoreProject stores a new project as AddProjects does and assigns these agents to it, all or nothing. Agents that are
-// gone are skipped. It returns Conflict when the name exists.
+// RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents that have been
+// removed. It returns Conflict if the name exists.
 func (db *Tables) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
@@ -64,15 +63,14 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 	return err
 }
 
-// UpdateProject stores a project's url and token in place of those that it was found with. It returns NotFound when there is
-// none like that.
+// UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
 func (db *Tables) UpdateProject(ctx context.Context, was, p domain.Project) error {
 	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
 		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
-// RemoveProject removes a project, unassigns its agents and, when it is the active one, leaves none active.
-// Its events and reading positions stay. It returns NotFound when there is none of that name.
+// RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events and
+// reading positions are kept. It returns NotFound if there is no such project.
 func (db *Tables) RemoveProject(ctx context.Context, name string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
@@ -93,7 +91,7 @@ func (db *Tables) RemoveProject(ctx context.Context, name string) error {
 	})
 }
 
-// SetActive makes a project the active one. It returns NotFound when there is none of that name.
+// SetActive makes a project the active one. It returns NotFound if there is no such project.
 func (db *Tables) SetActive(ctx context.Context, name string) error {
 	return db.changeOne(ctx, topics{domain.TopicProjects}, setActive, activeKey, name)
 }

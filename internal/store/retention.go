@@ -17,13 +17,13 @@ const (
 	// firstKept selects the oldest of the newest $2 events of a project.
 	firstKept = `SELECT id FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
 		ORDER BY id DESC LIMIT 1 OFFSET $2 - 1`
-	// oldest selects a project's events with ids below $2. An event received after $3 came while the clock was wrong.
+	// oldest selects a project's events with ids below $2. An event received after $3 was received while the clock was wrong.
 	oldest = `SELECT id, received_at_ms FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
 		AND id < $2 AND received_at_ms <= $3 ORDER BY id LIMIT $4`
 )
 
-// ExpiredEvents returns ids of events that e selects, the oldest first, at most limit. Where the clock was set back, expired
-// events behind one that is to be kept wait until that one expires, too.
+// ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back, expired events
+// after one that is to be kept wait until that one has expired as well.
 func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		kept, err := SelectIDs(ctx, tx, firstKept, e.Project, e.Keep)
@@ -51,7 +51,7 @@ func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int
 	return ids, db.Translate(err)
 }
 
-// OldestEvent returns when the oldest event was received, zero while there is none.
+// OldestEvent returns when the oldest event was received, zero if there is none.
 func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)").Scan((*Milli)(&received))
 	if IsMissing(err) {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// snapshot runs fn in a transaction that sees one state of the database and only reads.
+// snapshot runs fn in a read-only transaction that sees one state of the database.
 func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
 	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.engine.Snapshot})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it only reads
+	defer tx.Rollback() //nolint:errcheck // read-only
 	return fn(ctx, tx)
 }
 
-// EachRow calls take with each row that a statement selects, as scan reads it, until take returns false.
+// EachRow calls take with each row that a statement selects, read by scan, until take returns false.
 func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -37,7 +37,7 @@ func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, er
 	return rows.Err()
 }
 
-// SelectIDs returns the only column of what a statement selects.
+// SelectIDs returns the single column that a statement selects.
 func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (ids []int64, err error) {
 	err = EachRow(ctx, tx, func(rows *sql.Rows) (id int64, err error) {
 		err = rows.Scan(&id)
@@ -49,7 +49,7 @@ func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 	return ids, err
 }
 
-// SelectTexts returns the only column of what a statement selects.
+// SelectTexts returns the single column that a statement selects.
 func (db *Tables) SelectTexts(ctx context.Context, statement string) (texts []string, err error) {
 	rows, err := db.engine.Read.QueryContext(ctx, statement)
 	if err != nil {
@@ -66,7 +66,7 @@ func (db *Tables) SelectTexts(ctx context.Context, statement string) (texts []st
 	return texts, db.Translate(rows.Err())
 }
 
-// List is these ids with commas between.
+// List returns ids separated by commas.
 func List(ids []int64) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
 }

@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddSession stores a new session and ends the oldest ones of the same account and way in, so that at most most are left.
+// AddSession stores a new session and ends the oldest ones of the same account and auth method, so that at most most remain.
 func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE who = $1 AND via = $2 AND id NOT IN (
@@ -52,8 +52,8 @@ func (db *Tables) RemoveSessionsBefore(ctx context.Context, then time.Time) erro
 	return err
 }
 
-// SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. Those that
-// are gone are skipped.
+// SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. It skips those that have
+// been removed.
 func (db *Tables) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		for id, seen := range sessions {

@@ -14,10 +14,10 @@ func (db *Tables) State(ctx context.Context, key string) (string, error) {
 	return value, db.Translate(err)
 }
 
-// PutState stores the value $2 under the key $1, in place of what is there.
+// PutState is a statement that stores the value $2 under the key $1, replacing any other.
 const PutState = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
-// SetState stores value under key, in place of what is there.
+// SetState stores value under key, replacing any other.
 func (db *Tables) SetState(ctx context.Context, key, value string) error {
 	_, err := db.exec(ctx, nil, PutState, key, value)
 	return err

@@ -10,10 +10,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// StaysUpToKey is the key of the id of the last event that the stored stays account for.
+// StaysUpToKey is the key of the id of the last event that the stored stays cover.
 const StaysUpToKey = "stays_up_to"
 
-// StaysUpTo returns the id of the last event that the stored stays account for, 0 before the first.
+// StaysUpTo returns the id of the last event that the stored stays cover, 0 if there are none.
 func (db *Tables) StaysUpTo(ctx context.Context) (id int64, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, "SELECT COALESCE(MAX(CAST(value AS BIGINT)), 0) FROM state WHERE key = $1", StaysUpToKey).Scan(&id)
 	return id, db.Translate(err)
@@ -35,15 +35,15 @@ const (
 	oldOfStory   = oldOfProject + " AND story_id = $2"
 )
 
-// RecentStays returns the newest limit stays that ended since then, in the order of their ends.
+// RecentStays returns the newest limit stays that ended at or after since, in the order of their ends.
 func (db *Tables) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {
 	const newest = "to_ms >= $1 ORDER BY to_ms DESC LIMIT $2"
 	ended, err := db.stays(ctx, newest, newest, max(1, since.UnixMilli()), limit)
 	return inOrder(ended, byEnd, limit), err
 }
 
-// ProjectStays returns the newest limit stays of a project that ended since then, in the order of their ends, and after them
-// all that last.
+// ProjectStays returns the newest limit stays of a project that ended at or after since, in the order of their ends, followed by
+// all current ones.
 func (db *Tables) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
 	ended, err := db.stays(ctx, newOfProject+endedStays, oldOfProject+endedStays, project, max(1, since.UnixMilli()), limit)
 	if err != nil {
@@ -53,25 +53,25 @@ func (db *Tables) ProjectStays(ctx context.Context, project string, since time.T
 	return append(inOrder(ended, byEnd, limit), lasting...), err
 }
 
-// LastingStays returns the stays of a project that last.
+// LastingStays returns the current stays of a project.
 func (db *Tables) LastingStays(ctx context.Context, project string) ([]domain.Stay, error) {
 	return db.stays(ctx, newOfProject+lastingStays, oldOfProject+lastingStays, project)
 }
 
-// AllLastingStays returns at most limit stays that last, of all projects, in no particular order.
+// AllLastingStays returns at most limit current stays of all projects, in no particular order.
 func (db *Tables) AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error) {
 	const lasting = "to_ms = 0 LIMIT $1"
 	stays, err := db.stays(ctx, lasting, lasting, limit)
 	return stays[:min(len(stays), limit)], err
 }
 
-// The "+" keeps SQLite from going through the stays of all projects by their ends.
+// The "+" keeps SQLite from using the index on to_ms, which covers the stays of all projects.
 const (
 	endedStays   = " AND +to_ms >= $2 ORDER BY +to_ms DESC LIMIT $3"
 	lastingStays = " AND +to_ms = 0"
 )
 
-// Stays returns the last limit stays of a story, the first of them first.
+// Stays returns the last limit stays of a story in order.
 func (db *Tables) Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error) {
 	const newest = " ORDER BY number DESC LIMIT $3"
 	stays, err := db.stays(ctx, newOfStory+newest, oldOfStory+newest, project, storyID, limit)
@@ -80,13 +80,13 @@ func (db *Tables) Stays(ctx context.Context, project, storyID string, limit int)
 
 func byEnd(a, b domain.Stay) int { return a.To.Compare(b.To) }
 
-// inOrder sorts stays and returns the last limit of them.
+// inOrder sorts stays and returns the last limit ones.
 func inOrder(stays []domain.Stay, order func(a, b domain.Stay) int, limit int) []domain.Stay {
 	slices.SortStableFunc(stays, order)
 	return stays[max(0, len(stays)-limit):]
 }
 
-// stays returns the stays that one condition selects, and those of the old ones that the other selects.
+// stays returns the stays that ofNew selects, and those in the table of an earlier version that ofOld selects.
 func (db *Tables) stays(ctx context.Context, ofNew, ofOld string, args ...any) (stays []domain.Stay, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		statements := []string{newStays + ofNew}
@@ -105,7 +105,7 @@ func (db *Tables) stays(ctx context.Context, ofNew, ofOld string, args ...any) (
 	return stays, db.Translate(err)
 }
 
-// SelectStays returns what a statement selects that begins as OldStays, or as the one of the present table.
+// SelectStays returns the stays that a statement beginning with OldStays or newStays selects.
 func SelectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any) (stays []domain.Stay, err error) {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {

@@ -37,11 +37,11 @@ func (db *Tables) StoryName(ctx context.Context, project, id string) (name strin
 	return name, db.Translate(err)
 }
 
-// MaxShortSearch is how many of the newest texts are looked at for words that are too short for an index.
+// MaxShortSearch is how many of the newest texts are searched for words that are too short for the index.
 const MaxShortSearch = 2000
 
-// FindStories returns stories of the stream whose id or name contains all these folded words, the newest first, at most limit.
-// Where no word has three characters, it searches only the newest texts. It returns Unavailable when that takes too long.
+// FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first. If no word
+// has three characters, it searches only the newest texts. It returns Unavailable when that takes too long.
 func (db *Tables) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := db.engine.Dialect.StoriesWith(words)

@@ -1,8 +1,8 @@
-// Package store is the gateway's state in a database. The SQL that both engines, SQLite and PostgreSQL, share is here; packages
-// sqlite and postgres hold the engines, their schemas and what differs. It translates driver errors into domain errors and
-// knows no rules: what may be stored is decided in package service.
+// Package store keeps the gateway's state in a database. It has the SQL that SQLite and PostgreSQL share; packages sqlite and
+// postgres have their drivers, schemas and whatever differs. It translates driver errors into domain errors. It must know no rules:
+// package service decides what may be stored.
 //
-// Its SQL is text that both engines take: $1 parameters, ON CONFLICT, RETURNING.
+// Its SQL uses only what both engines understand: $1 parameters, ON CONFLICT, RETURNING.
 package store
 
 import (
@@ -19,14 +19,14 @@ type Tables struct {
 	health health
 }
 
-// NewTables returns the tables in a database. They are used once the schema is up to date.
+// NewTables returns the tables in a database. They must not be used before the schema is up to date.
 func NewTables(engine Engine) *Tables { return &Tables{engine: engine} }
 
 // topics say what a change is about.
 type topics = []domain.Topic
 
-// Tx runs fn in one transaction: all of it is stored when Tx returns nil, none of it otherwise. The audit entry that ctx has
-// is stored with it. Other gateways are told which topics it changed.
+// Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit entry in ctx,
+// and notifies other gateways of the topics changed.
 func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
 	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
@@ -53,14 +53,14 @@ func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx)
 	return db.Translate(tx.Commit())
 }
 
-// Wrote notes how a write of the engine ended, and returns its error as Translate does.
+// Wrote records the result of a write by the engine, and returns the translated error.
 func (db *Tables) Wrote(err error) error {
 	err = db.Translate(err)
 	db.note(err)
 	return err
 }
 
-// note records how a write ended; err is already translated.
+// note records the result of a write; err has been translated.
 func (db *Tables) note(err error) {
 	db.health.note(err)
 	if err == nil && db.engine.Wrote != nil {
@@ -84,14 +84,14 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 	if result, err = db.engine.Write.ExecContext(ctx, statement, args...); err != nil {
 		return nil, db.Wrote(err)
 	}
-	if n, err := result.RowsAffected(); err == nil && n > 0 { // without a changed row nothing was written
+	if n, err := result.RowsAffected(); err == nil && n > 0 { // otherwise nothing was written
 		db.note(nil)
 	}
 	return result, nil
 }
 
-// changeOne executes a statement and returns NotFound when it changed no row. The end of ctx does not interrupt it: then
-// nobody would know whether it was stored.
+// changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as that would leave
+// it unknown whether the change was stored.
 func (db *Tables) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
 	result, err := db.exec(context.WithoutCancel(ctx), about, statement, args...)
 	if err != nil {
@@ -100,7 +100,7 @@ func (db *Tables) changeOne(ctx context.Context, about topics, statement string,
 	return db.Translate(changed(result))
 }
 
-// changed returns sql.ErrNoRows when a statement changed no row.
+// changed returns sql.ErrNoRows if a statement changed no row.
 func changed(result sql.Result) error {
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
@@ -109,8 +109,8 @@ func changed(result sql.Result) error {
 	return err
 }
 
-// Translate gives an error its domain code: NotFound for a missing row, the engine's code for an error that the engine knows,
-// Internal for all others, with the cause kept for the log. Domain errors and nil stay as they are.
+// Translate turns an error into a domain error: NotFound for a missing row, the engine's translation for an error that it knows, and
+// Internal for all others, keeping the cause for the log. Domain errors and nil are returned unchanged.
 func (db *Tables) Translate(err error) error {
 	var known *domain.Error
 	switch {
@@ -125,7 +125,7 @@ func (db *Tables) Translate(err error) error {
 	return domain.WrapError(domain.Internal, err, "the store failed")
 }
 
-// Ping reports whether the store answers.
+// Ping returns an error if the store does not respond.
 func (db *Tables) Ping(ctx context.Context) error {
 	var one int
 	return db.Translate(db.engine.Read.QueryRowContext(ctx, "SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))

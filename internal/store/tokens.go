@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddToken stores a new join token. It returns Conflict when there is one of the same hash.
+// AddToken stores a new join token. It returns Conflict if there is one with the same hash.
 func (db *Tables) AddToken(ctx context.Context, t domain.JoinToken) error {
 	_, err := db.exec(ctx, topics{domain.TopicAgents},
 		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
@@ -17,7 +17,7 @@ func (db *Tables) AddToken(ctx context.Context, t domain.JoinToken) error {
 
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by, project"
 
-// Token returns the join token of that hash, NotFound when there is none.
+// Token returns the join token with that hash. It returns NotFound.
 func (db *Tables) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
 	var t domain.JoinToken
 	err := db.engine.Read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
@@ -25,7 +25,7 @@ func (db *Tables) Token(ctx context.Context, hash string) (domain.JoinToken, err
 	return t, db.Translate(err)
 }
 
-// UnusedTokens returns the tokens that could still be redeemed at now, the first to expire first.
+// UnusedTokens returns the tokens that can still be redeemed at now, sorted by expiry.
 func (db *Tables) UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT "+tokenColumns+
 		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", now.UnixMilli())
@@ -44,12 +44,12 @@ func (db *Tables) UnusedTokens(ctx context.Context, now time.Time) ([]domain.Joi
 	return tokens, db.Translate(rows.Err())
 }
 
-// RevokeToken removes an unused token. It returns NotFound when there is no unused one of that hash.
+// RevokeToken removes an unused token. It returns NotFound if there is no unused one with that hash.
 func (db *Tables) RevokeToken(ctx context.Context, hash string) error {
 	return db.changeOne(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0", hash)
 }
 
-// ForgetTokens removes the tokens that expired before then, used or not.
+// ForgetTokens removes the tokens that expired before before, used or not.
 func (db *Tables) ForgetTokens(ctx context.Context, before time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE expires_at_ms < $1", before.UnixMilli())
 	return err
