@@ -36,9 +36,9 @@ type answer struct {
 // failure is a BadGateway error with a message for people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
 	transport := c.transportFor(p, call)
-	bounded, cancel := boundTime(ctx, transport, c.timeout+call.wait)
+	bounded, begun, cancel := transport.bound(ctx, c.timeout, call.wait)
 	defer cancel()
-	err := c.send(bounded, cancel, transport, p, call, read)
+	err := c.send(bounded, begun, transport, p, call, read)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -48,30 +48,7 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 	return explain(err, late, c.timeout)
 }
 
-// boundTime returns a context for a call that may take as long as limit. Our own connections need no timer for that.
-func boundTime(ctx context.Context, t transport, limit time.Duration) (bounded context.Context, cancel func()) {
-	if _, ours := t.(*plainConns); ours {
-		return deadline{ctx, time.Now().Add(limit)}, func() {}
-	}
-	return context.WithTimeout(ctx, limit)
-}
-
-// deadline is a context that has a deadline, but does not end at it: our own connections enforce it (BenchmarkFeedRead).
-type deadline struct {
-	context.Context
-	at time.Time
-}
-
-func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
-
-func (d deadline) Err() error {
-	if err := d.Context.Err(); err != nil || time.Now().Before(d.at) {
-		return err
-	}
-	return context.DeadlineExceeded
-}
-
-func (c *Client) send(ctx context.Context, cancel func(), t transport, p domain.Project, call call, read func(answer) error) error {
+func (c *Client) send(ctx context.Context, begun func(), t transport, p domain.Project, call call, read func(answer) error) error {
 	request, err := newRequest(ctx, p, call)
 	if err != nil {
 		return err
@@ -81,9 +58,7 @@ func (c *Client) send(ctx context.Context, cancel func(), t transport, p domain.
 		return err
 	}
 	defer response.Body.Close()
-	if _, ours := t.(*plainConns); call.wait > 0 && !ours { // the answer has begun: it is no longer held
-		defer time.AfterFunc(c.timeout, cancel).Stop()
-	}
+	begun()
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {
 		return read(answer{status: response.StatusCode, header: response.Header})
 	}

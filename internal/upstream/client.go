@@ -3,8 +3,6 @@
 package upstream
 
 import (
-	"net"
-	"net/http"
 	"strings"
 	"time"
 	"unicode"
@@ -36,11 +34,6 @@ type Client struct {
 	slots   slots
 }
 
-type transport interface {
-	http.RoundTripper
-	CloseIdleConnections()
-}
-
 // NewClient returns a Client whose calls take at most timeout each, including connecting and reading the body.
 func NewClient(timeout time.Duration) *Client {
 	return &Client{
@@ -60,21 +53,6 @@ const idleOthers = 5 * time.Second
 // maxIdleOthers is the most of these connections that stay open: enough to ask a thousand projects for their pipelines every
 // few seconds without reconnecting, without keeping ten thousand connections for as many projects.
 const maxIdleOthers = 1100
-
-// newTransport returns a transport that keeps at most maxIdle idle connections, 0 for any number.
-func newTransport(idle time.Duration, maxIdle int) transport {
-	dialer := &net.Dialer{Control: allowAddress}
-	return &http.Transport{
-		Proxy:                  nil, // not even the environment's: project servers are nearby
-		DialContext:            dialer.DialContext,
-		MaxIdleConns:           maxIdle,
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        idle,
-		MaxResponseHeaderBytes: maxHeader,
-		ReadBufferSize:         buffer,
-		WriteBufferSize:        buffer,
-	}
-}
 
 // transportFor returns the transport for a call.
 func (c *Client) transportFor(p domain.Project, call call) transport {

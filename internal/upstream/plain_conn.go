@@ -108,7 +108,8 @@ func (c *plainConn) receive() (*http.Response, error) {
 		return nil, err
 	}
 	c.allowed = math.MaxInt64
-	body := &plainBody{Reader: response.Body, body: response.Body, conn: c, reader: r, reusable: !response.Close && response.StatusCode >= http.StatusOK}
+	reusable := !response.Close && response.StatusCode >= http.StatusOK && response.StatusCode != http.StatusRequestTimeout
+	body := &plainBody{Reader: response.Body, body: response.Body, conn: c, reader: r, reusable: reusable}
 	body.ended = response.Body == http.NoBody
 	if response.Header.Get("Content-Encoding") == "gzip" {
 		response.Header.Del("Content-Encoding")

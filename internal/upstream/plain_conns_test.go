@@ -81,6 +81,26 @@ func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
 	}
 }
 
+// TestAnIdleConnectionThatTimedOut: some servers send 408 over an idle connection before they close it.
+func TestAnIdleConnectionThatTimedOut(t *testing.T) {
+	const timedOut = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+	project, connections := feedServer(t, emptyFeed, timedOut)
+	client := newClient(t)
+	for range 3 {
+		if _, err := client.Feed(t.Context(), project, upstream.FeedRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := connections.Load(); n != 3 {
+		t.Errorf("%d connections, want 3", n)
+	}
+	project, connections = feedServer(t, timedOut, emptyFeed)
+	_, err := client.Feed(t.Context(), project, upstream.FeedRequest{})
+	if domain.MessageOf(err) != "answers with HTTP status 408" || connections.Load() != 1 {
+		t.Errorf("over a new connection: %v, %d connections", err, connections.Load())
+	}
+}
+
 func TestPipelinesAreFetchedOverOneConnection(t *testing.T) {
 	pipeline := fmt.Sprintf("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: %d\r\n\r\n%s", len(board), board)
 	project, connections := feedServer(t, pipeline, "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n", pipeline)
