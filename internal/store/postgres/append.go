@@ -10,9 +10,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
-// transaction. A record whose content its project has or had already is dropped. A read of a feed that another gateway now
-// follows is refused: nothing of it is stored.
+// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
+// that their project has or had already. It refuses a read of a feed that another gateway now follows: nothing of it is stored.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -76,15 +75,15 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	return appended, nil
 }
 
-// freshEvent is an event that is about to be stored, without its id.
+// freshEvent is an event to be stored, without its id.
 type freshEvent struct {
 	domain.Event
 	project int64
 	digest  int64
 }
 
-// unknown returns the records that their projects do not have yet, in their order. That stays true until they are stored: only
-// the gateway that follows a feed stores its records.
+// unknown returns, in order, the records that their projects do not have yet. No other gateway can store them in the meantime, since
+// only the one that follows a feed stores its records.
 func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs map[string]int64) (fresh []freshEvent, err error) {
 	type content struct{ project, digest int64 }
 	seen := map[content]bool{}
@@ -120,8 +119,8 @@ func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs m
 	return slices.DeleteFunc(fresh, func(e freshEvent) bool { return drop[content{e.project, e.digest}] }), nil
 }
 
-// appendStatement stores the records and positions of those projects whose feed is still this gateway's duty under the given
-// epoch; an epoch of 0 needs no duty. It returns these projects.
+// appendStatement stores the records and positions of those projects whose feed is still this gateway's duty, under the given epoch;
+// epoch 0 requires no duty. It returns these projects.
 const appendStatement = `
 WITH asked AS (
 	SELECT DISTINCT project_id, 'feed:' || project AS duty, epoch FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS asked (project_id, project, epoch)

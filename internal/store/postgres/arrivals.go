@@ -9,10 +9,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// arrivalLife and unsavedLife are how long arrivals are kept once they are saved, for all gateways to read, and before.
+// arrivalLife is how long arrivals are kept for all gateways to read once they have been saved, and unsavedLife how long before that.
 const arrivalLife, unsavedLife = time.Minute, 24 * time.Hour
 
-// TellArrivals tells all gateways, including this one, that stories arrived.
+// TellArrivals shares arrivals with all gateways, including this one.
 func (db *DB) TellArrivals(ctx context.Context, arrivals []domain.Arrival) error {
 	var projects, stories, names, stages []string
 	var at []int64
@@ -28,8 +28,8 @@ func (db *DB) TellArrivals(ctx context.Context, arrivals []domain.Arrival) error
 	return db.Wrote(db.appends.SendBatch(ctx, &batch).Close())
 }
 
-// ArrivalsSince returns the arrivals that were told since a position, 0 for all that are kept, and the next position. A
-// transaction that is still under way comes after the position, so what was read already may come again.
+// ArrivalsSince returns the arrivals since a position, all that are kept for 0, and the next position. That is before any
+// transaction in progress, so some arrivals may be returned again.
 func (db *DB) ArrivalsSince(ctx context.Context, position int64) (news domain.ArrivalNews, err error) {
 	rows, err := db.tables.QueryContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, id, project, story_id, story_name, stage, at_ms, saved
 		FROM (SELECT) AS always LEFT JOIN arrivals ON told_by >= $1 ORDER BY id`, position)
@@ -44,7 +44,7 @@ func (db *DB) ArrivalsSince(ctx context.Context, position int64) (news domain.Ar
 		if err := rows.Scan(&news.Position, &id, &project, &story, &name, &stage, &at, &saved); err != nil {
 			return news, db.Translate(err)
 		}
-		if id == nil { // none is new
+		if id == nil { // there are no new ones
 			break
 		}
 		a := domain.Arrival{Project: *project, StoryID: *story, StoryName: *name, Stage: *stage, At: time.UnixMilli(*at)}

@@ -13,10 +13,10 @@ import (
 // aboutBot is the topic of changes of the bot.
 var aboutBot = []domain.Topic{domain.TopicBot}
 
-// testLife is how long a test message can be asked for.
+// testLife is how long a request for a test message is valid.
 const testLife = time.Minute
 
-// storedBotConfig is the bot's configuration as it is stored; what is absent is unset.
+// storedBotConfig is the stored form of the bot's configuration. Absent fields are unset.
 type storedBotConfig struct {
 	Transport         domain.BotTransport `json:"transport"`
 	Homeserver        *string             `json:"homeserver,omitempty"`
@@ -26,7 +26,7 @@ type storedBotConfig struct {
 	TeamSigningSecret *string             `json:"team_signing_secret,omitempty"`
 }
 
-// BotConfig returns the stored configuration and its version, which grows with each save; 0 before the first.
+// BotConfig returns the stored configuration and its version, which increases with each save; 0 before the first.
 func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error) {
 	c.Transport = domain.BotMatrix
 	var text string
@@ -53,7 +53,7 @@ func (db *DB) SaveBotConfig(ctx context.Context, c domain.BotConfig) error {
 	return err
 }
 
-// ImportBotConfig stores a configuration unless there is one. It reports whether it did.
+// ImportBotConfig stores a configuration if there is none yet, and reports whether it did.
 func (db *DB) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported bool, err error) {
 	return db.storeBotConfig(ctx, c, "NOTHING")
 }
@@ -88,7 +88,7 @@ type storedBotRun struct {
 	Gateway   string              `json:"gateway"`
 }
 
-// BotRun returns the state of the running bot that was stored last. It returns NotFound before that.
+// BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
 func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	var text string
 	if err := db.tables.QueryRowContext(ctx, "SELECT run, at FROM bot_run").Scan(&text, &r.At); err != nil {
@@ -117,7 +117,7 @@ func (db *DB) SetBotRun(ctx context.Context, r domain.BotRun) error {
 	})
 }
 
-// AskBotTest asks the gateway that runs the bot for a test message.
+// AskBotTest requests a test message from the gateway that runs the bot.
 func (db *DB) AskBotTest(ctx context.Context, id string) error {
 	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => $1)", testLife.Seconds()); err != nil {
@@ -128,7 +128,7 @@ func (db *DB) AskBotTest(ctx context.Context, id string) error {
 	})
 }
 
-// TakeBotTest returns a request for a test message, once. It returns NotFound when there is none.
+// TakeBotTest removes and returns a request for a test message. It returns NotFound when there is none.
 func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
 	err = db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
 		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1) ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -144,11 +144,11 @@ func (db *DB) AnswerBotTest(ctx context.Context, id, answer string) error {
 	})
 }
 
-// BotTestAnswer returns the result of a test message, once that is known.
+// BotTestAnswer returns the result of a test message, answered being false until there is one.
 func (db *DB) BotTestAnswer(ctx context.Context, id string) (answer string, answered bool, err error) {
 	var stored sql.NullString
 	err = db.tables.QueryRowContext(ctx, "SELECT answer FROM bot_tests WHERE id = $1", id).Scan(&stored)
-	if errors.Is(err, sql.ErrNoRows) { // it was too old
+	if errors.Is(err, sql.ErrNoRows) { // the request has expired
 		return "", false, nil
 	}
 	return stored.String, stored.Valid, db.Translate(err)

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// slowFailure is how long a failed call must have taken for the breaker to open. Quick failures hold nobody up.
+	// slowFailure is how long a failed call must have taken for the breaker to open. Fast failures delay nobody.
 	slowFailure = time.Second
-	// breakerPause is how often an open breaker lets one caller try.
+	// breakerPause is how often an open breaker lets a call through.
 	breakerPause = 500 * time.Millisecond
 )
 
-// breaker makes callers fail at once while the database does not answer; one at a time finds out whether it does again.
-// Otherwise each page and each heartbeat would wait for seconds.
+// breaker makes calls fail at once while the database does not respond, except for one now and then that checks whether it
+// responds again. Otherwise each page and each heartbeat would wait for seconds.
 type breaker struct {
-	busy func() bool // callers wait for each other rather than for the database
+	busy func() bool // whether callers wait for each other rather than for the database
 
 	mu     sync.Mutex
 	failed error     // why it is open; nil while it is closed
-	next   time.Time // when a caller may try
+	next   time.Time // when the next call is let through
 	trying bool
 }
 
@@ -43,7 +43,7 @@ func (b *breaker) do(ctx context.Context, try func() error) error {
 	switch {
 	case err == nil:
 		b.failed = nil
-	case ctx.Err() != nil: // the caller left: that says nothing about the database
+	case ctx.Err() != nil: // cancelled: that says nothing about the database
 	case b.failed != nil || time.Since(began) > slowFailure && !b.busy():
 		b.failed, b.next = err, time.Now().Add(breakerPause)
 	}

@@ -8,14 +8,14 @@ import (
 // maxCached is how many names are cached. Beyond it the cache is emptied.
 const maxCached = 20_000
 
-// cache remembers the ids of names, which are never removed from the database.
+// cache caches the ids of names that are never removed from the database.
 type cache[Name comparable] struct {
 	mu  sync.Mutex
 	ids map[Name]int64
 }
 
-// get returns the ids of names. find looks up those that are not cached and adds those that are new; it may leave names out.
-// A name that another gateway adds at the same time is found by a second call of find.
+// get returns the ids of names. find looks up missing ones and adds new ones; it may omit names. It is called a second time for
+// names that another gateway adds at the same time.
 func (c *cache[Name]) get(names []Name, find func(missing []Name) (map[Name]int64, error)) (map[Name]int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// versions select, for each topic, a value that differs after each change. The xmin of a row is the transaction that wrote it.
+// versions are statements that select, for each topic, a value that differs after each change. A row's xmin is the transaction that
+// wrote it.
 var versions = map[domain.Topic]string{
 	domain.TopicProjects: `SELECT concat_ws(' ', count(*), sum(xmin::text::bigint),
 		(SELECT concat_ws(' ', xmin, value) FROM state WHERE key = 'active_project')) FROM projects`,
@@ -22,8 +23,8 @@ func (db *DB) Version(ctx context.Context, topic domain.Topic) (version string, 
 	return version, db.Translate(err)
 }
 
-// AgentsSince returns the agents that changed since a position, 0 for all of them, and the next position. A transaction that is
-// still under way comes after the position, so what was read already may come again.
+// AgentsSince returns the agents that have changed since a position, all for 0, and the next position. That is before any transaction
+// in progress, so some agents may be returned again.
 func (db *DB) AgentsSince(ctx context.Context, position int64) (news domain.AgentNews, err error) {
 	rows, err := db.tables.QueryContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (SELECT count(*) FROM agents),
 		id, label, version, secret_hash, state, detail, assigned_project, joined_at_ms, state_since_ms, last_seen_ms,
@@ -41,7 +42,7 @@ func (db *DB) AgentsSince(ctx context.Context, position int64) (news domain.Agen
 		if err != nil {
 			return news, db.Translate(err)
 		}
-		if id == nil { // none was changed
+		if id == nil { // none has changed
 			break
 		}
 		a.ID, a.Label, a.Version, a.SecretHash, a.State, a.Detail, a.Project = *id, *label, *version, *hash, domain.AgentState(*state), *detail, *project

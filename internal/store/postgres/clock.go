@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/clock"
 )
 
-// Clock returns the clock of the database. Whoever renews leases reads it each time.
+// Clock returns the clock of the database. It is read with each renewal of a lease.
 func (db *DB) Clock() *clock.Clock { return &db.clock }
 
 func readClock(ctx context.Context, pool *pgxpool.Pool, c *clock.Clock) error {

@@ -9,7 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// clockAhead begins the keys in the table state that hold since when a project's clock has been ahead, in Unix milliseconds.
+// clockAhead is the prefix of the keys in the table state under which it is stored since when a project's clock has been ahead, in Unix
+// milliseconds.
 const clockAhead = "clock_ahead "
 
 // ClocksAhead returns since when the clocks of projects have been ahead, by project.
@@ -27,7 +28,7 @@ func (db *DB) ClocksAhead(ctx context.Context) (map[string]time.Time, error) {
 		}
 		ms, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return nil, domain.WrapError(domain.Internal, err, "the store holds no time where one should be")
+			return nil, domain.WrapError(domain.Internal, err, "a stored time is malformed")
 		}
 		since[strings.TrimPrefix(key, clockAhead)] = time.UnixMilli(ms)
 	}

@@ -15,18 +15,18 @@ import (
 	"switchyard/internal/store"
 )
 
-// poolOptions are how the connections of a pool differ from those of others.
+// poolOptions are the options in which pools differ.
 type poolOptions struct {
-	most    int32         // how many there are at most
-	silence time.Duration // how long the server may say nothing
-	locks   time.Duration // how long it waits for a lock
+	most    int32         // the maximum number of connections
+	silence time.Duration // how long the server may send nothing
+	locks   time.Duration // how long the server waits for a lock
 	mode    pgx.QueryExecMode
 }
 
-// The pools of a gateway: twelve connections, with the one that listens. PostgreSQL's default allows 100 for everybody.
+// The pools of a gateway: twelve connections, including the one that listens. PostgreSQL allows 100 in all by default.
 //
-// Where statements are few, preparing them is worth while: appending takes less than half the time. In the other pools they
-// differ from one call to the next.
+// Preparing statements pays off if there are few: appending takes less than half the time. In the other pools statements differ
+// from one call to the next.
 var (
 	tablePool  = poolOptions{5, silence, lockLimit, pgx.QueryExecModeCacheDescribe}
 	appendPool = poolOptions{2, appendSilence, lockLimit, pgx.QueryExecModeCacheStatement}
@@ -35,13 +35,13 @@ var (
 )
 
 const (
-	// silence is how long a server may say nothing while we wait for its answer. One that is frozen, or cut off, would
-	// block its callers for ever.
+	// silence is how long a server may send nothing while we wait for its response. One that is frozen or cut off would
+	// otherwise block its callers forever.
 	silence       = 2500 * time.Millisecond
-	appendSilence = 5 * time.Second // thousands of records are stored in one piece
+	appendSilence = 5 * time.Second // thousands of records are stored in one transaction
 	searchSilence = store.SearchLimit + time.Second
-	// lockLimit is how long the server waits for a lock. Gateways that append hold it for some 10 ms each: whoever waits longer
-	// waits for one that was frozen while it held it. Claims of duties wait less, since the lease must be renewed meanwhile.
+	// lockLimit is how long the server waits for a lock. Gateways hold it for some 10 ms to append: if it takes longer, one was
+	// frozen while holding it. Claims of duties wait less, since the lease must be renewed in the meantime.
 	lockLimit, leaseLockLimit = 2 * time.Second, time.Second
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second
@@ -49,20 +49,20 @@ const (
 	writeLimit = 10 * time.Second
 )
 
-// parameters are set on each connection unless its URL sets them. A PgBouncer has to be told to ignore them.
+// parameters are set on each connection unless its URL sets them. PgBouncer must be configured to ignore them.
 var parameters = map[string]string{
 	"application_name": "switchyard",
-	// A gateway that is frozen within a transaction would block all others.
+	// A gateway that is frozen in a transaction would block all others.
 	"idle_in_transaction_session_timeout": "2000",
 	"jit":                                 "off", // compiling takes longer than any of our statements
-	// The server gives up a gateway that is cut off.
+	// The server drops a gateway that has been cut off.
 	"tcp_user_timeout":        "5000",
 	"tcp_keepalives_idle":     "5",
 	"tcp_keepalives_interval": "2",
 	"tcp_keepalives_count":    "3",
 }
 
-// tracer is nil but in tests.
+// tracer is nil except in tests.
 var tracer pgx.QueryTracer
 
 func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, error) {
@@ -83,14 +83,15 @@ func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, err
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// choosesMode reports whether an address says how statements are sent, as that of a PgBouncer may have to.
+// choosesMode reports whether an address chooses how statements are sent, as may be needed for PgBouncer.
 func choosesMode(url string) bool { return strings.Contains(url, "default_query_exec_mode") }
 
-// errTransactionPooling is the error of a PgBouncer under which prepared statements fail now and then, those of leases among them.
+// errTransactionPooling is the error for a PgBouncer in transaction mode, in which prepared statements, including those for leases,
+// fail now and then.
 var errTransactionPooling error = domain.Errorf(domain.Internal,
 	"PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address")
 
-// checkPooling returns an error where two connections turn out to be the same one of the server, unless the address is made for that.
+// checkPooling returns an error if two connections share one connection of the server, unless the address allows for that.
 func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
 	if choosesMode(url) {
 		return nil
@@ -112,7 +113,7 @@ func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
 	return nil
 }
 
-// configure sets what connections of ours have in common.
+// configure sets what all our connections have in common.
 func configure(config *pgx.ConnConfig, o poolOptions) {
 	config.ConnectTimeout = acquireLimit
 	wanted := maps.Clone(parameters)

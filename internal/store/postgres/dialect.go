@@ -13,11 +13,11 @@ import (
 // dialect is store.Dialect for PostgreSQL.
 type dialect struct{}
 
-// From is the table alone: PostgreSQL's planner finds the run's index.
+// From returns just the table: PostgreSQL's planner finds the run's index.
 func (dialect) From(store.Run) string { return "events" }
 
-// FirstOfRuns selects the first $3 ids of each of the runs. Runs of one shape are one statement, which goes to the index once
-// for each.
+// FirstOfRuns selects the first $3 ids of each run. Runs with the same fields set share a statement, which does an index scan for
+// each.
 func (dialect) FirstOfRuns(runs []store.Run, order string) string {
 	shapes := map[string][]store.Run{}
 	for _, r := range runs {
@@ -49,7 +49,7 @@ func (dialect) FirstOfRuns(runs []store.Run, order string) string {
 	return strings.Join(statements, " UNION ALL ")
 }
 
-// TextsWith selects the texts that hold a text. One of one or two characters is in no index.
+// TextsWith selects the texts that contain text. The index does not help with one or two characters.
 func (dialect) TextsWith(_ context.Context, _ *sql.Tx, project int64, text string) (statement string, args []any, err error) {
 	statement, args = `SELECT id, story_id, story_name, more FROM event_texts WHERE folded LIKE $1 ESCAPE '\'`, []any{store.Pattern(text)}
 	if project != 0 {
@@ -58,7 +58,7 @@ func (dialect) TextsWith(_ context.Context, _ *sql.Tx, project int64, text strin
 	return statement, args, nil
 }
 
-// StoriesWith selects the stories of the texts that hold these folded words, the newest first.
+// StoriesWith selects the stories of the texts that contain the folded words, newest first.
 func (dialect) StoriesWith(words []string) (statement string, args []any) {
 	texts := fmt.Sprintf("(SELECT id, project_id, story_id, story_name, folded FROM event_texts ORDER BY id DESC LIMIT %d) AS event_texts", store.MaxShortSearch)
 	var conditions []string

@@ -12,13 +12,13 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Duties keeps the leases and duties of gateways. All times are by the database's clock. Wherever more than one duty is locked,
-// they are locked in the order of their names, so that gateways never deadlock.
+// Duties keeps the leases and duties of gateways, by the database's clock. Several duties are always locked in the order of their
+// names, so that gateways never deadlock.
 type Duties struct {
 	pool    *pgxpool.Pool
-	clock   *clock.Clock // which each renewal reads
+	clock   *clock.Clock // read with each renewal
 	notices *notices
-	wrote   func(error) error // tells how writing goes
+	wrote   func(error) error // records the results of writes
 	unblock func(context.Context, error)
 }
 
@@ -27,21 +27,21 @@ func (db *DB) Duties() *Duties {
 	return &Duties{db.leases, &db.clock, db.notices, db.Wrote, db.unblock}
 }
 
-// Released returns a channel that is closed when duties are released, or gateways join or leave, anywhere.
+// Released returns a channel that is closed when any gateway joins, leaves, or releases duties.
 func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
 
 // Join adds a gateway with a lease.
 func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duration) error {
 	var batch pgx.Batch
-	// Those that ended long ago are of no use to anybody.
+	// Remove leases that ended long ago.
 	batch.Queue(`DELETE FROM gateways WHERE until < clock_timestamp() - INTERVAL '1 day'`)
 	batch.Queue(`INSERT INTO gateways (id, name, started_at, until) VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3)`, g.ID, g.Name, lease)
 	batch.Queue(notifyStatement, channel, domain.TopicDuties)
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 
-// Renew renews the lease of the gateway and returns the ids of all live ones, itself among them, and after how long the next
-// lease of another one ends, 0 where there is no other. It returns cluster.ErrLapsed when the lease was over.
+// Renew renews the gateway's lease. It returns the ids of all live gateways, including this one, and the time until the first lease
+// of another gateway ends, 0 if there is no other. It returns cluster.ErrLapsed.
 func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error) {
 	var batch pgx.Batch
 	batch.Queue(`UPDATE gateways SET until = clock_timestamp() + $2 WHERE id = $1 AND until > clock_timestamp()`, id, lease)
@@ -50,7 +50,7 @@ func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (liv
 	results := d.pool.SendBatch(ctx, &batch)
 	defer results.Close()
 	renewed, err := results.Exec()
-	_ = d.wrote(err) // so a gateway that nobody asks to write knows when the database is there again
+	_ = d.wrote(err) // so that even a gateway without other writes notices when the database is back
 	if err != nil {
 		return nil, 0, err
 	}
@@ -77,7 +77,7 @@ func (d *Duties) Renew(ctx context.Context, id string, lease time.Duration) (liv
 	return live, next, err
 }
 
-// Claim gives the gateway those of the duties that no other live gateway has, and returns their epochs.
+// Claim grants the gateway those of the duties that no other live gateway has, and returns their epochs.
 func (d *Duties) Claim(ctx context.Context, id string, duties []string) (granted map[string]int64, err error) {
 	defer func() { d.unblock(ctx, err) }()
 	rows, err := d.pool.Query(ctx, `INSERT INTO duties (name, gateway, epoch, since)
@@ -98,7 +98,7 @@ func (d *Duties) Claim(ctx context.Context, id string, duties []string) (granted
 	return granted, err
 }
 
-// Held returns the duties that the gateway has.
+// Held returns the gateway's duties.
 func (d *Duties) Held(ctx context.Context, id string) ([]string, error) {
 	rows, err := d.pool.Query(ctx, "SELECT name FROM duties WHERE gateway = $1", id)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *Duties) Held(ctx context.Context, id string) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Release takes those of the duties from the gateway that it has.
+// Release gives up those of the duties that the gateway has.
 func (d *Duties) Release(ctx context.Context, id string, duties []string) (err error) {
 	defer func() { d.unblock(ctx, err) }()
 	var batch pgx.Batch
@@ -125,7 +125,7 @@ func (d *Duties) Leave(ctx context.Context, id string) error {
 	return d.pool.SendBatch(ctx, &batch).Close()
 }
 
-// Gateways returns the live gateways, the first to start first.
+// Gateways returns the live gateways, sorted by their time of starting.
 func (d *Duties) Gateways(ctx context.Context) ([]cluster.Gateway, error) {
 	rows, err := d.pool.Query(ctx, `SELECT g.id, g.name, g.started_at, count(d.name), count(d.name) FILTER (WHERE starts_with(d.name, $1)),
 			COALESCE(bool_or(d.name = $2), FALSE)

@@ -11,16 +11,16 @@ import (
 	"switchyard/internal/store"
 )
 
-// reasons are the messages for codes of PostgreSQL, or their first two characters, where people can do something about it.
+// reasons are the messages for PostgreSQL's error codes, or their first two characters, about which people can do something.
 var reasons = map[string]string{
 	"08":     "cannot be reached",
 	"25006":  "is read-only",
 	"28":     "refuses the login",
 	"3D000":  "does not exist",
-	"42501":  "denies this login the rights that are needed",
+	"42501":  "denies this login a required privilege",
 	diskFull: "has no space left on its disk",
 	"53200":  "is out of memory",
-	"53300":  "has no connection left",
+	"53300":  "has no connections left",
 	"55P03":  "takes too long",
 	"57014":  "takes too long",
 	"57P":    "is shutting down or starting",
@@ -36,8 +36,8 @@ func reason(code string) string {
 	return ""
 }
 
-// code gives an error its domain code: Conflict for what exists already, NotFound for a reference to nothing, Unavailable for
-// all others, since the database may recover without this gateway doing anything.
+// code translates an error: Conflict for a row that already exists, NotFound for a dangling reference, and Unavailable for all
+// others, since the database may recover by itself.
 func code(err error) *domain.Error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -46,7 +46,7 @@ func code(err error) *domain.Error {
 	switch refused.Code {
 	case "23505":
 		return domain.WrapError(domain.Conflict, err, "already exists")
-	case "23503": // what it refers to has just been removed
+	case "23503": // the referenced row has just been removed
 		return domain.WrapError(domain.NotFound, err, "not found")
 	}
 	if refused.Code == diskFull {
@@ -59,7 +59,7 @@ func code(err error) *domain.Error {
 	return domain.WrapError(domain.Unavailable, err, message)
 }
 
-// openFailure gives an error of opening the code Unavailable when it is worth waiting for the database.
+// openFailure translates an error of opening the database: Unavailable if it is worth retrying.
 func openFailure(err error) error {
 	var known *domain.Error
 	var refused *pgconn.PgError

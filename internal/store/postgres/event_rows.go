@@ -6,7 +6,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// eventRows are events taken apart, column by column.
+// eventRows are events split into parts, column by column.
 type eventRows struct {
 	texts             texts
 	project, kind     []int64
@@ -14,7 +14,7 @@ type eventRows struct {
 	textDigest        []int64
 	hasText           []bool
 	stamp, received   []int64
-	record            []*string // nil where the parts say all
+	record            []*string // nil if the parts suffice
 	digest            []int64
 	named             []textKey // the texts with the newest names of stories
 	lastNameOfStories map[storyKey]int
@@ -26,7 +26,7 @@ type storyKey struct {
 	id      string
 }
 
-// eventRows takes events apart.
+// eventRows splits events.
 func (db *DB) eventRows(ctx context.Context, events []freshEvent) (*eventRows, error) {
 	columns, kinds, unknown := make([]store.EventColumns, len(events)), make([]int64, len(events)), make([]int, len(events))
 	for i, e := range events {
@@ -77,7 +77,7 @@ func (rows *eventRows) add(e freshEvent, kind int64, c store.EventColumns) {
 	}
 }
 
-// name notes that a story is known by the name in a text.
+// name records the text with a story's newest name.
 func (rows *eventRows) name(part textKey) {
 	story := storyKey{part.project, part.story}
 	if i, ok := rows.lastNameOfStories[story]; ok {
@@ -88,14 +88,14 @@ func (rows *eventRows) name(part textKey) {
 	rows.named = append(rows.named, part)
 }
 
-// arguments are $8 to $19 of appendStatement.
+// arguments returns $8 to $19 of appendStatement.
 func (rows *eventRows) arguments() []any {
 	return append([]any{
 		rows.project, rows.kind, rows.story, rows.textDigest, rows.hasText, rows.stamp, rows.received, rows.record, rows.digest,
 	}, keyColumns(rows.named)...)
 }
 
-// keyColumns are the columns of keys: projects, stories, digests.
+// keyColumns returns the columns of keys: projects, stories, digests.
 func keyColumns(keys []textKey) []any {
 	var projects, digests []int64
 	var stories []string

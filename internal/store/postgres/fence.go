@@ -8,10 +8,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// dutyHeld locks the row of a duty that is under an epoch, so that nobody takes it over before the transaction is committed.
+// dutyHeld locks the row of a duty under an epoch, so that no other gateway takes it over before the transaction is committed.
 const dutyHeld = "SELECT TRUE FROM duties WHERE name = $1 AND epoch = $2 FOR SHARE"
 
-// fence returns domain.ErrDutyLost when another gateway has taken over the duty that ctx has.
+// fence returns domain.ErrDutyLost if another gateway has taken over the duty in ctx.
 func fence(ctx context.Context, tx *sql.Tx) error {
 	d, ok := domain.DutyOf(ctx)
 	if !ok {
@@ -20,11 +20,11 @@ func fence(ctx context.Context, tx *sql.Tx) error {
 	return holds(tx.QueryRowContext(ctx, dutyHeld, d.Name, d.Epoch))
 }
 
-// holds returns domain.ErrDutyLost when there is no row.
+// holds returns domain.ErrDutyLost if there is no row.
 func holds(row interface{ Scan(...any) error }) error {
 	var held bool
 	err := row.Scan(&held)
-	if errors.Is(err, sql.ErrNoRows) { // pgx.ErrNoRows is one, too
+	if errors.Is(err, sql.ErrNoRows) { // includes pgx.ErrNoRows
 		return domain.ErrDutyLost
 	}
 	return err

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-var errSilent = errors.New("the database does not answer")
+var errSilent = errors.New("the database does not respond")
 
-// limitedConn is a connection that is broken off when a read or a write takes longer than its limit.
+// limitedConn is a connection that fails when a read or write takes longer than its limit.
 type limitedConn struct {
 	net.Conn
 	limit time.Duration
 
 	mu    sync.Mutex
-	read  time.Time // the deadlines that the driver wants
+	read  time.Time // the deadlines set by the driver
 	write time.Time
 }
 
@@ -52,7 +52,7 @@ func (c *limitedConn) Write(b []byte) (int, error) {
 func (c *limitedConn) limited(wanted *time.Time, set func(time.Time) error, do func([]byte) (int, error), b []byte) (int, error) {
 	c.mu.Lock()
 	if ours := time.Now().Add(c.limit); wanted.IsZero() || ours.Before(*wanted) {
-		_ = set(ours) // on a closed connection, which do reports
+		_ = set(ours) // fails on a closed connection, which do reports
 	}
 	c.mu.Unlock()
 	n, err := do(b)
@@ -61,7 +61,7 @@ func (c *limitedConn) limited(wanted *time.Time, set func(time.Time) error, do f
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if wanted.IsZero() || time.Now().Before(*wanted) {
-			err = fmt.Errorf("%w for %s", errSilent, c.limit) // no time-out: the driver would go on using the connection
+			err = fmt.Errorf("%w for %s", errSilent, c.limit) // not a timeout error, after which the driver would reuse the connection
 		}
 	}
 	return n, err

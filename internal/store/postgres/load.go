@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Table is a table that is to be filled.
+// Table is a table to be filled.
 type Table struct {
 	Name    string
 	Columns []string
@@ -27,7 +27,7 @@ type Table struct {
 // Rows are the rows of a table.
 type Rows interface {
 	pgx.CopyFromSource
-	// Close returns how many rows there should have been.
+	// Close returns the number of rows expected.
 	Close() (count int64, err error)
 }
 
@@ -70,7 +70,7 @@ func OpenEmpty(ctx context.Context, url string) (*DB, error) {
 	return db, err
 }
 
-// checkEmpty returns errNotEmpty when one of our tables holds something.
+// checkEmpty returns errNotEmpty if one of our tables has rows.
 func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 	names, err := tableNames(ctx, tx)
 	if err != nil {
@@ -82,13 +82,13 @@ func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 		if found {
-			return fmt.Errorf("%w: there is something in its table %s", errNotEmpty, name)
+			return fmt.Errorf("%w: its table %s has rows", errNotEmpty, name)
 		}
 	}
 	return nil
 }
 
-// tableNames are the names of the tables that a gateway fills.
+// tableNames returns the names of the tables that a gateway fills.
 func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c JOIN pg_class AS version ON version.relnamespace = c.relnamespace
 		WHERE version.oid = to_regclass('schema_version') AND c.relkind = 'r' AND c.relname NOT IN ('schema_version', 'stream') ORDER BY 1`)
@@ -98,8 +98,8 @@ func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Load fills these tables, all or none, and stores the session key. Nobody else reads or writes the database meanwhile. Rows that
-// are added later get greater ids.
+// Load fills tables, all or none, and stores the session key. No one else may use the database meanwhile. Rows that are added later
+// get greater ids.
 func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error {
 	return alone(ctx, db.pool, func(tx pgx.Tx) error {
 		names, err := tableNames(ctx, tx)
@@ -140,7 +140,7 @@ func load(ctx context.Context, tx pgx.Tx, table Table) error {
 		return err
 	}
 	if count != want {
-		return fmt.Errorf("there were %d rows, and %d came", want, count)
+		return fmt.Errorf("expected %d rows, but got %d", want, count)
 	}
 	if _, err := tx.Exec(ctx, "ANALYZE "+table.Name); err != nil {
 		return err
@@ -156,7 +156,7 @@ func load(ctx context.Context, tx pgx.Tx, table Table) error {
 	return err
 }
 
-// Address returns a database's address without password and options, fit to be shown.
+// Address returns a database's address without password and options, for display.
 func Address(address string) string {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {

@@ -20,10 +20,10 @@ var migrations embed.FS
 // minVersion is the oldest PostgreSQL that is supported.
 const minVersion = 15
 
-// migrationLock is the key of the advisory lock of whoever changes the schema: any number that nobody else uses.
+// migrationLock is the key of the advisory lock for changes of the schema, an arbitrary unique number.
 const migrationLock = 0x5717_0001
 
-// migrate applies the scripts of migrations/ that the database has not seen, in the order of their names.
+// migrate applies new scripts in migrations/ to the database, in the order of their names.
 func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	scripts, err := migrations.ReadDir("migrations")
 	if err != nil {
@@ -67,15 +67,15 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	})
 }
 
-// checkServer returns an error for a server that is too old, or a database that cannot hold every text.
+// checkServer returns an error for a server that is too old or a database that cannot store all characters.
 func checkServer(c *pgconn.PgConn) error {
 	version := c.ParameterStatus("server_version") // such as "15.8 (Debian 15.8-1)" or "18beta1"
 	var major int
 	if _, err := fmt.Sscanf(version, "%d", &major); err != nil || major < minVersion {
-		return domain.Errorf(domain.Internal, "PostgreSQL %s is too old: %d or newer is needed", version, minVersion)
+		return domain.Errorf(domain.Internal, "PostgreSQL %s is too old: %d or newer is required", version, minVersion)
 	}
 	if encoding := c.ParameterStatus("server_encoding"); encoding != "UTF8" {
-		return domain.Errorf(domain.Internal, "the database has the encoding %s: UTF8 is needed", encoding)
+		return domain.Errorf(domain.Internal, "the database has the encoding %s: UTF8 is required", encoding)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ type querier interface {
 	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
 
-// schemaVersion returns how many scripts were applied.
+// schemaVersion returns how many scripts have been applied.
 func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
 	var exists bool
 	err = q.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&exists)
@@ -95,7 +95,7 @@ func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
 	return applied, err
 }
 
-// alone runs fn in a transaction while no other gateway changes the schema, without a time limit.
+// alone runs fn in a transaction without a time limit, holding the lock for changes of the schema.
 func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	config := pool.Config().ConnConfig
 	config.DialFunc = (&net.Dialer{}).DialContext
@@ -118,8 +118,8 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 	})
 }
 
-// ensureIndexOfWords makes the index by which parts of words are found, and reports whether there is one. It needs the
-// extension pg_trgm, which whoever may create things in a database may install, if the server has it.
+// ensureIndexOfWords creates the index for finding parts of words, and reports whether there is one. It requires the extension
+// pg_trgm, which any role with CREATE on the database can install if the server has it.
 func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 	var exists, possible bool
 	err := pool.QueryRow(ctx, `SELECT to_regclass('event_texts_of_words') IS NOT NULL,
@@ -131,7 +131,7 @@ func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 		_, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX IF NOT EXISTS event_texts_of_words ON event_texts USING gin (folded gin_trgm_ops)")
 		return err
 	})
-	if refused := new(pgconn.PgError); errors.As(err, &refused) { // it may not be installed by this role, or is installed elsewhere
+	if refused := new(pgconn.PgError); errors.As(err, &refused) { // this role may not install it, or it is in another schema
 		return false, nil
 	}
 	return err == nil, err

@@ -11,12 +11,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// channel is the one that all notices of ours go through; the payload is the topic.
+// channel is the name of the channel for our notices, whose payload is the topic.
 const channel = "switchyard"
 
 const notifyStatement = "SELECT pg_notify($1, $2)"
 
-// notify tells other gateways, as soon as the transaction is committed, what it was about.
+// notify notifies other gateways of the topics of a transaction, once it has been committed.
 func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
 	for _, topic := range topics {
 		if _, err := tx.ExecContext(ctx, notifyStatement, channel, topic); err != nil {
@@ -27,13 +27,13 @@ func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
 }
 
 const (
-	// relisten is how long to wait before listening again after the connection was lost.
+	// relisten is how long to wait before listening again after losing the connection.
 	relisten = 500 * time.Millisecond
-	// checkEvery is after how long without a notice the connection is checked.
+	// checkEvery is the time without a notice after which the connection is checked.
 	checkEvery = 2 * time.Second
 )
 
-// notices tell gateways that something of a topic has changed, not what: they read that themselves.
+// notices tell gateways that a topic has changed. They then read the changes from the database.
 type notices struct {
 	pool *pgxpool.Pool
 
@@ -75,7 +75,7 @@ func (n *notices) wakeAll() {
 // run passes notices on until ctx ends. It listens again whenever the connection is lost.
 func (n *notices) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		_ = n.listen(ctx) // whoever needs the database notices that it is away
+		_ = n.listen(ctx) // an outage is logged elsewhere
 		select {
 		case <-time.After(relisten):
 		case <-ctx.Done():
@@ -86,7 +86,7 @@ func (n *notices) run(ctx context.Context) error {
 
 // listen passes notices on until the connection is lost.
 func (n *notices) listen(ctx context.Context) error {
-	// A connection of its own: one of the pool would be missing there.
+	// A separate connection, since it would block one in the pool.
 	connection, err := connect(ctx, n.pool.Config().ConnConfig)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (n *notices) listen(ctx context.Context) error {
 	if _, err := connection.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}
-	n.wakeAll() // whatever was said in the meantime
+	n.wakeAll() // notices may have been missed
 	for {
 		waiting, cancel := context.WithTimeout(ctx, checkEvery)
 		notice, err := connection.WaitForNotification(waiting)

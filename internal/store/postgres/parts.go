@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// projectIDs returns the ids of projects by their names, and gives one to each that has none.
+// projectIDs returns the ids of projects by their names, adding missing ones.
 func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64, error) {
 	return db.projects.get(names, func(names []string) (map[string]int64, error) {
 		var folded []string
@@ -34,8 +34,8 @@ func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64,
 	})
 }
 
-// kindIDs returns the ids of kinds, each given with a project that has it. It adds those that are new, except where a project,
-// or all of them, would have too many.
+// kindIDs returns the ids of kinds, which are given with a project that has them. It adds new ones unless the project, or all
+// together, would have too many.
 func (db *DB) kindIDs(ctx context.Context, kinds map[store.EventKind]int64) (map[store.EventKind]int64, error) {
 	return db.kinds.get(slices.Collect(maps.Keys(kinds)), func(missing []store.EventKind) (map[store.EventKind]int64, error) {
 		var types, from, to, folded []string
@@ -73,14 +73,14 @@ func (db *DB) kindIDs(ctx context.Context, kinds map[store.EventKind]int64) (map
 	})
 }
 
-// textKey is what a text is found by.
+// textKey identifies a text.
 type textKey struct {
 	project int64
 	story   string
 	digest  int64
 }
 
-// texts are parts of events that may be new, each once.
+// texts are the distinct texts of events, some of which may be new.
 type texts struct {
 	known   map[textKey]bool
 	project []int64
@@ -108,10 +108,10 @@ func (t *texts) add(project int64, part store.EventText) textKey {
 	return k
 }
 
-// lockStream makes a transaction the only one that appends, or adds or removes texts.
+// lockStream makes a transaction the only one that appends events or adds or removes texts.
 const lockStream = "SELECT last_id FROM stream FOR UPDATE"
 
-// queue queues the statement that stores the new ones of the texts. The transaction must hold the lock of the stream.
+// queue queues the statement that stores new texts. The transaction must hold the stream's lock.
 func (t *texts) queue(batch *pgx.Batch) {
 	if len(t.project) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package postgres is the gateway's database where several gateways share it: what differs from other engines, and what
-// gateways tell each other. See package store.
+// Package postgres keeps the database that several gateways share. It has what differs from other engines, and the coordination
+// between gateways; see package store.
 package postgres
 
 import (
@@ -19,21 +19,21 @@ import (
 type DB struct {
 	*store.Tables
 	pool     *pgxpool.Pool
-	appends  *pgxpool.Pool // for what is stored of events and stays
-	searches *pgxpool.Pool // for what may take long, so that nothing else waits for it
-	leases   *pgxpool.Pool // for leases, which must be renewed however busy the others are
+	appends  *pgxpool.Pool // for storing events and stays
+	searches *pgxpool.Pool // for slow reads, so that nothing else waits for them
+	leases   *pgxpool.Pool // for leases, which must be renewed however busy the other pools are
 	tables   *sql.DB       // over pool
 	slow     *sql.DB       // over searches
 	notices  *notices
 	projects cache[string]
 	kinds    cache[store.EventKind]
-	indexed  bool // whether parts of words are looked up in an index
+	indexed  bool // whether there is an index for parts of words
 	seen     seenEvents
 	clock    clock.Clock
 }
 
-// Open connects to the database at url and brings its schema up to date. Gateways that do so at the same time do it one after
-// the other. It returns Unavailable when the database cannot be reached at the moment.
+// Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns Unavailable if the
+// database cannot be reached at the moment.
 func Open(ctx context.Context, url string) (_ *DB, err error) {
 	db := &DB{}
 	defer func() {
@@ -69,7 +69,7 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 	return db, nil
 }
 
-// Close closes all connections. Nothing may use the database afterwards.
+// Close closes all connections. The database must not be used afterwards.
 func (db *DB) Close() error {
 	var err error
 	for _, tables := range []*sql.DB{db.tables, db.slow} {
@@ -85,11 +85,10 @@ func (db *DB) Close() error {
 	return err
 }
 
-// SearchesUseIndex reports whether searches use an index. Without the extension pg_trgm they read all texts, which takes longer
-// the more there are.
+// SearchesUseIndex reports whether searches use an index. Without the extension pg_trgm they read all texts.
 func (db *DB) SearchesUseIndex() bool { return db.indexed }
 
-// Ping reports whether the database answers. If it answers but takes no writes, that counts as a failed write.
+// Ping returns an error if the database does not respond. A read-only database counts as a failed write.
 func (db *DB) Ping(ctx context.Context) error {
 	var readOnly bool
 	err := db.tables.QueryRowContext(ctx, "SELECT current_setting('transaction_read_only')::boolean").Scan(&readOnly)
@@ -99,14 +98,14 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.Translate(err)
 }
 
-// Run passes on what other gateways say, until ctx ends.
+// Run receives other gateways' notices until ctx ends.
 func (db *DB) Run(ctx context.Context) error { return db.notices.run(ctx) }
 
-// Changed returns a channel that is closed when a gateway has changed something of the topic, or when a notice may have been
-// missed. Ask for it before reading. It stays silent unless Run runs, and behind a PgBouncer that pools transactions.
+// Changed returns a channel that is closed when a gateway has changed the topic, or when a notice may have been missed. Call it before
+// reading the topic. There are no notices unless Run is running, nor behind a PgBouncer in transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.notices.changed(topic) }
 
-// write runs fn in one transaction, with the fence of the duty that ctx has.
+// write runs fn in one transaction. It returns domain.ErrDutyLost if another gateway has taken over the duty in ctx.
 func (db *DB) write(ctx context.Context, fn func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()

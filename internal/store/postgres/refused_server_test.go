@@ -80,8 +80,8 @@ func answerAsStub(b *pgproto3.Backend, parameters map[string]string) error {
 func TestServersThatCannotBeUsedAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ version, encoding, options, want string }{
-		"an old server":        {"14.19 (Debian 14.19-1)", "UTF8", "&default_query_exec_mode=exec", "PostgreSQL 14.19 (Debian 14.19-1) is too old: 15 or newer is needed"},
-		"another encoding":     {"18beta1", "LATIN1", "&default_query_exec_mode=exec", "the database has the encoding LATIN1: UTF8 is needed"},
+		"an old server":        {"14.19 (Debian 14.19-1)", "UTF8", "&default_query_exec_mode=exec", "PostgreSQL 14.19 (Debian 14.19-1) is too old: 15 or newer is required"},
+		"another encoding":     {"18beta1", "LATIN1", "&default_query_exec_mode=exec", "the database has the encoding LATIN1: UTF8 is required"},
 		"one process for both": {"17.2", "UTF8", "", "PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address"},
 	} {
 		t.Run(name, func(t *testing.T) {

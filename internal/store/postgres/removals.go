@@ -21,7 +21,7 @@ type storedRemoval struct {
 	Agents []string `json:"agents"`
 }
 
-// KeepRemoval keeps a removal that can be undone for a while.
+// KeepRemoval keeps a removal for removalLife, so that it can be undone.
 func (db *DB) KeepRemoval(ctx context.Context, id string, r domain.Removal) error {
 	text, err := json.Marshal(storedRemoval{r.Project.Name, r.Project.URL, r.Project.Token.Reveal(), r.Active, r.Agents})
 	if err != nil {
@@ -35,14 +35,14 @@ func (db *DB) KeepRemoval(ctx context.Context, id string, r domain.Removal) erro
 	})
 }
 
-// forgetRemovals drops removals that are too old or too many.
+// forgetRemovals removes expired removals, and the oldest of too many.
 func forgetRemovals(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM removals WHERE at < clock_timestamp() - make_interval(secs => $1)
 		OR id NOT IN (SELECT id FROM removals ORDER BY at DESC LIMIT $2)`, removalLife.Seconds(), domain.MaxRemovals)
 	return err
 }
 
-// TakeRemoval returns the removal with this id, once. It returns NotFound when there is none.
+// TakeRemoval removes and returns the removal with this id. It returns NotFound when there is none.
 func (db *DB) TakeRemoval(ctx context.Context, id string) (r domain.Removal, err error) {
 	var text string
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {

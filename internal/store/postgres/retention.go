@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RemoveEvents removes events, and the texts that no other event has. What is stored already stays known by its digest, and
-// stories by their newest names.
+// RemoveEvents removes events, and texts that no other event has. It keeps the events' digests, so that they are not stored again,
+// and the stories' newest names.
 func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	return db.write(ctx, func(tx pgx.Tx) error {
 		var batch pgx.Batch
 		batch.Queue(lockStream)
-		// Its parts all see the database as it was before.
+		// All parts of the statement see the database as it was before.
 		batch.Queue(`WITH gone AS (DELETE FROM events WHERE id = ANY ($1) RETURNING text_id)
 			DELETE FROM event_texts WHERE id IN (SELECT text_id FROM gone)
 			AND NOT EXISTS (SELECT FROM events WHERE text_id = event_texts.id AND id <> ALL ($1))
@@ -26,19 +26,19 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	})
 }
 
-// LastEventID returns the greatest id that was ever given out, 0 before the first.
+// LastEventID returns the greatest id ever assigned, 0 before the first.
 func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
 	err = db.tables.QueryRowContext(ctx, "SELECT last_id FROM stream").Scan(&id)
 	return id, db.Translate(err)
 }
 
-// Size returns how many bytes the database takes on the disk. What of it is free to be used again is not known.
+// Size returns the size of the database on disk, in bytes. free is always 0, since it is unknown.
 func (db *DB) Size(ctx context.Context) (size, free int64, err error) {
 	err = db.tables.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&size)
 	return size, 0, db.Translate(err)
 }
 
-// Upgrade moves nothing: no earlier version has stored anything in another form.
+// Upgrade does nothing: no earlier version has stored data in another form.
 func (db *DB) Upgrade(context.Context, int) (moved int, err error) { return 0, nil }
 
 // UpgradeLeft returns 0.

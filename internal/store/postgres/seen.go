@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// seenEvents is the greatest event id that this gateway knows of. A standby that takes over from a lost server may lack the last
-// events. Their ids must not be given out again, or those who have read them would miss other events.
+// seenEvents keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the last
+// events. Their ids must not be assigned again, or clients that have read them would miss other events.
 type seenEvents struct{ last atomic.Int64 }
 
 func (s *seenEvents) note(id int64) {
@@ -20,7 +20,7 @@ func (s *seenEvents) note(id int64) {
 	}
 }
 
-// Events returns the first q.Limit events that q selects. See store.Tables.
+// Events returns the first q.Limit events that match q; see store.Tables.
 func (db *DB) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	page, err := db.Tables.Events(ctx, q)
 	if n := len(page.Events); n > 0 {

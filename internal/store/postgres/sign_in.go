@@ -14,15 +14,15 @@ import (
 const (
 	// flowLife is how long a sign-in waits for its callback.
 	flowLife = 7 * 24 * time.Hour
-	// loginLife is longer than a login may take; requestLife is longer than chat servers repeat their requests, and than their
-	// signatures are valid.
+	// loginLife is longer than a login may take. requestLife is longer than chat servers retry a request, and than a signature is
+	// valid.
 	loginLife, requestLife = time.Hour, 2 * time.Hour
 
 	sessionKeyName = "session_key"
 	sessionKeySize = 32 // bytes
 )
 
-// AddSignInFlow keeps a sign-in that waits for its callback.
+// AddSignInFlow stores a pending sign-in.
 func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds()); err != nil {
@@ -34,8 +34,8 @@ func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFl
 	})
 }
 
-// TakeSignInFlow removes and returns the flow of that state: of any number of concurrent callers exactly one gets it. It returns
-// NotFound for a state without a flow.
+// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the others get
+// NotFound, as for an unknown state.
 func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri", digest(state)).
@@ -44,17 +44,17 @@ func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignIn
 	return f, err
 }
 
-// SpendLogin records that the login of that state has had its callback. It reports false if that was recorded before.
+// SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded before.
 func (db *DB) SpendLogin(ctx context.Context, state string) (first bool, err error) {
 	return db.once(ctx, "login", state, loginLife)
 }
 
-// SeeBotRequest records a request of a chat server. It reports false if that was recorded before.
+// SeeBotRequest records a request of a chat server. It returns false if it was recorded before.
 func (db *DB) SeeBotRequest(ctx context.Context, id string) (first bool, err error) {
 	return db.once(ctx, "bot request", id, requestLife)
 }
 
-// once records, for at least life, a key that must not be acted on twice, and reports whether it is new.
+// once records a key, for at least life, and reports whether it is new.
 func (db *DB) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM seen_once WHERE kind = $1 AND at < clock_timestamp() - make_interval(secs => $2)", kind, life.Seconds())
@@ -77,10 +77,10 @@ func digest(text string) []byte {
 	return sum[:]
 }
 
-// SessionKey returns the key of the sessions of all gateways, which is made once.
+// SessionKey returns the key that signs the sessions of all gateways, creating it if there is none.
 func (db *DB) SessionKey(ctx context.Context) ([]byte, error) {
 	key := make([]byte, sessionKeySize)
-	rand.Read(key) // it never fails
+	rand.Read(key) // never fails
 	var text string
 	err := db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", sessionKeyName, hex.EncodeToString(key))

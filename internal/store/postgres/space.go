@@ -14,11 +14,11 @@ const (
 	denied   = "42501" // insufficient_privilege
 )
 
-// takeSpace needs 10 MB of the disk for a moment.
+// takeSpace temporarily takes 10 MB of disk space.
 const takeSpace = "CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)"
 
-// TryWrite writes something, so that it becomes known whether writing works again. After the disk was full that is much: a few
-// rows find a place on a full disk, too.
+// TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few rows fit on a
+// full disk as well.
 func (db *DB) TryWrite(ctx context.Context) error {
 	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
 		return db.Tables.TryWrite(ctx)

@@ -14,11 +14,11 @@ import (
 func openTables(pool *pgxpool.Pool) *sql.DB {
 	busy := func() bool { return pool.Stat().AcquiredConns() == pool.Config().MaxConns }
 	db := sql.OpenDB(connector{stdlib.GetPoolConnector(pool), &breaker{busy: busy}})
-	db.SetMaxIdleConns(0) // the pool keeps them
+	db.SetMaxIdleConns(0) // pool keeps idle connections
 	return db
 }
 
-// connector waits for a connection for a limited time, and not at all while the database does not answer.
+// connector waits for a connection for a limited time, and not at all while the database does not respond.
 type connector struct {
 	driver.Connector
 	breaker *breaker
@@ -37,7 +37,7 @@ func (c connector) Connect(ctx context.Context) (found driver.Conn, err error) {
 	return conn{found.(*stdlib.Conn)}, nil
 }
 
-// conn sends texts in the form that PostgreSQL can store.
+// conn converts texts to the form that PostgreSQL can store.
 type conn struct{ *stdlib.Conn }
 
 func (c conn) CheckNamedValue(v *driver.NamedValue) error {

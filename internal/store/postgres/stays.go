@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// SaveStays stores what became of stays and stories, and up to which event that goes.
+// SaveStays stores changes of stays and stories, and the event up to which they go.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	rows, err := db.stayRows(ctx, c)
 	if err != nil {
@@ -27,7 +27,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 			SELECT project_id, story_id, t.id FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS story (project_id, story_id, digest)
 			JOIN event_texts AS t USING (project_id, story_id, digest)
 			ON CONFLICT (project_id, story_id) DO UPDATE SET text_id = excluded.text_id WHERE stories.text_id <> excluded.text_id`, keyColumns(rows.named)...)
-		// A story may have had another name when its stay was stored.
+		// The story may have had another name when its stay was stored.
 		batch.Queue(`DELETE FROM stays USING unnest($1::bigint[], $2::text[], $3::bigint[]) AS gone (project_id, story_id, number), event_texts AS t
 			WHERE t.project_id = gone.project_id AND t.story_id = gone.story_id AND stays.text_id = t.id AND stays.number = gone.number`,
 			rows.goneProject, rows.goneStory, rows.goneNumber)
@@ -45,7 +45,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	})
 }
 
-// stayRows are changes of stays taken apart, column by column.
+// stayRows are changes of stays, column by column.
 type stayRows struct {
 	texts       texts
 	named       []textKey

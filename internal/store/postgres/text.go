@@ -9,14 +9,13 @@ import (
 	"switchyard/internal/store"
 )
 
-// Text returns what PostgreSQL can store of a text: UTF-8 without the character NUL. Records of events keep it, since JSON
-// escapes it.
+// Text returns a text as PostgreSQL can store it: valid UTF-8 without NUL. Records of events keep NUL, which JSON escapes.
 func Text(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\ufffd")
 }
 
-// Key returns what PostgreSQL can store and look up for a story's id or the parts of a kind: the text itself or, where that is
-// impossible, one that ends with a number to stay distinct.
+// Key returns the form in which PostgreSQL can store and index a story's id or a part of a kind: the text itself or, if that is not
+// possible, another one that ends with a number to be unique.
 func Key(s string) string {
 	short := store.Cut(Text(s), store.MaxKey)
 	if short == s {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// registerTypes names the types of the arguments of statements, for addresses with default_query_exec_mode=exec or
-// simple_protocol, where the server does not say what it expects. The program is built without pgx's list of all types, which
-// takes 1.4 MB (build tag nopgxregisterdefaulttypes).
+// registerTypes registers the types of arguments, for addresses with default_query_exec_mode=exec or simple_protocol, where the
+// server does not report what it expects. The program is built without pgx's list of all types, which takes 1.4 MB (build tag
+// nopgxregisterdefaulttypes).
 func registerTypes(types *pgtype.Map) {
 	registerType[bool](types, "bool")
 	registerType[int](types, "int8")
@@ -22,7 +22,7 @@ func registerTypes(types *pgtype.Map) {
 	registerType[time.Duration](types, "interval")
 }
 
-// registerType names a type and that of slices of it, in which NULL may be.
+// registerType registers T, and slices of T and *T.
 func registerType[T any](types *pgtype.Map, name string) {
 	var value T
 	types.RegisterDefaultPgType(value, name)
@@ -30,7 +30,7 @@ func registerType[T any](types *pgtype.Map, name string) {
 	types.RegisterDefaultPgType([]*T(nil), "_"+name)
 }
 
-// connect opens a connection that belongs to no pool.
+// connect opens a connection outside any pool.
 func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err == nil {

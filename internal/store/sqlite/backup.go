@@ -13,9 +13,9 @@ import (
 	"switchyard/internal/files"
 )
 
-// Backup writes a copy of the database in directory dir to the new file at target, readable by its owner only. The copy
-// shows one moment, also while a gateway writes to the database, and is on the disk when Backup returns nil. Until then there is
-// no file at target, whatever happens; what a killed backup left beside it is removed by the next one.
+// Backup writes a copy of the database in directory dir to a new file at target, readable by its owner only. The copy is
+// consistent even while a gateway writes to the database, and is synced to disk when Backup returns nil. Otherwise there is no
+// file at target; the next backup removes what a killed one left beside it.
 func Backup(ctx context.Context, dir, target string) (err error) {
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil {
@@ -23,7 +23,7 @@ func Backup(ctx context.Context, dir, target string) (err error) {
 	}
 	unlock, err := files.LockDir(dir)
 	if errors.Is(err, files.ErrLocked) {
-		return fmt.Errorf("another backup of %s is under way", path)
+		return fmt.Errorf("another backup of %s is running", path)
 	}
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func Backup(ctx context.Context, dir, target string) (err error) {
 	if err := removeUnfinished(target); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(target), unfinishedPrefix(target)+"*"+unfinishedSuffix) // VACUUM INTO takes an empty file
+	f, err := os.CreateTemp(filepath.Dir(target), unfinishedPrefix(target)+"*"+unfinishedSuffix) // VACUUM INTO accepts an empty file
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func Backup(ctx context.Context, dir, target string) (err error) {
 	return files.SyncDir(filepath.Dir(target))
 }
 
-// Unfinished copies have names like .copy.db.123.tmp, and SQLite's journals of them like .copy.db.123.tmp-journal.
+// Unfinished copies have names such as .copy.db.123.tmp, and SQLite's journals such as .copy.db.123.tmp-journal.
 const (
 	unfinishedSuffix = ".tmp"
 	journalSuffix    = "-journal"

@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// maxChecked is the size in bytes up to which every page of the database is checked, in about 10 ms for each MiB. In a larger one
-// damage shows when it is met.
+// maxChecked is the size, in bytes, up to which every page of the database is checked, at about 10 ms per MiB. In a larger one
+// damage shows only when a page is read.
 const maxChecked = 4 << 20
 
-// Check reads every page of the database, unless it is large, and returns an error where SQLite cannot recover it. It does so once.
-// Nothing is written before: the first write checks, too, and fails with the same error.
+// Check reads every page of the database, unless it is large, and returns an error if SQLite cannot recover it. It does so only
+// once. Nothing is written before the check: the first write runs it as well, and fails with the same error.
 func (db *DB) Check() error { return db.check() }
 
-// check returns an error when SQLite cannot recover the database at path. Db is open for reading only: opened for writing, even
-// a damaged database would take over what its write-ahead log holds.
+// check returns an error if SQLite cannot recover the database at path. db must be open for reading only: opened for writing, even
+// a damaged database would absorb its write-ahead log.
 func check(db *sql.DB, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 {
@@ -37,7 +37,7 @@ func check(db *sql.DB, path string) error {
 	return nil
 }
 
-// checkedConnector opens connections for writing once the database was checked.
+// checkedConnector opens connections for writing after the database has been checked.
 type checkedConnector struct {
 	check  func() error
 	name   string
@@ -52,5 +52,5 @@ func (c checkedConnector) Connect(context.Context) (driver.Conn, error) {
 	return c.driver.Open(c.name)
 }
 
-// Driver is what opens them.
+// Driver returns the underlying driver.
 func (c checkedConnector) Driver() driver.Driver { return c.driver }

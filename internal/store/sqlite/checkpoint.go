@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database: as much as
-	// SQLite lets it grow by default.
+	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database. It is
+	// SQLite's default.
 	maxLog = 4 << 20
-	// unattendedLog is the size in pages from which a write does that itself, for when Checkpoints does not run.
+	// unattendedLog is the size in pages from which a write does that itself, in case Checkpoints does not run.
 	unattendedLog = 16_000
-	// checkpointPause is the least time between two checkpoints. While a long read goes on, the log cannot shrink.
+	// checkpointPause is the shortest time between two checkpoints: during a long read the log cannot shrink.
 	checkpointPause = 100 * time.Millisecond
 )
 
@@ -26,8 +26,8 @@ func (db *DB) wrote() {
 	}
 }
 
-// Checkpoints keeps the write-ahead log small until ctx ends, beside the writes: with SQLite's own automatic checkpoints a
-// write takes 30 ms longer now and then, and those behind it wait.
+// Checkpoints keeps the write-ahead log small until ctx ends, on its own connection: with SQLite's automatic checkpoints a write
+// takes 30 ms longer now and then, and those behind it wait.
 func (db *DB) Checkpoints(ctx context.Context) error {
 	for {
 		select {
@@ -40,7 +40,7 @@ func (db *DB) Checkpoints(ctx context.Context) error {
 			size int64
 		}{
 			{db.log, maxLog},
-			// Where writes follow each other so closely that there is always something new in the log, one has to wait.
+			// If writes are so frequent that there is always something new in the log, one of them has to wait.
 			{db.write, 2 * maxLog},
 		} {
 			if db.logSize() <= step.size {
@@ -57,11 +57,11 @@ func (db *DB) Checkpoints(ctx context.Context) error {
 	}
 }
 
-// logSize is the size of the write-ahead log in bytes. The first write after a complete checkpoint cuts it to maxLog.
+// logSize returns the size of the write-ahead log in bytes. The first write after a complete checkpoint truncates it to maxLog.
 func (db *DB) logSize() int64 {
 	info, err := os.Stat(filepath.Join(db.dir, FileName) + "-wal")
 	if err != nil {
-		return 0 // nothing was written yet
+		return 0 // nothing has been written yet
 	}
 	return info.Size()
 }

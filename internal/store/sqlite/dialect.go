@@ -10,8 +10,8 @@ import (
 // dialect is store.Dialect for SQLite; see also event_words.go.
 type dialect struct{}
 
-// From names the run's index. Without statistics SQLite takes the index of the kind alone for a project's events of a kind,
-// which at ten million events is a hundred times slower.
+// From names the run's index. Without statistics SQLite would use the index on the kind alone for a project's events of a kind,
+// which is a hundred times slower with ten million events.
 func (dialect) From(r store.Run) string {
 	switch {
 	case r.Text != 0:
@@ -26,7 +26,7 @@ func (dialect) From(r store.Run) string {
 	return "events"
 }
 
-// FirstOfRuns selects the first ids of all runs. SQLite reads from each no more than it needs.
+// FirstOfRuns selects the first ids of all runs. SQLite reads no more from each than it needs.
 func (d dialect) FirstOfRuns(runs []store.Run, order string) string {
 	var b strings.Builder
 	for i, r := range runs {
@@ -38,7 +38,7 @@ func (d dialect) FirstOfRuns(runs []store.Run, order string) string {
 	return b.String() + " ORDER BY " + order + " LIMIT $3"
 }
 
-// StoriesWith selects the stories of the texts that may hold these folded words, the newest first.
+// StoriesWith selects the stories of the texts that may contain the folded words, newest first.
 func (dialect) StoriesWith(words []string) (statement string, args []any) {
 	var terms []string
 	for _, word := range words {

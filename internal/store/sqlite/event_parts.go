@@ -20,7 +20,7 @@ func (w writing) projectID(name string) (int64, error) {
 	return id, err
 }
 
-// kindID returns 0 for a kind that would be one too many, of this project's or of all.
+// kindID returns 0 for a new kind if the project, or all together, have too many.
 func (w writing) kindID(project int64, k store.EventKind) (int64, error) {
 	if id, ok := w.kinds[k]; ok {
 		return id, nil
@@ -40,7 +40,7 @@ func (w writing) kindID(project int64, k store.EventKind) (int64, error) {
 	return id, err
 }
 
-// hasAllKinds reports whether a project may add no further kind.
+// hasAllKinds reports whether a project must not add another kind.
 func (w writing) hasAllKinds(project int64) (bool, error) {
 	if w.full[project] {
 		return true, nil
@@ -53,7 +53,7 @@ func (w writing) hasAllKinds(project int64) (bool, error) {
 	return w.full[project], err
 }
 
-// textID returns 0 for an event without further texts.
+// textID returns 0 for an event without texts.
 func (w writing) textID(project int64, t store.EventText) (int64, error) {
 	if t == (store.EventText{}) {
 		return 0, nil
@@ -69,13 +69,13 @@ func (w writing) textID(project int64, t store.EventText) (int64, error) {
 	return id, nil
 }
 
-// known notes that the record is stored, and reports whether it was already.
+// known records that the record is stored, and reports whether it already was.
 func (w writing) known(project int64, r domain.Record) (bool, error) {
 	added, err := w.exec(w.addDigest, project, store.Digest(r.JSON))
 	return !added, err
 }
 
-// event stores an event, and its story: with its name unless older is true and a name is known.
+// event stores an event and its story. If older is true, a story that exists keeps its name.
 func (w writing) event(e domain.Event, older bool) error {
 	project, err := w.projectID(e.Project)
 	if err != nil {
@@ -112,7 +112,7 @@ func (w writing) event(e domain.Event, older bool) error {
 	return w.story(project, c.Text.StoryID, text, older)
 }
 
-// named notes the name of a story that no event tells of; see story.
+// named stores the name of a story from a pipeline; see story.
 func (w writing) named(s domain.StoryRef, older bool) error {
 	project, err := w.projectID(s.Project)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w writing) named(s domain.StoryRef, older bool) error {
 	return w.story(project, s.ID, text, older)
 }
 
-// story notes that a story is known by the name in a text, or, when older is true, by that which it has already.
+// story sets the text with a story's newest name. If older is true, a story that exists is not changed.
 func (w writing) story(project int64, id string, text int64, older bool) (err error) {
 	key := storyKey{project, id}
 	switch known, ok := w.stories[key]; {

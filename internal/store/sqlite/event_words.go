@@ -10,9 +10,9 @@ import (
 	"switchyard/internal/store"
 )
 
-// This file holds SQLite's way to find parts of words: an index of trigrams.
+// This file finds parts of words in SQLite, by an index of trigrams.
 
-// indexedText is the part of a text that is indexed.
+// indexedText is a text as it is indexed.
 type indexedText struct {
 	id    int64
 	words string
@@ -27,12 +27,12 @@ func (w writing) index() error {
 	return w.merge(len(w.unindexed))
 }
 
-// A transaction that changes the index merges mergedPages pages of it, in about a millisecond, and one more for each textsAPage
-// texts. With a usermerge of 16 each page is written four times in all until it is in a segment of a million texts.
+// A transaction that changes the index merges mergedPages pages of it, in about a millisecond, plus one for every textsAPage texts.
+// With a usermerge of 16 each page is written four times in all until it is in a segment of a million texts.
 const mergedPages, textsAPage = 2, 8
 
-// merge merges a little of what transactions left in the index, after changes of n texts. Left to itself FTS5 now and then
-// merges much at once, and a write may wait for seconds ("a change while old events are removed" in make bench).
+// merge merges a few pages of the index after changes of so many texts. By itself FTS5 occasionally merges many at once, and a write
+// may wait for seconds ("a change while old events are removed" in make bench).
 func (w writing) merge(changed int) error {
 	if changed == 0 {
 		return nil
@@ -41,21 +41,20 @@ func (w writing) merge(changed int) error {
 	return err
 }
 
-// projectRunes is how many characters of the private use area number the projects.
+// projectRunes is how many characters of the private use area encode the projects' ids.
 const projectRunes = 0x1000
 
-// projectMark is the trigram that is indexed with each text of a project, to be searched with others.
+// projectMark returns the trigram that is indexed with each text of a project, to restrict searches to it.
 func projectMark(id int64) string {
 	return string([]rune{0xe000 + rune(id/projectRunes/projectRunes%projectRunes), 0xe000 + rune(id/projectRunes%projectRunes), 0xe000 + rune(id%projectRunes)})
 }
 
-// indexed returns what is indexed of a text. It is padded so that its last characters begin trigrams, too.
+// indexed returns a text in the form in which it is indexed, padded so that its last characters begin trigrams as well.
 func indexed(project int64, t store.EventText) string {
 	return projectMark(project) + "\n" + t.Folded() + "\n\n"
 }
 
-// TextsWith selects the texts that have all trigrams of the text; for a short text, those that have a trigram that begins with
-// it.
+// TextsWith selects the texts that have all trigrams of text, or for a short text, any trigram that begins with it.
 func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error) {
 	words := trigrams(project, text)
 	if utf8.RuneCountInString(text) < 3 {
@@ -68,7 +67,7 @@ func (dialect) TextsWith(ctx context.Context, tx *sql.Tx, project int64, text st
 		WHERE event_words MATCH $1 AND event_texts.project_id = COALESCE(NULLIF($2, 0), event_texts.project_id)`, []any{words, project}, nil
 }
 
-// maxTrigrams is how many trigrams may begin with a short text.
+// maxTrigrams is how many trigrams that begin with a short text are searched for.
 const maxTrigrams = 200
 
 // beginnings returns a full-text query for texts with a trigram that begins with the text, in a project unless it is 0; "" when
@@ -96,8 +95,8 @@ func beginnings(ctx context.Context, tx *sql.Tx, project int64, text string) (st
 	return words, rows.Err()
 }
 
-// trigrams returns a full-text query for as many trigrams of a folded text as cover its characters, in a project unless it is 0.
-// Its results are checked anyway, and each further trigram costs time in proportion to the texts that have it.
+// trigrams returns a full-text query for just enough trigrams to cover a folded text, in a project unless it is 0. Results are
+// checked anyway, and each further trigram costs time in proportion to the texts that have it.
 func trigrams(project int64, text string) string {
 	var terms []string
 	if project != 0 {
@@ -113,7 +112,7 @@ func trigrams(project int64, text string) string {
 	return strings.Join(terms, " AND ")
 }
 
-// canQuery reports whether a full-text query can hold a term: for FTS5 the character NUL ends one.
+// canQuery reports whether a full-text query can contain a term: in FTS5 the character NUL ends a query.
 func canQuery(term string) bool { return !strings.Contains(term, "\x00") }
 
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }

@@ -9,9 +9,9 @@ import (
 	"switchyard/internal/store"
 )
 
-// Bounds of the cache of names that are stored once.
+// Limits of the cache of ids.
 const (
-	// maxRemembered is how many names are cached. Beyond it the cache is emptied.
+	// maxRemembered is how many ids are cached. Beyond it the cache is emptied.
 	maxRemembered = 20_000
 )
 
@@ -21,8 +21,8 @@ type storyKey struct {
 	id      string
 }
 
-// eventWriter stores events in their parts. Its statements are prepared once, when something is stored. It belongs to the
-// write connection: only a transaction may use it.
+// eventWriter stores events split into parts. Its statements are prepared once, at the first write. It belongs to the write
+// connection: only a transaction may use it.
 type eventWriter struct {
 	prepared            bool
 	project, addProject *sql.Stmt
@@ -42,17 +42,17 @@ type eventWriter struct {
 	removeWords         *sql.Stmt
 	mergeWords          *sql.Stmt
 
-	// What transactions found or added.
+	// Caches of rows that transactions have found or added.
 	mu       sync.Mutex
 	projects map[string]int64
 	kinds    map[store.EventKind]int64
-	full     map[int64]bool     // projects that may add no further kind
-	stories  map[storyKey]int64 // the text that is known to have its newest name
-	// What the transaction has still to index: with other statements in between FTS5 would write a segment for each text.
+	full     map[int64]bool     // projects that must not add another kind
+	stories  map[storyKey]int64 // the text with the story's newest name
+	// Texts to index at the end of the transaction: with other statements in between FTS5 would write a segment for each.
 	unindexed []indexedText
 }
 
-// prepare prepares the statements. No transaction may be under way: it has the only connection.
+// prepare prepares the statements. It must not be called during a transaction, which has the only connection.
 func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
 	if w.prepared {
 		return nil
@@ -101,13 +101,13 @@ func (w *eventWriter) forget() {
 	w.full = map[int64]bool{}
 }
 
-// writing is the use of an eventWriter by one transaction. Only the transaction watches its context: that costs a goroutine,
-// which each statement would need, too.
+// writing is an eventWriter in a transaction. Only the transaction watches its context: that takes a goroutine, which each
+// statement would need as well.
 type writing struct {
 	*eventWriter
 	tx   *sql.Tx
 	ctx  context.Context
-	inTx map[*sql.Stmt]*sql.Stmt // the statements as the transaction uses them
+	inTx map[*sql.Stmt]*sql.Stmt // the statements bound to the transaction
 }
 
 // writeEvents runs fn in one transaction, as Tx does.
@@ -127,12 +127,12 @@ func (db *DB) writeEvents(ctx context.Context, fn func(w writing) error) error {
 		return w.index()
 	})
 	if err != nil || len(w.projects)+len(w.kinds)+len(w.stories) > maxRemembered {
-		w.forget() // after an error what was remembered may not be stored
+		w.forget() // cached rows may have been rolled back
 	}
 	return err
 }
 
-// use returns a statement for use in the transaction.
+// use returns a statement bound to the transaction.
 func (w writing) use(statement *sql.Stmt) *sql.Stmt {
 	prepared := w.inTx[statement]
 	if prepared == nil {
@@ -142,7 +142,7 @@ func (w writing) use(statement *sql.Stmt) *sql.Stmt {
 	return prepared
 }
 
-// id returns the only column of the row that a statement finds, sql.ErrNoRows where there is none.
+// id returns the single column of the row that a statement selects, sql.ErrNoRows if there is none.
 func (w writing) id(statement *sql.Stmt, args ...any) (id int64, err error) {
 	err = w.use(statement).QueryRowContext(w.ctx, args...).Scan(&id)
 	return id, err

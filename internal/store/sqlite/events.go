@@ -6,9 +6,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AppendEvents stores reads in their order, each one's records together with the position that it leads to, all in one
-// transaction. A record whose content its project has or had already is dropped. No read is refused: there is
-// only one gateway.
+// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
+// that their project has or had already. No read is refused, since there is only one gateway.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	err = db.writeEvents(ctx, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
@@ -50,7 +49,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	return appended, nil
 }
 
-// lastEventID selects the greatest id that was ever given out.
+// lastEventID returns a statement that selects the greatest id ever assigned.
 func (db *DB) lastEventID() string {
 	if db.upgrading.Load() {
 		return "SELECT MAX(COALESCE((SELECT MAX(id) FROM events), 0), COALESCE((SELECT MAX(id) FROM old_events), 0))"
@@ -58,7 +57,7 @@ func (db *DB) lastEventID() string {
 	return "SELECT COALESCE(MAX(id), 0) FROM events"
 }
 
-// LastEventID returns the greatest id in the merged stream, 0 while it is empty.
+// LastEventID returns the greatest id in the merged stream, 0 if it is empty.
 func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
 	err = db.read.QueryRowContext(ctx, db.lastEventID()).Scan(&id)
 	return id, db.Translate(err)

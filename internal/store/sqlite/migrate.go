@@ -16,7 +16,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// registerFold makes fold.Text callable in SQL, for the migration that fills the table of stories.
+// registerFold makes fold.Text available in SQL, for the migration that fills the table of stories.
 var registerFold = sync.OnceValue(func() error {
 	return sqlite.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		text, _ := args[0].(string)
@@ -24,8 +24,8 @@ var registerFold = sync.OnceValue(func() error {
 	})
 })
 
-// migrate applies the files of migrations/ that the database has not seen, in the order of their names and in one
-// transaction. Its user_version is the number of files applied.
+// migrate applies new files in migrations/ to the database, in the order of their names and in one transaction. user_version is the
+// number of files applied.
 func (db *DB) migrate(ctx context.Context) error {
 	var applied int
 	if err := db.read.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
@@ -36,7 +36,7 @@ func (db *DB) migrate(ctx context.Context) error {
 		return err
 	}
 	if applied < 0 {
-		return fmt.Errorf("is damaged, or no database of switchyard (schema %d)", applied)
+		return fmt.Errorf("is damaged or not a database of switchyard (schema %d)", applied)
 	}
 	if applied == movedSchema {
 		return errMoved(ctx, db.read)
@@ -62,8 +62,8 @@ func (db *DB) migrate(ctx context.Context) error {
 	})
 }
 
-// ensureWAL opens a database for writing, which makes its journal a write-ahead log, if that is not so yet: one restored from a
-// backup. Others are opened for writing when something is to be stored, which makes the start shorter.
+// ensureWAL switches the journal to a write-ahead log, by opening the database for writing, if it is in another mode, as after
+// restoring a backup. Otherwise the database is opened for writing at the first write, which makes the start faster.
 func (db *DB) ensureWAL(ctx context.Context) error {
 	var journal string
 	if err := db.read.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil || journal == "wal" {

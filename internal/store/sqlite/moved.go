@@ -11,15 +11,14 @@ import (
 	"switchyard/internal/store"
 )
 
-// movedSchema is the schema number of a database whose data was moved elsewhere; every version of the program refuses it.
-// movedKey is the key under which the new place is stored.
+// movedSchema is the schema number of a database that has been moved; every version of the program refuses it. movedKey is the key
+// of the new address.
 const (
 	movedSchema = 1_000_000
 	movedKey    = "moved_to"
 )
 
-// OpenReadOnly opens the database in directory dir for one reader, which changes nothing in it. It is an error that there is
-// none.
+// OpenReadOnly opens the database in directory dir for a single reader. It returns an error if there is none.
 func OpenReadOnly(dir string) (*sql.DB, error) {
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil {
@@ -28,7 +27,7 @@ func OpenReadOnly(dir string) (*sql.DB, error) {
 	return openReadOnly(path, 1)
 }
 
-// MarkMoved notes that all that is stored was moved to another place. From then on Open says so.
+// MarkMoved marks the database as moved to another address. Open then returns an error that says so.
 func (db *DB) MarkMoved(ctx context.Context, to string) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, store.PutState, movedKey, to)
@@ -39,7 +38,7 @@ func (db *DB) MarkMoved(ctx context.Context, to string) error {
 	})
 }
 
-// errMoved is the error of a database that MarkMoved was called for.
+// errMoved returns the error for opening a database marked by MarkMoved.
 func errMoved(ctx context.Context, db *sql.DB) error {
 	var to string
 	if err := db.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", movedKey).Scan(&to); err != nil {

@@ -12,10 +12,10 @@ import (
 	"switchyard/internal/store"
 )
 
-// What earlier versions stored stays in old_events, old_stories and old_stays until Upgrade has moved it. Old events have smaller
-// ids than all others.
+// Data from earlier versions stays in old_events, old_stories and old_stays until Upgrade has moved it. Old events have smaller ids
+// than all others.
 
-// findOld notes whether there is something to move.
+// findOld checks whether there is anything to move.
 func (db *DB) findOld(ctx context.Context) error {
 	var found bool
 	err := db.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM old_events) OR EXISTS (SELECT 1 FROM old_stories) OR EXISTS (SELECT 1 FROM old_stays)").Scan(&found)
@@ -25,10 +25,10 @@ func (db *DB) findOld(ctx context.Context) error {
 
 const oldEvents = "SELECT id, project, type, timestamp_ms, received_at_ms, record FROM old_events WHERE "
 
-// earlier is what Upgrade has not moved yet.
+// earlier reads data that Upgrade has not moved yet.
 type earlier struct{}
 
-// Events calls take with the first limit old events that q selects.
+// Events calls take with the first limit old events that match q.
 func (earlier) Events(ctx context.Context, tx *sql.Tx, q domain.EventQuery, limit int, take func(domain.Event) bool) error {
 	after, before, order := store.Bounds(q)
 	conditions, args := []string{"id > $1", "id < $2"}, []any{after, before}
@@ -56,7 +56,7 @@ func (earlier) StoryEvents(ctx context.Context, tx *sql.Tx, project, id string, 
 
 const oldStoryEvents = oldEvents + "project = $1 AND json_extract(record, '$.story_id') = $2 ORDER BY id DESC LIMIT $3"
 
-// eachOldEvent calls take with what a statement selects, until it returns false.
+// eachOldEvent calls take with each event that a statement selects, until take returns false.
 func eachOldEvent(ctx context.Context, tx *sql.Tx, take func(domain.Event) bool, statement string, args ...any) error {
 	return store.EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
 		var stamp, received int64
@@ -86,7 +86,7 @@ func (db *DB) StoryName(ctx context.Context, project, id string) (name string, e
 	return name, err
 }
 
-// FindStories adds old stories to those that were found, as FindStories finds them.
+// FindStories adds old stories to found, like store.Tables.FindStories.
 func (earlier) FindStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error) {
 	var conditions []string
 	var args []any
@@ -116,7 +116,7 @@ func (earlier) FindStories(ctx context.Context, tx *sql.Tx, words []string, limi
 	return found, rows.Err()
 }
 
-// OldestEvent returns when the oldest event was received, zero while there is none.
+// OldestEvent returns when the oldest event was received, zero if there is none.
 func (db *DB) OldestEvent(ctx context.Context) (received time.Time, err error) {
 	if db.upgrading.Load() {
 		err = db.read.QueryRowContext(ctx, "SELECT received_at_ms FROM old_events WHERE id = (SELECT MIN(id) FROM old_events)").Scan((*store.Milli)(&received))

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// RemoveEvents removes events, and the texts that no other event has. What is stored already stays known by its digest, and
-// stories by their newest names.
+// RemoveEvents removes events, and texts that no other event has. It keeps the events' digests, so that they are not stored again,
+// and the stories' newest names.
 func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -25,13 +25,14 @@ func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
 		removed, err = w.removeTexts(texts)
 		return err
 	})
-	if err == nil && removed > 0 { // in a transaction of its own, so that other writes fit between
+	if err == nil && removed > 0 { // in a separate transaction, so that other writes fit in between
 		err = db.writeEvents(ctx, func(w writing) error { return w.merge(removed) })
 	}
 	return db.Translate(err)
 }
 
-// removeTexts removes those of these texts that nothing refers to, and returns how many. Callers merge the index of words then.
+// removeTexts removes those of the texts that nothing refers to, and returns their number. The caller must then merge the index of
+// words.
 func (w writing) removeTexts(ids []int64) (removed int, err error) {
 	type text struct {
 		id, project int64
@@ -61,7 +62,7 @@ func (w writing) removeTexts(ids []int64) (removed int, err error) {
 	return len(unused), nil
 }
 
-// Size returns how many bytes the database takes on the disk, and how many of them are free to be used again.
+// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
 func (db *DB) Size(ctx context.Context) (size, free int64, err error) {
 	var pages, freePages, pageSize int64
 	err = db.read.QueryRowContext(ctx, `SELECT page_count, freelist_count, page_size

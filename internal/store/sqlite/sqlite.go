@@ -1,4 +1,4 @@
-// Package sqlite is the gateway's database in one file: what differs from other engines. See package store.
+// Package sqlite keeps the gateway's database in one file. It has what differs from other engines; see package store.
 package sqlite
 
 import (
@@ -16,34 +16,34 @@ import (
 	"switchyard/internal/store"
 )
 
-// FileName is the database's name in the data directory.
+// FileName is the name of the database's file in the data directory.
 const FileName = "switchyard.db"
 
-// DB is the gateway's database. Writes go through one connection, so that writers queue in this process
-// instead of meeting SQLITE_BUSY; reads have connections of their own and never wait for a writer (WAL).
+// DB is the gateway's database. Writes share one connection, so that writers queue in this process instead of getting SQLITE_BUSY.
+// Reads have other connections and never wait for a writer (WAL).
 type DB struct {
 	*store.Tables
 	dir      string
 	check    func() error
 	write    *sql.DB
 	read     *sql.DB
-	searches *sql.DB // for what may take long, so that other reads never wait for it
-	log      *sql.DB // for Checkpoints: connections for reading cannot do it, and no write should wait for it
+	searches *sql.DB // for slow reads, so that others never wait for them
+	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
 	events   eventWriter
 	written  chan struct{} // holds something after a write
-	// upgrading is whether old_events or old_stories may hold something.
+	// upgrading is whether there may be data of an earlier version.
 	upgrading atomic.Bool
 }
 
-// readers is the number of connections for reading; more than this many slow reads at once queue.
+// readers is the number of connections for reading; further reads queue.
 const readers = 4
 
 // searchers is the number of connections for searching.
 const searchers = 2
 
-// Open opens the database in directory dir, makes it if there is none, and brings its schema up to date.
-// Its files, and a directory that it makes, are readable by their owner only, whatever the umask. A file that SQLite
-// cannot read is an error that names it, and is left as it is.
+// Open opens the database in directory dir, creates it if there is none, and brings its schema up to date. Its files, and any
+// directory that Open creates, are readable by their owner only, regardless of the umask. A file that SQLite cannot read is an
+// error that names it, and is not changed.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	db, err := OpenUnchecked(ctx, dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	return db, nil
 }
 
-// OpenUnchecked is Open without a look at all pages, which the caller has Check do later: that takes longer than all else.
+// OpenUnchecked is Open without Check, which takes longer than everything else and which the caller must call later.
 func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	if err := files.MakePrivateDir(dir); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (db *DB) prepare(ctx context.Context) error {
 	return db.findOld(ctx)
 }
 
-// earlier returns what Upgrade has not moved yet, nil when that is nothing.
+// earlier gives access to data that Upgrade has not moved yet, nil if there is none.
 func (db *DB) earlier() store.Earlier {
 	if !db.upgrading.Load() {
 		return nil
@@ -113,7 +113,7 @@ var (
 
 var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)", unattendedLog, maxLog)
 
-// open opens the database at path for the one writer, with its first use, once check found nothing.
+// open opens the database at path for the one writer, at its first use and after check has succeeded.
 func open(path string, check func() error) (*sql.DB, error) {
 	if err := registerFold(); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func open(path string, check func() error) (*sql.DB, error) {
 	return db, named.Close()
 }
 
-// openReadOnly opens the database at path for a number of readers, who change nothing in it.
+// openReadOnly opens the database at path for a number of readers.
 func openReadOnly(path string, readers int) (*sql.DB, error) {
 	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_pragma=busy_timeout(5000)")
 	if err == nil {
@@ -138,7 +138,7 @@ func openReadOnly(path string, readers int) (*sql.DB, error) {
 	return db, err
 }
 
-// restrict makes the database file, or repairs its mode. SQLite gives -wal and -shm the mode of the database.
+// restrict creates the database file or repairs its mode. SQLite gives -wal and -shm the same mode.
 func restrict(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -153,7 +153,7 @@ func restrict(path string) error {
 	return nil
 }
 
-// Close closes the database. Nothing may use it afterwards.
+// Close closes the database, which must not be used afterwards.
 func (db *DB) Close() error {
 	_ = db.write.Ping() // the last connection moves the write-ahead log into the database, which readers cannot
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())

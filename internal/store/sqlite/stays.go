@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// SaveStays stores what became of stays and stories, and up to which event that goes.
+// SaveStays stores changes of stays and stories, and the event up to which they go.
 func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	return db.writeEvents(ctx, func(w writing) error {
 		if c.ForgetMoves {
@@ -35,7 +35,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	})
 }
 
-// removeStay removes a stay. Its story may have had another name when it was stored.
+// removeStay removes a stay, even if its story had another name when it was stored.
 func (db *DB) removeStay(w writing, s domain.Stay) error {
 	project, err := w.projectID(s.Project)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// UpgradeLeft returns how many rows of an earlier version's database are still to be moved.
+// UpgradeLeft returns how many rows of an earlier version's database have yet to be moved.
 func (db *DB) UpgradeLeft(ctx context.Context) (rows int64, err error) {
 	if !db.upgrading.Load() {
 		return 0, nil
@@ -17,8 +17,8 @@ func (db *DB) UpgradeLeft(ctx context.Context) (rows int64, err error) {
 	return rows, db.Translate(err)
 }
 
-// Upgrade moves some of what an earlier version stored, at most limit rows, and returns how many: 0 when nothing is left. All
-// the while everything can be read and written. It can be interrupted at any time.
+// Upgrade moves at most limit rows of an earlier version's database and returns their number, 0 if there are none left. Meanwhile
+// everything can be read and written. It can be interrupted at any time.
 func (db *DB) Upgrade(ctx context.Context, limit int) (moved int, err error) {
 	if !db.upgrading.Load() {
 		return 0, nil
@@ -61,7 +61,7 @@ func (w writing) moveEvents(limit int) (moved int, err error) {
 	return len(events), err
 }
 
-// moveStories moves the newest of the old stories. What is known of them already is newer.
+// moveStories moves the newest of the old stories. Names that are already stored are newer and kept.
 func (w writing) moveStories(limit int) (moved int, err error) {
 	rows, err := w.tx.QueryContext(w.ctx, "SELECT rowid, project, story_id, story_name FROM old_stories ORDER BY rowid DESC LIMIT $1", limit)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// Dir returns a directory that holds a new SQLite database. It is a copy: to make one takes several times as long as to open it.
+// Dir returns a directory with a new SQLite database. It is copied: creating one takes several times as long as opening it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	files, err := made()
@@ -26,7 +26,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// made returns the files of a new database.
+// made creates a database once and returns its files.
 var made = sync.OnceValues(func() (files map[string][]byte, err error) {
 	dir, err := os.MkdirTemp("", "database")
 	if err != nil {

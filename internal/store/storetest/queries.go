@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Queries is the part of a database that is asked about events, stories and stays.
+// Queries is the part of a database that reads events, stories and stays.
 type Queries interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
@@ -29,8 +29,8 @@ type Queries interface {
 	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
 }
 
-// AskAll asks a database that has the stories of Move in the project alpha everything that it can be asked, in each form. What
-// is to be looked at are the statements.
+// AskAll runs every query, in each form, on a database that has the stories of Move in the project alpha. It is for tests that
+// examine the statements.
 func AskAll(t testing.TB, db Queries) {
 	t.Helper()
 	ctx := t.Context()

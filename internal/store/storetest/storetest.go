@@ -1,4 +1,4 @@
-// Package storetest holds what tests of the store share: records, reads of feeds, and what is expected of them.
+// Package storetest has helpers that tests of the store share: records, reads of feeds, and expected results.
 package storetest
 
 import (
@@ -22,7 +22,7 @@ type Events interface {
 	RemoveEvents(ctx context.Context, ids []int64) error
 }
 
-// Strange are records that not every engine can store as they are.
+// Strange are records that not every engine can store unchanged.
 var Strange = []string{
 	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
 	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
@@ -33,7 +33,7 @@ var Strange = []string{
 	`{"timestamp_ms":9223372036854775807}`,
 }
 
-// Opened is a database that was just opened. It is closed at the end of the test.
+// Opened returns a database that has just been opened, and closes it at the end of the test.
 func Opened[DB io.Closer](t testing.TB, db DB, err error) DB {
 	t.Helper()
 	if err != nil {
@@ -47,7 +47,7 @@ func Opened[DB io.Closer](t testing.TB, db DB, err error) DB {
 	return db
 }
 
-// Record is a record of this JSON.
+// Record parses a record.
 func Record(t testing.TB, text string) domain.Record {
 	t.Helper()
 	r, err := domain.ParseRecord(json.RawMessage(text))
@@ -57,13 +57,13 @@ func Record(t testing.TB, text string) domain.Record {
 	return r
 }
 
-// Move is a stage transition of the project's n-th story.
+// Move returns a stage transition of the project's n-th story.
 func Move(t testing.TB, n int) domain.Record {
 	t.Helper()
 	return Record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
 }
 
-// Read is a read of a feed that has these records.
+// Read returns a read of a feed with records.
 func Read(project string, records ...domain.Record) domain.FeedRead {
 	cursor := domain.FeedCursor{Project: project, URL: "http://" + project, Instance: "i"}
 	for _, r := range records {
@@ -73,7 +73,7 @@ func Read(project string, records ...domain.Record) domain.FeedRead {
 	return domain.FeedRead{Cursor: cursor, Records: records, ReceivedAt: time.UnixMilli(5000)}
 }
 
-// Append stores reads and returns the events that are new.
+// Append stores reads and returns the new events.
 func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	t.Helper()
 	appended, err := db.AppendEvents(t.Context(), reads)
@@ -83,7 +83,7 @@ func Append(t testing.TB, db Events, reads ...domain.FeedRead) []domain.Event {
 	return appended.Added
 }
 
-// IDs are the ids of events.
+// IDs returns the ids of events.
 func IDs(events []domain.Event) []int64 {
 	var list []int64
 	for _, e := range events {
@@ -92,18 +92,18 @@ func IDs(events []domain.Event) []int64 {
 	return list
 }
 
-// Received is a read that was received so many seconds after the beginning of time.
+// Received returns read as received at Unix time seconds.
 func Received(seconds int64, read domain.FeedRead) domain.FeedRead {
 	read.ReceivedAt = time.Unix(seconds, 0)
 	return read
 }
 
-// Expired selects all of a project's events but the newest keep that were received before so many seconds had passed.
+// Expired selects a project's events received before Unix time seconds, except the newest keep.
 func Expired(project string, seconds int64, keep int) domain.Expired {
 	return domain.Expired{Project: project, Before: time.Unix(seconds, 0), Now: time.Unix(seconds+1000, 0), Keep: keep, Needed: math.MaxInt64}
 }
 
-// Remove removes what e selects, a few at a time.
+// Remove removes the events that e selects, a few at a time.
 func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
 	t.Helper()
 	for {
@@ -121,7 +121,7 @@ func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
 	}
 }
 
-// Selected are the ids of what q selects, counted from 1.
+// Selected returns the ids, counted from 1, of the events that match q.
 func Selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
 	for i, read := range reads {
 		id, r := int64(i+1), read.Records[0]

@@ -5,11 +5,11 @@ import (
 	"switchyard/internal/store"
 )
 
-// table says what is moved of a table, and how.
+// table describes how to move a table.
 type table struct {
 	name    string
 	columns []string
-	// add are columns that only PostgreSQL has; change, unless it is nil, turns a row of SQLite into one of PostgreSQL.
+	// add are columns that only PostgreSQL has; change, unless nil, converts a row.
 	add    []string
 	change func(m *move, row []any) ([]any, error)
 }
@@ -41,7 +41,7 @@ var tables = []table{
 	{name: "moves", columns: []string{"id", "before_ms", "moves"}},
 }
 
-// kind notes a kind that PostgreSQL cannot store as it is.
+// kind records a kind that PostgreSQL cannot store unchanged.
 func (m *move) kind(row []any) ([]any, error) {
 	k := store.EventKind{Type: domain.EventType(row[1].(string)), From: row[2].(string), To: row[3].(string)}
 	for i, text := range []string{string(k.Type), k.From, k.To} {
@@ -52,7 +52,7 @@ func (m *move) kind(row []any) ([]any, error) {
 	return row, nil
 }
 
-// text adds what is searched of a text, and notes one that PostgreSQL cannot store as it is.
+// text adds the searchable form of a text, and records one that PostgreSQL cannot store unchanged.
 func (m *move) text(row []any) ([]any, error) {
 	t := store.EventText{StoryID: row[2].(string), StoryName: row[3].(string), More: row[4].(string)}
 	row[2] = m.key(t.StoryID)
@@ -62,7 +62,7 @@ func (m *move) text(row []any) ([]any, error) {
 	return append(row, m.clean(t.Folded())), nil
 }
 
-// event stores the whole record of an event whose parts PostgreSQL cannot store as they are.
+// event stores the whole record of an event whose parts PostgreSQL cannot store unchanged.
 func (m *move) event(row []any) ([]any, error) {
 	_, kind := m.kinds[row[2].(int64)]
 	_, text := m.texts[row[3].(int64)]
@@ -81,7 +81,7 @@ func (m *move) story(row []any) ([]any, error) {
 	return row, nil
 }
 
-// stay turns a number of SQLite into a boolean.
+// stay converts SQLite's number to a boolean.
 func (m *move) stay(row []any) ([]any, error) {
 	if shown, ok := row[6].(int64); ok {
 		row[6] = shown != 0

@@ -1,4 +1,4 @@
-// Package transfer moves all that is stored from SQLite to PostgreSQL.
+// Package transfer moves the whole database from SQLite to PostgreSQL.
 package transfer
 
 import (
@@ -13,12 +13,12 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// upgradeStep is how many rows of an earlier version are moved within SQLite at once.
+// upgradeStep is how many rows of an earlier version's database are upgraded at once, before the move.
 const upgradeStep = 1000
 
-// Run moves the database in directory dir, which nobody else uses, and its session key into the empty PostgreSQL database at
-// url, and marks the one in dir as moved. It calls report with a few words on its progress. After an error both are as they
-// were, unless marking dir was what failed.
+// Run moves the database in directory dir, which nobody else may use, and its session key into the empty PostgreSQL database at
+// url, and marks the one in dir as moved. It reports its progress to report. After an error both are unchanged, unless marking dir
+// failed.
 func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) error {
 	target, err := postgres.OpenEmpty(ctx, url)
 	if err != nil {
@@ -40,23 +40,23 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 		return err
 	}
 	defer rows.Close()
-	rows.SetMaxOpenConns(2) // events are read on one while those that are taken apart are looked up on the other
+	rows.SetMaxOpenConns(2) // one reads all events, the other looks up single records
 	m := &move{ctx: ctx, source: rows, report: report, kinds: map[int64]store.EventKind{}, texts: map[int64]store.EventText{}}
 	if err := target.Load(ctx, m.tables(), sessionKey); err != nil {
 		return err
 	}
 	if err := source.MarkMoved(ctx, postgres.Address(url)); err != nil {
-		return fmt.Errorf("all is in %s now, but %s could not be marked: remove it, so that no gateway starts on it: %w", postgres.Address(url), dir, err)
+		return fmt.Errorf("everything is in %s now, but %s could not be marked as moved; remove it, so that no gateway starts on it: %w", postgres.Address(url), dir, err)
 	}
 	return nil
 }
 
-// move is a transfer under way.
+// move is a transfer in progress.
 type move struct {
 	ctx    context.Context
 	source *sql.DB
 	report func(format string, args ...any)
-	// Parts of events that PostgreSQL cannot store as they are.
+	// Parts of events that PostgreSQL cannot store unchanged.
 	kinds map[int64]store.EventKind
 	texts map[int64]store.EventText
 }
@@ -75,7 +75,7 @@ func (m *move) record(id int64) ([]byte, error) {
 	return store.Compose(kind, text, stamp), err
 }
 
-// tables are what is to be loaded.
+// tables returns the tables to load.
 func (m *move) tables() (loads []postgres.Table) {
 	for _, t := range tables {
 		loads = append(loads, postgres.Table{
@@ -89,7 +89,7 @@ func (m *move) tables() (loads []postgres.Table) {
 // reportEvery is how often the progress of a large table is reported.
 const reportEvery = 5 * time.Second
 
-// rows are the rows of a table, one after the other.
+// rows returns the rows of a table.
 func (m *move) rows(t table) (*rows, error) {
 	r := &rows{move: m, table: t, told: time.Now()}
 	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
@@ -146,7 +146,7 @@ func (r *rows) Err() error {
 	return r.err
 }
 
-// Close ends reading, and returns how many rows there are.
+// Close ends reading, and returns the number of rows in the table.
 func (r *rows) Close() (count int64, err error) {
 	if err := r.found.Close(); err != nil {
 		return 0, err
