@@ -53,21 +53,32 @@ type drawn struct {
 // are being read, and all are empty until the stream has been read. While the store cannot be reached, Draw returns the last
 // charts.
 func (s *Charts) Draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
-	charts, err := s.draw(ctx, pipelines)
+	return s.drawOrRecall(ctx, pipelines, true)
+}
+
+// of returns the charts of one project, as Draw does.
+func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Charts, error) {
+	charts, err := s.drawOrRecall(ctx, []domain.ProjectPipeline{p}, false)
+	return charts[0], err
+}
+
+// drawOrRecall does what Draw does. If all is set, these are all projects, and their charts are kept.
+func (s *Charts) drawOrRecall(ctx context.Context, pipelines []domain.ProjectPipeline, all bool) ([]domain.Charts, error) {
+	charts, err := s.draw(ctx, pipelines, all)
 	if err != nil && s.events.Available() != nil {
 		return s.drawn(pipelines), nil
 	}
 	return charts, err
 }
 
-func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
+func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline, all bool) ([]domain.Charts, error) {
 	done, err := s.stays.catchUp(ctx)
 	if !done || err != nil {
 		return make([]domain.Charts, len(pipelines)), err
 	}
 	now := clock.Now()
 	next := drawing{pipelines: pipelines, day: time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location()).Unix()}
-	if last, same := s.lastOf(next); same {
+	if last, same := s.lastOf(next); all && same {
 		return last, nil
 	}
 	next.charts = make([]domain.Charts, len(pipelines))
@@ -95,29 +106,10 @@ func (s *Charts) draw(ctx context.Context, pipelines []domain.ProjectPipeline) (
 		}
 		next.charts[i] = known
 	}
-	s.last = next
+	if all {
+		s.last = next
+	}
 	return next.charts, nil
-}
-
-// of returns the charts of one project, as Draw does.
-func (s *Charts) of(ctx context.Context, p domain.ProjectPipeline) (domain.Charts, error) {
-	pipelines := []domain.ProjectPipeline{p}
-	done, err := s.stays.catchUp(ctx)
-	if done && err == nil {
-		err = s.stays.recallMoves(ctx, pipelines)
-	}
-	if err != nil && s.events.Available() != nil {
-		return s.drawn(pipelines)[0], nil
-	}
-	if !done || err != nil {
-		return domain.Charts{}, err
-	}
-	s.stays.mu.Lock()
-	defer s.stays.mu.Unlock()
-	if len(p.Stages) == 0 || !s.stays.hasMoves(p.Project) {
-		return domain.Charts{}, nil
-	}
-	return s.stays.of(p.Project).Charts(p.Stages, clock.Now()), nil
 }
 
 // lastOf returns the last charts if they are of the same projects and pipelines. With ten thousand projects, checking each one

@@ -314,7 +314,6 @@ func (s *piecesRead) MovesPiece(ctx context.Context, piece int, before time.Time
 
 func TestAfterAStartTheChartsOfAProjectAreReadWithoutThoseOfAllOthers(t *testing.T) {
 	o := &piecesRead{Store: openStore(t, storetest.Dir(t))}
-	service.SplitMoves(t, 500)
 	const projects, stories = 12, 20
 	now := time.Now()
 	var reads []domain.FeedRead
@@ -343,6 +342,7 @@ func TestAfterAStartTheChartsOfAProjectAreReadWithoutThoseOfAllOthers(t *testing
 		return charts
 	}
 	before := streamOver(t, o)
+	service.SplitMoves(before, 500)
 	want := drawn(before, pipelines)
 	if err := service.SaveStays(t.Context(), before); err != nil {
 		t.Fatal(err)

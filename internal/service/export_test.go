@@ -1,9 +1,6 @@
 package service
 
-import (
-	"context"
-	"testing"
-)
+import "context"
 
 // QueuedReads returns how many reads wait to be stored.
 func QueuedReads(s *Service) int {
@@ -61,9 +58,5 @@ func TickStays(ctx context.Context, s *Service) error {
 // LoseStore makes the stream believe that the store cannot be reached, until it is read again.
 func LoseStore(s *Service) { s.Events.reached.note(0, context.DeadlineExceeded) }
 
-// SplitMoves makes pieces of moves as small as this until the test ends. It must not run beside other tests.
-func SplitMoves(t testing.TB, size int) {
-	before := pieceSize
-	pieceSize = size
-	t.Cleanup(func() { pieceSize = before })
-}
+// SplitMoves makes pieces of moves as small as this.
+func SplitMoves(s *Service, size int) { s.Stays.pieceSize = size }

@@ -55,6 +55,7 @@ type Stays struct {
 	recalling background // reads saved stays of projects that are not in memory
 	reading   sync.Mutex // one project is read at a time, to leave connections for pages
 	pieces    sync.Mutex // one piece of moves is read at a time, likewise
+	pieceSize int        // as the constant; smaller in tests
 
 	mu        sync.Mutex
 	loaded    bool
@@ -72,18 +73,14 @@ type Stays struct {
 	moves     savedMoves
 	registry  *domain.Registry // whose removed projects have been forgotten
 
-	// If several gateways share the store, each keeps stays in memory, and one of them saves them.
-	saving     bool             // this one saves
-	epoch      int64            // of the duty to save
-	stale      bool             // the store must be read again before anything is saved
-	restarts   int64            // Events.restarts as last seen
-	generation int              // how often everything has been read again
-	ahead      map[string]int64 // by project: the last event covered by its stored stays, if later than upTo
+	generation int // how often everything has been read again
+	duty       savingDuty
+	covered    map[string]int64 // by project: the last event covered by its stored stays, if later than upTo
 	arrivals   arrivals
 }
 
 func newStays(store stayStore, changes Changes, duties Duties, events *Events, projects *Projects) *Stays {
-	s := &Stays{store: store, changes: changes, duties: duties, events: events, projects: projects, saving: isAlone(duties)}
+	s := &Stays{store: store, changes: changes, duties: duties, events: events, projects: projects, duty: savingDuty{ours: isAlone(duties)}, pieceSize: pieceSize}
 	s.arrivals.news = make(chan struct{}, 1)
 	s.reset()
 	return s
@@ -91,10 +88,10 @@ func newStays(store stayStore, changes Changes, duties Duties, events *Events, p
 
 // reset empties memory, so that everything is read again. The caller holds mu.
 func (s *Stays) reset() {
-	s.loaded, s.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
+	s.loaded, s.duty.stale, s.moves, s.registry, s.unsaved = false, false, savedMoves{}, nil, 0
 	s.unread = nil
 	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
-	s.complete, s.movesOnly, s.ahead = map[string]bool{}, map[string]bool{}, map[string]int64{}
+	s.complete, s.movesOnly, s.covered = map[string]bool{}, map[string]bool{}, map[string]int64{}
 	s.arrivals.position, s.arrivals.seen, s.arrivals.taken = 0, nil, nil
 	s.generation++
 	s.revision++

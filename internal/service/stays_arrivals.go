@@ -72,7 +72,7 @@ func (s *Stays) shareArrivals(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.generation == generation && !s.stale {
+	if s.generation == generation && !s.duty.stale {
 		s.takeArrivals(news)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 			s.markChanged(told.Project)
 			s.names[storyID{told.Project, told.StoryID}] = told.StoryName
 		}
-		if s.saving && !told.Saved {
+		if s.duty.ours && !told.Saved {
 			a.taken = append(a.taken, told.ID)
 		}
 	}

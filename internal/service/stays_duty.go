@@ -8,6 +8,15 @@ import (
 	"switchyard/internal/domain"
 )
 
+// savingDuty says whether this gateway saves stays: if several share the store, each keeps stays in memory, and one of them saves
+// them. Stays.mu guards it.
+type savingDuty struct {
+	ours     bool
+	epoch    int64
+	stale    bool  // the store must be read again before anything is saved
+	restarts int64 // Events.restarts as last seen
+}
+
 // checkDuty checks whether this gateway saves stays. When it begins to, or when the store has lost events, it reads the store again
 // as after a start: the gateway before may have saved something else than this one has in memory.
 func (s *Stays) checkDuty() {
@@ -15,21 +24,21 @@ func (s *Stays) checkDuty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	restarts := s.events.restarts.Load()
-	if ours && (!s.saving || duty.Epoch != s.epoch) || restarts != s.restarts {
-		s.stale = true
+	if ours && (!s.duty.ours || duty.Epoch != s.duty.epoch) || restarts != s.duty.restarts {
+		s.duty.stale = true
 	}
-	s.restarts = restarts
-	s.saving, s.epoch = ours, duty.Epoch
+	s.duty.restarts = restarts
+	s.duty.ours, s.duty.epoch = ours, duty.Epoch
 }
 
 // dutyContext returns the context for saving under this gateway's duty. It returns false if another gateway saves.
 func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.saving || s.stale {
+	if !s.duty.ours || s.duty.stale {
 		return ctx, false
 	}
-	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.epoch}), true
+	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.duty.epoch}), true
 }
 
 // flush saves changes, or drops them if another gateway saves.
@@ -43,15 +52,15 @@ func (s *Stays) flush(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // the other gateway has not saved them yet
+	if s.duty.stale || upTo < s.upTo && s.unsaved < maxUnsaved { // the other gateway has not saved them yet
 		return nil
 	}
 	for project := range s.changed {
 		s.of(project).TakeChanges()
 	}
-	for project, id := range s.ahead {
+	for project, id := range s.covered {
 		if id <= s.upTo {
-			delete(s.ahead, project)
+			delete(s.covered, project)
 		}
 	}
 	s.changed, s.names, s.unsaved = map[string]bool{}, map[storyID]string{}, 0

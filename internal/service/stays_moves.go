@@ -131,7 +131,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	saving := s.saving
+	saving := s.duty.ours
 	s.mu.Unlock()
 	var lasting []domain.Stay
 	if saving { // otherwise another gateway may change them

@@ -15,10 +15,8 @@ import (
 const movesFormat = 4
 
 // pieceSize is the average size of a piece of moves, in bytes, and maxPieces the greatest number of pieces. The page of one project
-// reads only one of them (make bench, "first look at a project and its charts"). Tests use smaller ones.
-var pieceSize = 32 << 10
-
-const maxPieces = 512
+// reads only one of them (make bench, "first look at a project and its charts").
+const pieceSize, maxPieces = 32 << 10, 512
 
 // pieceOf returns which of the pieces a project is in.
 func pieceOf(project string, pieces int) int {
@@ -64,7 +62,7 @@ func (s *Stays) encodeMoves(before time.Time) (pieces [][]byte) {
 			size += len(encoded[project])
 		}
 	}
-	pieces = make([][]byte, min(1+size/pieceSize, maxPieces))
+	pieces = make([][]byte, min(1+size/s.pieceSize, maxPieces))
 	count := make([]uint64, len(pieces))
 	for project, moves := range encoded {
 		i := pieceOf(project, len(pieces))

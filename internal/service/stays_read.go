@@ -15,7 +15,7 @@ func (s *Stays) catchUp(ctx context.Context) (done bool, err error) {
 
 func (s *Stays) catchUpWithin(ctx context.Context, patience time.Duration) (done bool, err error) {
 	s.mu.Lock()
-	current := s.loaded && !s.stale && s.upTo >= s.events.LastID()
+	current := s.loaded && !s.duty.stale && s.upTo >= s.events.LastID()
 	s.mu.Unlock()
 	if current {
 		return true, nil
@@ -63,7 +63,7 @@ func (s *Stays) position() int64 {
 // load reads the saved state.
 func (s *Stays) load(ctx context.Context) error {
 	s.mu.Lock()
-	current := s.loaded && !s.stale
+	current := s.loaded && !s.duty.stale
 	s.mu.Unlock()
 	if current {
 		return nil
@@ -73,7 +73,7 @@ func (s *Stays) load(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	if s.stale {
+	if s.duty.stale {
 		s.reset()
 	}
 	s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Stays) add(events []domain.Event) int {
 	}
 	for _, e := range events {
 		s.upTo = e.ID
-		if e.ID <= s.ahead[e.Project] {
+		if e.ID <= s.covered[e.Project] {
 			continue
 		}
 		s.of(e.Project).Add(e, now)

@@ -79,7 +79,7 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 		s.of(project).Restore(stay)
 	}
 	if upTo > s.upTo {
-		s.ahead[project] = upTo
+		s.covered[project] = upTo
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *Stays) rememberProject(ctx context.Context, project string) error {
 // readStays returns the saved stays of a project and, if another gateway saves them, the last event that they cover.
 func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (stays []domain.Stay, upTo int64, err error) {
 	s.mu.Lock()
-	saving := s.saving
+	saving := s.duty.ours
 	s.mu.Unlock()
 	if !saving {
 		if upTo, err = s.store.StaysUpTo(ctx); err != nil {
