@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,4 +51,24 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 	tab.Goto(s.url + "/events")
 	zone, _ := time.Now().Zone()
 	tab.WaitText("Days and times of day are the gateway’s: " + zone)
+}
+
+// TestScriptsWriteDatesLikeTheServer: "21 Sep", which en-GB would write as "21 Sept".
+func TestScriptsWriteDatesLikeTheServer(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:", "2_current: 1_story_login", "5_done:"))
+	year := time.Now().UTC().Year() - 1
+	s.move("alpha", "1_story_login", "1_backlog", "2_current", time.Date(year, time.September, 21, 14, 32, 5, 0, time.UTC))
+	want := "21 Sep " + strconv.Itoa(year) + " 14:32"
+	tab := browsertest.Open(t)
+	tab.Zone("UTC")
+	tab.Goto(s.url + "/projects/alpha/stories/1_story_login")
+	tab.WaitText(want)
+	tab.Wait(`[...document.querySelectorAll('time[data-clock]')].some(e => e.title === '` + want + `:05')`)
+
+	tab.Goto(s.url + "/")
+	tab.Wait(`document.querySelector('.wagon time')`)
+	browsertest.Eval[bool](tab, `document.querySelector('.wagon time').dateTime = '`+strconv.Itoa(year)+`-09-21T14:32:05Z', document.querySelector('.wagon').focus(), true`)
+	tab.Wait(`document.querySelector('#tip:popover-open').textContent.endsWith('since ` + want + `')`)
 }

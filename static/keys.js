@@ -56,27 +56,30 @@
     going = 0
   })
 
-  // A wagon under the pointer or in focus is told in full. That stands above its list, so that it covers none of it; Escape
-  // closes it.
+  // A wagon under the pointer or in focus has a tooltip with its full text, above its list so that it covers no other wagon.
+  // Escape closes it.
   const tip = document.createElement('div')
   tip.id = 'tip'
   tip.popover = 'manual'
   tip.role = 'tooltip'
   const hide = () => tip.isConnected && tip.hidePopover()
-  const tell = ({ target }) => {
+  const showTip = ({ target }) => {
     const wagon = target.closest?.('.wagon')
     hide()
     if (!wagon) return
     const text = (part) => wagon.querySelector(part).textContent.trim()
-    const since = new Date(wagon.querySelector('time').dateTime)
-    tip.textContent = `${text('b')}\n${text('.sr-only')} ${text('time')}, since ${since.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}`
+    const since = document.createElement('time')
+    since.dateTime = wagon.querySelector('time').dateTime
+    since.dataset.clock = ''
+    tip.replaceChildren(`${text('b')}\n${text('.sr-only')} ${text('time')}, since `, since)
+    document.dispatchEvent(new CustomEvent('switchyard:beforeShow', { detail: tip }))
     document.body.append(tip)
     tip.showPopover()
     const box = wagon.closest('ul').getBoundingClientRect()
     tip.style.left = Math.max(0, Math.min(box.left, innerWidth - tip.offsetWidth - 8)) + 'px'
     tip.style.top = Math.max(0, box.top - tip.offsetHeight - 4) + 'px'
   }
-  for (const name of ['mouseover', 'focusin']) document.addEventListener(name, tell)
+  for (const name of ['mouseover', 'focusin']) document.addEventListener(name, showTip)
   for (const name of ['scroll', 'htmx:afterSwap']) document.addEventListener(name, hide)
   document.addEventListener('keydown', ({ key }) => {
     if (key === 'Escape') hide()

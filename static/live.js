@@ -56,7 +56,7 @@
   htmx.defineExtension('morph', {
     isInlineSwap: (style) => style === 'morph',
     handleSwap: (style, target, fragment) => {
-      document.dispatchEvent(new CustomEvent('switchyard:beforeMorph', { detail: fragment }))
+      document.dispatchEvent(new CustomEvent('switchyard:beforeShow', { detail: fragment }))
       if (style === 'morph') {
         const before = wagons()
         const morphed = Idiomorph.morph(target, fragment.children, { morphStyle: 'outerHTML', ignoreActiveValue: true, callbacks: partCallbacks })

@@ -1,22 +1,24 @@
-// Keeps relative times current. The server writes them to the minute: <time data-age> is "14 min", <time data-ago>
-// "14 min ago". Clocks, <time data-clock> with the day and <time data-hour> without, and the exact time on hover are made local to the browser.
+// Keeps relative times current: the server writes <time data-age>, "14 min", and <time data-ago>, "14 min ago", to the minute.
+// Also changes times of day, <time data-clock> with the date and <time data-hour> without, and the exact time on hover to the
+// reader's time zone. All have the server's format.
 (() => {
   const units = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'], [Infinity, 86400, 'd']]
   const age = (seconds) => {
     const [, size, unit] = units.find(([below]) => seconds < below)
     return Math.floor(seconds / size) + '\u00a0' + unit
   }
-  const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+  const month = new Intl.DateTimeFormat('en-US', { month: 'short' }) // en-GB has "Sept"
+  const day = (at) => at.getDate() + ' ' + month.format(at)
+  const dayOfYear = (at) => day(at) + ' ' + at.getFullYear()
 
   const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
-  const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
-  const dayOfYear = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+  const seconds = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
   const clockText = (at) => {
     const now = new Date()
     if (at.toDateString() === now.toDateString()) return 'today ' + clock.format(at)
-    return (at.getFullYear() === now.getFullYear() ? day : dayOfYear).format(at) + ' ' + clock.format(at)
+    return (at.getFullYear() === now.getFullYear() ? day : dayOfYear)(at) + ' ' + clock.format(at)
   }
-  const ageText = (at, { ago, ahead }) => { // ahead: a time to come, such as an expiry
+  const ageText = (at, { ago, ahead }) => { // ahead: a time in the future, such as an expiry
     const ms = ahead === undefined ? Date.now() - at : at - Date.now()
     return age(Math.max(0, ms / 1000)) + (ago === undefined ? '' : ' ago')
   }
@@ -26,12 +28,12 @@
       const at = new Date(element.dateTime)
       const text = 'hour' in element.dataset ? clock.format(at) : 'clock' in element.dataset ? clockText(at) : ageText(at, element.dataset)
       if (element.textContent !== text) element.textContent = text
-      const title = ('hour' in element.dataset ? ageText(at, { ago: '' }) + ', ' : '') + exact.format(at)
+      const title = ('hour' in element.dataset ? ageText(at, { ago: '' }) + ', ' : '') + dayOfYear(at) + ' ' + seconds.format(at)
       if (element.title !== title && !element.closest('.wagon')) element.title = title
     }
   }
 
-  // Events stand below their days, which are the reader's, not the gateway's.
+  // Events are listed by the reader's days, not the gateway's.
   const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'long' })
   const longDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
   const keyOf = (at) => at.toLocaleDateString('sv') // 2026-11-21
@@ -42,7 +44,7 @@
     return keyOf(at) === keyOf(yesterday) ? 'Yesterday' : weekday.format(at) + ' ' + longDay.format(at)
   }
   const updateDays = (root) => {
-    let above = '' // the day that the list before ends with: older events are loaded below
+    let above = '' // last day of the list above: older events are loaded below
     for (const list of root.querySelectorAll('[data-days]')) {
       const events = [...list.querySelectorAll('li')].map((line) => ({ line, at: new Date(line.querySelector('time').dateTime) }))
       if (events.some(({ line, at }) => line.closest('section').dataset.day !== keyOf(at))) {
@@ -72,8 +74,8 @@
   setInterval(updatePage, 1000)
   for (const name of ['DOMContentLoaded', 'visibilitychange', 'htmx:afterSettle']) document.addEventListener(name, updatePage)
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) document.addEventListener(name, () => updateDays(document))
-  // What replaces a part has the right times before it is shown.
-  document.addEventListener('switchyard:beforeMorph', (event) => {
+  // New content gets the right times before it is shown.
+  document.addEventListener('switchyard:beforeShow', (event) => {
     update(event.detail)
     updateDays(event.detail)
   })
