@@ -146,7 +146,7 @@ func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, e
 }
 
 func unauthorized() error {
-	return domain.Errorf(domain.Unauthorized, "a token or a session is needed")
+	return domain.Errorf(domain.Unauthorized, "a token or a session is required")
 }
 
 // openCaller returns who makes a request to a public route, if that is known. Tokens are not checked there.
@@ -220,7 +220,7 @@ func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Set("Retry-After", retryAfter)
-	return domain.Errorf(domain.RateLimited, "too many wrong tokens came from this address; try again later")
+	return domain.Errorf(domain.RateLimited, "too many wrong tokens from this address; try again later")
 }
 
 // LogIn begins a session for the holder of the admin token or a named one. It returns Unauthorized for a wrong token,
@@ -241,7 +241,7 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 	case domain.CodeOf(err) == domain.Unavailable:
 		return err
 	case err != nil:
-		return domain.WrapError(domain.Internal, err, "the session could not be made")
+		return domain.WrapError(domain.Internal, err, "the session could not be created")
 	}
 	a.log.InfoContext(r.Context(), "logged in", "who", identity.Who, "via", identity.Via, "from", a.callers.of(r), "id", info.RequestID)
 	return nil

@@ -96,7 +96,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 		t.Fatalf("%s", got.body)
 	}
 	for name, want := range map[string]string{
-		"closed": "connection refused", "redirects": "redirects", "lies": "not a pipeline", "self": "HTTP status 404",
+		"closed": "connection refused", "redirects": "answers with a redirect", "lies": "not a pipeline", "self": "HTTP status 404",
 		"self/below": "HTTP status 404", "metadata": "address not allowed: link-local", "mapped": "address not allowed: link-local",
 		"anywhere": "address not allowed: unspecified",
 	} {

@@ -28,7 +28,7 @@ func loggedIn(t *testing.T, token string) *consoleSite {
 // TestAccessPageWithoutScripts: every action is a plain form.
 func TestAccessPageWithoutScripts(t *testing.T) {
 	s := loggedIn(t, "")
-	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No token has been given out", "admin token", ">you<", "2 agents have")
+	s.wantText("at first", s.get("/access").body, "<h1>Access</h1>", "No tokens have been issued", "admin token", ">you<", "2 agents have")
 
 	for _, c := range []struct{ name, role, expires, says string }{
 		{" ", "viewer", "", "Must not be empty"},
@@ -57,10 +57,10 @@ func TestAccessPageWithoutScripts(t *testing.T) {
 	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
 		t.Errorf("the ended session: %d", got)
 	}
-	s.wantText("ended twice", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "had ended already")
+	s.wantText("ended twice", s.follow(s.submit("/access/sessions/"+session.ID+"/end")).body, "had already ended")
 	other.submit("/login", "token", token)
 	id := s.Access.Tokens()[0].ID
-	s.wantText("revoked", s.follow(s.submit("/access/tokens/"+id+"/revoke")).body, "The token is revoked.", "No token has been given out")
+	s.wantText("revoked", s.follow(s.submit("/access/tokens/"+id+"/revoke")).body, "The token is revoked.", "No tokens have been issued")
 	if got := other.get("/").StatusCode; got != http.StatusSeeOther {
 		t.Errorf("a session of the revoked token: %d", got)
 	}
@@ -69,7 +69,7 @@ func TestAccessPageWithoutScripts(t *testing.T) {
 
 func TestAccessPageWhereNothingIsSetUp(t *testing.T) {
 	s := newConsoleSite(t)
-	s.wantText("open", s.get("/access").body, "everyone who reaches this gateway is an administrator")
+	s.wantText("open", s.get("/access").body, "everyone who can reach this gateway is an administrator")
 }
 
 func TestAuditPageIsFilteredAndPaged(t *testing.T) {

@@ -60,7 +60,7 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 
 	added := s.submit("/agents")
 	token := tokenPattern.FindString(added.body)
-	s.wantText("added", added.body, "SWITCHYARD_TOKEN=", ">"+token+"<", "switchyard agent --gateway "+s.url+"<", "leads to this machine only", "Waiting for the agent", "Unused join tokens")
+	s.wantText("added", added.body, "SWITCHYARD_TOKEN=", ">"+token+"<", "switchyard agent --gateway "+s.url+"<", "only works on this machine", "Waiting for the agent", "Unused join tokens")
 	if added.StatusCode != 200 || token == "" || added.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("adding: %d %v", added.StatusCode, added.Header)
 	}
@@ -78,7 +78,7 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 	}{
 		{"/assign", "project", "alpha", "is assigned to alpha.", []string{`<option value="alpha" selected>`, "Undo"}},
 		{"/assign", "project", "", "is unassigned.", []string{`<option value="" selected>`, "Undo"}},
-		{"/label", "label", " builder-3 ", "The agent is called builder-3.", []string{"Remove builder-3?"}},
+		{"/label", "label", " builder-3 ", "The agent is now called builder-3.", []string{"Remove builder-3?"}},
 		{"/remove", "", "", "builder-3 is removed.", []string{"No agent yet"}},
 	} {
 		answer := s.submit("/agents/"+builder.ID+c.path, c.field, c.value)
@@ -180,7 +180,7 @@ func TestJoiningAnAgentInTheBrowser(t *testing.T) {
 	browsertest.Eval[any](tab, `[...`+row+`.querySelectorAll("button")].find(b => b.innerText === "Rename").click()`)
 	tab.Find("textbox", "Label").Type("painter")
 	tab.Find("button", "Save").Click()
-	tab.WaitText("The agent is called painter.")
+	tab.WaitText("The agent is now called painter.")
 	if open := tab.All("dialog", "Rename painter"); len(open) > 0 {
 		t.Error("the dialog stays open")
 	}

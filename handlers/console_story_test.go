@@ -176,7 +176,7 @@ func TestStoryChangesThatAreRefused(t *testing.T) {
 	s.submit(auditPage, "version", now, "do", "move", "stage", "4_merge").wantStatus(t, http.StatusBadGateway).wantText(t, "The project server did not answer", "Try again")
 
 	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
-	s.submit(auditPage, "version", "x", "do", "unblock").wantStatus(t, http.StatusForbidden).wantText(t, "takes no changes", "--allow-writes")
+	s.submit(auditPage, "version", "x", "do", "unblock").wantStatus(t, http.StatusForbidden).wantText(t, "accepts no changes", "--allow-writes")
 }
 
 func TestStoryThatIsGoneKeepsItsPage(t *testing.T) {
@@ -223,7 +223,7 @@ func TestNewStory(t *testing.T) {
 	s.get("/projects/webshop").wantText(t, "New story")
 	s = newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog})
 	s.get("/projects/webshop").wantNoText(t, "New story")
-	s.submit("/projects/webshop/stories", "name", "Pay").wantStatus(t, http.StatusForbidden).wantText(t, "takes no changes")
+	s.submit("/projects/webshop/stories", "name", "Pay").wantStatus(t, http.StatusForbidden).wantText(t, "accepts no changes")
 }
 
 func TestSearchPage(t *testing.T) {

@@ -50,7 +50,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 	tab.Scripts(false)
 	tab.Goto(s.url + "/events")
 	zone, _ := time.Now().Zone()
-	tab.WaitText("Days and times of day are the gateway’s: " + zone)
+	tab.WaitText("Days and times are in the gateway’s time zone: " + zone)
 }
 
 // TestScriptsWriteDatesLikeTheServer: "21 Sep", which en-GB would write as "21 Sept".

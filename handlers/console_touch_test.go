@@ -92,7 +92,7 @@ func TestAPhoneIsOperatedByTouch(t *testing.T) {
 	tap("button", "Rename")
 	tab.Find("textbox", "Label").Type("painter")
 	tap("button", "Save")
-	tab.WaitText("The agent is called painter.")
+	tab.WaitText("The agent is now called painter.")
 	tab.Find("combobox", "Project of painter").Call(`function() { // the list to choose from is the phone's own
 		this.focus()
 		this.value = "gamma"

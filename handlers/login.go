@@ -87,7 +87,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 		}
 	}
 	if mine == nil {
-		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid, "This login was not begun in this browser, has already been completed, or took too long."))
+		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid, "This login was not started in this browser, has already been completed, or took too long."))
 	}
 	if err := a.logins.keep(w, r, others); err != nil {
 		return "", err
@@ -132,7 +132,7 @@ func (l logins) keep(w http.ResponseWriter, r *http.Request, attempts []attempt)
 	if cookie.MaxAge = -1; len(attempts) > 0 {
 		value, err := l.codec.Encode(l.name, attempts)
 		if err != nil {
-			return domain.WrapError(domain.Internal, err, "the login could not be begun")
+			return domain.WrapError(domain.Internal, err, "the login could not be started")
 		}
 		cookie.Value, cookie.MaxAge = value, int(login.AttemptTime/time.Second)
 	}

@@ -145,7 +145,7 @@ func TestOnlyTheBrowserThatBeganALoginCanFinishIt(t *testing.T) {
 	for who, browser := range map[string]*http.Client{"another": newBrowser(t), "one with a login of its own": other} {
 		before := s.provider.Requests("/token")
 		status, _, body := get(t, browser, ends)
-		if status != 400 || !strings.Contains(body, "was not begun in this browser") || s.provider.Requests("/token") != before {
+		if status != 400 || !strings.Contains(body, "was not started in this browser") || s.provider.Requests("/token") != before {
 			t.Errorf("%s: %d, %s", who, status, body)
 		}
 	}

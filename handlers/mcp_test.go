@@ -246,7 +246,7 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 		if text != "hello you Bearer stored" || isError {
 			t.Errorf("%s: %q %v", name, text, isError)
 		}
-		s.refused("call_project_tool", `{"project":"`+name+`","tool":"nosuch","arguments":{}}`, "project_tools lists what there is")
+		s.refused("call_project_tool", `{"project":"`+name+`","tool":"nosuch","arguments":{}}`, "project_tools lists its tools")
 	}
 	const foreign = `{"content":[{"type":"future","n":12345678901234567890}],"structuredContent":{"n":12345678901234567890},"isError":true}`
 	s.add("foreign", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
@@ -273,7 +273,7 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 	s.add("moved", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
 		mux.Handle("/mcp", http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
 	}))
-	s.refused("call_project_tool", `{"project":"moved","tool":"t","arguments":{}}`, "redirects")
+	s.refused("call_project_tool", `{"project":"moved","tool":"t","arguments":{}}`, "answers with a redirect")
 	s.add("large", upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
 		mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 9<<20)) })
 	}))

@@ -18,13 +18,13 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	text.Gauge("switchyard_projects", "Projects registered.", float64(len(registry.Projects)))
 	text.Gauge("switchyard_stream_last_event_id", "The id of the newest event of the merged stream.", float64(g.Service.Events.LastID()))
 	if lag, ok := g.streamLag(r); ok {
-		text.Gauge("switchyard_stream_lag_seconds", "How long the newest event took from its project to the store, by their clocks.", lag.Seconds())
+		text.Gauge("switchyard_stream_lag_seconds", "Time from the newest event at its project to its arrival in the store, by their clocks.", lag.Seconds())
 	}
 	g.writeAgents(text)
 	g.writeGateways(text, r)
-	metrics.States(text, "switchyard_bot_state", "1 for the state that the bot is in.", g.Service.Bot.Status().State,
+	metrics.States(text, "switchyard_bot_state", "1 for the bot's current state.", g.Service.Bot.Status().State,
 		domain.BotOff, domain.BotConnecting, domain.BotConnected, domain.BotFailed)
-	text.Gauge("switchyard_store_up", "Whether the database answers.", metrics.Bool(g.Service.Ready(r.Context()) == nil))
+	text.Gauge("switchyard_store_up", "Whether the database can be reached.", metrics.Bool(g.Service.Ready(r.Context()) == nil))
 	g.writeStore(text, r)
 	metrics.WriteProcess(text)
 
@@ -47,8 +47,8 @@ func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
 	if err != nil {
 		return // switchyard_store_up says that the store is down
 	}
-	text.Gauge("switchyard_store_size_bytes", "What the database takes on the disk.", float64(stored.Size))
-	text.Gauge("switchyard_store_free_bytes", "What of that is free to be used again.", float64(stored.Free))
+	text.Gauge("switchyard_store_size_bytes", "The size of the database on disk.", float64(stored.Size))
+	text.Gauge("switchyard_store_free_bytes", "The part of that size that is free for reuse.", float64(stored.Free))
 	if !stored.Oldest.IsZero() {
 		text.Gauge("switchyard_stream_oldest_event_timestamp_seconds", "When the oldest event of the merged stream was received.",
 			float64(stored.Oldest.UnixMilli())/1000)
@@ -61,14 +61,14 @@ func (g Gateway) writeGateways(text *metrics.Text, r *http.Request) {
 	if err != nil || len(gateways) == 0 {
 		return // a single gateway, or switchyard_store_up says that the store is down
 	}
-	text.Gauge("switchyard_gateways", "Gateways that share the database and are alive.", float64(len(gateways)))
+	text.Gauge("switchyard_gateways", "Live gateways that share the database.", float64(len(gateways)))
 	duties := 0
 	for _, each := range gateways {
 		if each.Asked {
 			duties = each.Duties
 		}
 	}
-	text.Gauge("switchyard_duties", "What this gateway does for all: projects that it follows, the bot, the removal of old events.", float64(duties))
+	text.Gauge("switchyard_duties", "This gateway's duties: projects that it follows, the bot, the removal of old events.", float64(duties))
 }
 
 // streamLag returns the time from the newest event of the merged stream to its arrival here, by the clocks of its project
@@ -89,11 +89,11 @@ func (g Gateway) writeAgents(text *metrics.Text) {
 			states[a.State]++
 		}
 	}
-	text.Metric("switchyard_agents", "gauge", "Agents with an identity, by presence.")
+	text.Metric("switchyard_agents", "gauge", "Agents, by presence.")
 	for _, p := range []domain.AgentPresence{domain.AgentAlive, domain.AgentLeft, domain.AgentLost} {
 		text.Sample("switchyard_agents", float64(presences[p]), "presence", string(p))
 	}
-	text.Metric("switchyard_agents_alive", "gauge", "Agents alive, by what they do.")
+	text.Metric("switchyard_agents_alive", "gauge", "Live agents, by state.")
 	for _, s := range []domain.AgentState{domain.AgentIdle, domain.AgentRunning, domain.AgentFailed} {
 		text.Sample("switchyard_agents_alive", float64(states[s]), "state", string(s))
 	}

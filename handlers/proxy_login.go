@@ -54,7 +54,7 @@ func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	name := domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD"))
 	role := p.Roles.Of(groups, names[0])
 	if role == "" {
-		return service.Identity{}, true, domain.Errorf(domain.Forbidden, "You are %s, but may not use this gateway. Ask its administrator to let you in.", name)
+		return service.Identity{}, true, domain.Errorf(domain.Forbidden, "You are %s, but have no access to this gateway. Ask its administrator for a role.", name)
 	}
 	return service.Identity{Actor: domain.Actor{Who: name, Via: domain.ViaProxy, Role: role}}, true, nil
 }

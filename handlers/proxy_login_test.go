@@ -76,7 +76,7 @@ func TestThePagesOfSomebodyWhomAProxyNames(t *testing.T) {
 		t.Errorf("the login: %d to %s", answer.StatusCode, answer.Header.Get("Location"))
 	}
 	refused := g.send(proxy, "GET", "/", "", "X-Forwarded-User", "kit<b>")
-	if text := bodyOf(refused); refused.StatusCode != 403 || !strings.Contains(text, "You are kit&lt;b&gt;, but may not use this gateway") || strings.Contains(text, "hidden-project") {
+	if text := bodyOf(refused); refused.StatusCode != 403 || !strings.Contains(text, "You are kit&lt;b&gt;, but have no access to this gateway") || strings.Contains(text, "hidden-project") {
 		t.Errorf("somebody without a role: %d, %s", refused.StatusCode, text)
 	}
 	if answer := g.send(proxy, "GET", "/agents", ""); answer.StatusCode != 303 || answer.Header.Get("Location") != "/login?next=%2Fagents" {

@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 
 	answer := g.logIn(here, "wrong", "/agents")
 	text := bodyOf(answer)
-	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "not the admin token") || !strings.Contains(text, `value="/agents"`) {
+	if answer.StatusCode != 401 || len(answer.Cookies()) > 0 || !strings.Contains(text, "neither the admin token") || !strings.Contains(text, `value="/agents"`) {
 		t.Errorf("a wrong token: %d, cookies %v, %s", answer.StatusCode, answer.Cookies(), text)
 	}
 	if strings.Contains(g.log.String(), "wrong\"") || strings.Contains(g.log.String(), adminToken) {

@@ -44,7 +44,7 @@ func TestGatewaysAreShownWhereThereAreSeveral(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Count(page, "answers this page") != 1 {
+	if strings.Count(page, "serves this page") != 1 {
 		t.Error("the page does not say which gateway answers it")
 	}
 	if metrics := get(several, "/metrics"); !strings.Contains(metrics, "\nswitchyard_gateways 2\n") || !strings.Contains(metrics, "\nswitchyard_duties 19\n") {

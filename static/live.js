@@ -225,7 +225,7 @@
     const count = document.querySelector('[data-attention]')
     if (open === null || !count) return
     count.textContent = open === '0' ? '' : open
-    count.parentElement.title = open === '0' ? '' : open + ' need attention'
+    count.parentElement.title = open === '0' ? '' : open + (open === '1' ? ' needs attention' : ' need attention')
   })
   document.addEventListener('htmx:afterSettle', () => {
     const titled = document.querySelector('[data-title]') // a part may know a better title than its page did

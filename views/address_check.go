@@ -25,7 +25,7 @@ func (c AddressCheck) Words() string {
 	case c.Answer == nil:
 		return fmt.Sprintf("No project server answers at %s. %s", c.URL, Sentence(c.Problem))
 	case c.Answer.EventsOnly:
-		return "A project server answers that has events only: there will be no board."
+		return "A project server with events only answers: there will be no board."
 	}
 	stories := 0
 	for _, stage := range c.Answer.Stages {

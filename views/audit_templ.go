@@ -82,7 +82,7 @@ func Audit(p AuditProps) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p>Every change will appear here, whoever makes it: in the console, by the API, by a coding agent or in a chat room.</p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p>Every change will appear here, whether it is made in the console, through the API, by a coding agent or in a chat room.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

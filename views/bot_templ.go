@@ -77,7 +77,7 @@ func BotPage(state templ.Component) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = botField("team_signing_secret", "Signing secret", "password", "On the Slack app's page Basic Information.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = botField("team_signing_secret", "Signing secret", "password", "On the Slack app's Basic Information page.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -354,7 +354,7 @@ func botState(p BotProps) templ.Component {
 			}
 		}
 		if p.IgnoredFile != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"notice border-l-caution bg-caution-tint\"><span class=\"signal signal-caution wraps\"><span>The database holds the configuration. The file <code class=\"break-words\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"notice border-l-caution bg-caution-tint\"><span class=\"signal signal-caution wraps\"><span>The configuration is in the database. The file <code class=\"break-words\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -367,7 +367,7 @@ func botState(p BotProps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "</code> on the machine that answers this page says something else, and is not used.</span></span></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "</code> on the machine that serves this page differs from it and is ignored.</span></span></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

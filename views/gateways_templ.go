@@ -75,7 +75,7 @@ func gatewayTable(gateways []domain.LiveGateway, now time.Time) templ.Component 
 				return templ_7745c5c3_Err
 			}
 			if g.Asked {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<span class=\"badge\">answers this page</span>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<span class=\"badge\">serves this page</span>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

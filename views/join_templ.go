@@ -305,7 +305,7 @@ func joinPanel(token NewToken, state templ.Component) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if token.Local {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"text-muted\">The address leads to this machine only: for an agent on another machine, replace it with a name under which this gateway can be reached.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"text-muted\">This address only works on this machine: for an agent on another machine, replace it with one at which the gateway can be reached.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

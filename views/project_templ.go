@@ -157,7 +157,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<div class=\"mt-4 flex flex-wrap items-center justify-between gap-3 border-t border-line pt-4\"><span class=\"text-muted\">Removing it leaves its server as it is, and keeps its past events.</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<div class=\"mt-4 flex flex-wrap items-center justify-between gap-3 border-t border-line pt-4\"><span class=\"text-muted\">Removing the project does not affect its server, and keeps its past events.</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -731,7 +731,7 @@ func removeProject(project, label, class string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "?</h2><p class=\"my-3\">The gateway forgets its address and unassigns its agents. Past events are kept, and the project server is left as it is.</p><form method=\"post\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "?</h2><p class=\"my-3\">The gateway forgets its address and unassigns its agents. Past events are kept, and the project server is not affected.</p><form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

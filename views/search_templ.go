@@ -142,7 +142,7 @@ func Search(p SearchProps) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p>Stories by their number or name, projects, and agents. <kbd>/</kbd> leads to the field in the header of every page.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p>Stories by their number or name, projects, and agents. <kbd>/</kbd> moves to the field in the header of every page.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

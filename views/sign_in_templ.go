@@ -237,7 +237,7 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 			templ_7745c5c3_Var12 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<div class=\"mx-auto max-w-2xl\"><h1>Paste code</h1><p class=\"mt-2\">Sign in with a browser that does not reach this machine’s port: over ssh, from a container, on another computer.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<div class=\"mx-auto max-w-2xl\"><h1>Paste code</h1><p class=\"mt-2\">Sign in with a browser that cannot reach this machine’s port: over ssh, from a container, on another computer.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -292,14 +292,14 @@ func SignInByHand(p SignInByHandProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow access and copy the address that you end up at</h2><p class=\"mt-2\">The browser ends at an address that begins with <code class=\"break-all\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\" target=\"_blank\" rel=\"noopener noreferrer\" class=\"link\">Open in a new tab</a></p></li><li class=\"panel p-4\"><h2>2. Allow access and copy the address that you end up at</h2><p class=\"mt-2\">The browser ends up at an address that begins with <code class=\"break-all\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
 		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(p.RedirectURI)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 80, Col: 92}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/sign_in.templ`, Line: 80, Col: 95}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -418,7 +418,7 @@ func SignInSetUp(p SignInSetUpProps) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Missing) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<h1>Sign-in is set up</h1><p class=\"mt-2\">All four settings are there.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<h1>Sign-in is set up</h1><p class=\"mt-2\">All four settings are configured.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func storyAgents(agents []StoryAgent, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !a.OnStory {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"mt-1 text-xs text-muted\">Assigned to this project; it has not named this story.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"mt-1 text-xs text-muted\">Assigned to this project; its output does not mention this story.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -177,7 +177,7 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 		{"DIR/a/alpha DIR/b/alpha/work", 2, `"alpha"`},
 		{"DIR/c DIR/c", 2, `"c"`},
 		{"DIR/\x7f", 2, "must not contain control characters"},
-		{"DIR/repository", 1, dir + "/repository has other files, but neither stage directories such as 1_backlog nor .huskies/work or work"},
+		{"DIR/repository", 1, dir + "/repository has other files, but no stage directories such as 1_backlog, and no .huskies/work or work that has any"},
 		{"DIR/full", 1, dir + "/full/work has other files, but no stage directories"},
 		{"DIR/file", 1, dir + "/file"},
 		{"--poll-interval=x", 2, "--poll-interval: "},

@@ -47,7 +47,7 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 // optionally waiting for the first of them.
 func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if r.UserAgent() == domain.GatewayUserAgent {
-		return domain.Errorf(domain.NotFound, "this is a gateway, which other gateways do not follow")
+		return domain.Errorf(domain.NotFound, "this is a gateway; other gateways cannot follow it")
 	}
 	q, err := web.ParseFeedQuery(r)
 	if err != nil {
@@ -115,7 +115,7 @@ func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err er
 		return selected, selected.After, err
 	}
 	if q.Has("after") {
-		return selected, 0, domain.Errorf(domain.Invalid, "after and before exclude each other")
+		return selected, 0, domain.Errorf(domain.Invalid, "after and before are mutually exclusive")
 	}
 	if q.Get("before") != "" { // else the newest page
 		position, err = q.Number("before", 0, 0, math.MaxInt64)

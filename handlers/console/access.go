@@ -60,13 +60,13 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error
 // RevokeNamedToken revokes a named token.
 func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id"))
-	return c.accessSays(w, r, "The token is revoked.", "This token was revoked already.", err)
+	return c.accessSays(w, r, "The token is revoked.", "This token had already been revoked.", err)
 }
 
 // EndSession ends a session, perhaps the reader's own.
 func (c *Console) EndSession(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.EndSession(r.Context(), web.PathParam(r, "id"))
-	return c.accessSays(w, r, "The session has ended.", "This session had ended already.", err)
+	return c.accessSays(w, r, "The session has ended.", "This session had already ended.", err)
 }
 
 func (c *Console) accessSays(w http.ResponseWriter, r *http.Request, done, gone string, err error) error {

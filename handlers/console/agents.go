@@ -145,7 +145,7 @@ func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	agent, err := c.service.Agents.SetLabel(r.Context(), web.PathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
-	return c.agentsSay(w, r, views.Notice{Text: "The agent is called " + agent.Label + "."}, err)
+	return c.agentsSay(w, r, views.Notice{Text: "The agent is now called " + agent.Label + "."}, err)
 }
 
 // RemoveAgent removes an agent; its secret is no longer valid.

@@ -79,7 +79,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 // MethodNotAllowed says that an address accepts only forms, or none; Allow is set already.
 func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	setPageHeaders(w.Header())
-	c.showError(w, r, http.StatusMethodNotAllowed, "This address only receives what a page of the console sends.")
+	c.showError(w, r, http.StatusMethodNotAllowed, "This address only accepts forms of the console.")
 }
 
 func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, message string) {
@@ -104,7 +104,7 @@ func errorWords(status int) (title, next string) {
 	case http.StatusMethodNotAllowed:
 		return "Nothing to show here", "Go back to the page that you came from and use its buttons."
 	case http.StatusInternalServerError:
-		return "Internal error", "Try again. If it happens again, tell whoever runs the gateway which request it was."
+		return "Internal error", "Try again. If it happens again, give the gateway’s administrator the number of the request."
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return http.StatusText(status), "This may be temporary: reload the page in a moment."
 	}

@@ -38,10 +38,10 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	switch err := c.sessions.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
 	case "":
 	case domain.Unauthorized:
-		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is not the admin token, nor another one that is valid."})
+		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is neither the admin token nor another valid one."})
 	case domain.RateLimited:
 		return c.askForToken(w, r, http.StatusTooManyRequests, views.LoginProps{
-			Next: next, Problem: "Too many wrong tokens came from this address. Try again in a minute.",
+			Next: next, Problem: "Too many wrong tokens from this address. Try again in a minute.",
 		})
 	default:
 		return err
@@ -81,7 +81,7 @@ func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int
 func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	if wantsPart(r) {
 		w.Header().Set("HX-Refresh", "true") // reloads the page, which then redirects to the login
-		return domain.Errorf(domain.Unauthorized, "a session is needed")
+		return domain.Errorf(domain.Unauthorized, "a session is required")
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{})

@@ -49,7 +49,7 @@ func readStoryChange(fields url.Values) (change storyChange, err error) {
 	}
 	switch {
 	case change.Do == doMove && change.Value == "":
-		return change, domain.Errorf(domain.Invalid, "Say which stage the story is to move to.")
+		return change, domain.Errorf(domain.Invalid, "Choose the stage to move the story to.")
 	case change.Do == doBlock && change.Value == "":
 		return change, domain.Errorf(domain.Invalid, "Say why the story is blocked.")
 	case change.said() == "":
@@ -85,7 +85,7 @@ func (s storyChange) said() string {
 	case doUnblock:
 		return "No longer blocked."
 	case doRetry:
-		return "The failed merge is cleared, so that it is tried again."
+		return "The failed merge is cleared, so the merge will be tried again."
 	}
 	return ""
 }
@@ -179,16 +179,16 @@ func refusal(status int, body []byte, err error) string {
 	case http.StatusConflict:
 		return "Not done: " + strings.TrimSuffix(text, ".") + ". This page shows the story as it is now: look at it, then try again."
 	case http.StatusForbidden:
-		return "Not done: this project server takes no changes. Start it with --allow-writes to allow them."
+		return "Not done: this project server accepts no changes. Start it with --allow-writes to allow them."
 	case http.StatusNotFound:
-		return "Not done: the project server does not have this story any more."
+		return "Not done: the project server no longer has this story."
 	}
 	for _, field := range []string{"name: ", "blocked: ", "stage: "} { // the form has only one field
 		if reason, ok := strings.CutPrefix(text, field); ok {
 			return views.Sentence(reason)
 		}
 	}
-	return "The project server refused this: " + strings.TrimSuffix(text, ".") + "."
+	return "The project server refused the change: " + strings.TrimSuffix(text, ".") + "."
 }
 
 // refusedStatus returns the status of the page that shows a refusal.

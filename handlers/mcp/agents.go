@@ -22,7 +22,7 @@ func encodeAgent(a domain.Agent) agentJSON {
 
 func (s *Server) addAgents() {
 	add(s, tool{
-		name: "list_agents", needs: domain.RoleViewer, description: "The build agents that are alive, and the projects they are assigned to.",
+		name: "list_agents", needs: domain.RoleViewer, description: "The live build agents, and the projects to which they are assigned.",
 	}, func(context.Context, struct{}) (any, error) {
 		var agents list[agentJSON]
 		for _, a := range s.service.Agents.Alive() {
@@ -35,7 +35,7 @@ func (s *Server) addAgents() {
 	})
 	add(s, tool{
 		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"}, nullable: []string{"project"},
-		description: "Send a build agent to a project, or to none (project: null). Answers with the agent.",
+		description: "Send a build agent to a project, or to none (project: null). Returns the agent.",
 		arguments:   `"agent_id":{"type":"string","description":"an id, not a label"},"project":{"type":["string","null"]}`,
 	}, func(ctx context.Context, in struct {
 		AgentID string  `json:"agent_id"`

@@ -10,7 +10,7 @@ import (
 func (s *Server) addAlerts() {
 	add(s, tool{
 		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
-		description: "Note that something that needs attention is being taken care of: nobody is told of it any more.",
+		description: "Acknowledge something that needs attention: nobody is notified of it any more.",
 		arguments:   `"key":{"type":"string","description":"from overview"},"for":{"type":"string","description":"such as 4h; by default until it ends or changes"}`,
 	}, func(ctx context.Context, in struct {
 		Key string  `json:"key"`
@@ -25,7 +25,7 @@ func (s *Server) addAlerts() {
 			}
 		}
 		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration); err != nil {
-			return nil, hint(err, domain.NotFound, "It may be over already; overview shows the keys")
+			return nil, hint(err, domain.NotFound, "It may already be over; overview shows the keys")
 		}
 		return struct {
 			OK bool `json:"ok"`

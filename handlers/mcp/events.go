@@ -41,8 +41,8 @@ func (s *Server) addEvents() {
 	add(s, tool{
 		name: "wait_for_events", needs: domain.RoleViewer,
 		description: "Events after the position after, oldest first; with wait, waits for the first. With project and story_id it also returns as soon as the story is blocked or unblocked, " +
-			"and says in story how it is now. Pass next as after in the next call: nothing is missed.",
-		arguments: `"after":{"type":"integer","minimum":0,"description":"next of an earlier answer. By default: with wait what comes from now on, else the newest events"},` +
+			"and story has its current state. Pass next as after in the next call: nothing is missed.",
+		arguments: `"after":{"type":"integer","minimum":0,"description":"next from an earlier answer. By default, with wait: events from now on; without: the newest events"},` +
 			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; 50s at most"}`,
 	}, func(ctx context.Context, in eventFilter) (any, error) { return s.waitForEvents(ctx, in) })
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const instructions = "Switchyard gathers many projects: their stories, which move through stages, their events and their build agents. " +
-	"Begin with overview. Times end in _ms: Unix milliseconds. A list that is cut says in more how many are left out."
+	"Begin with overview. Times end in _ms: Unix milliseconds. In a list that was cut, more says how many are left out."
 
 // Server answers MCP.
 type Server struct {

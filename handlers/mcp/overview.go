@@ -72,11 +72,11 @@ func encodeAlert(a domain.Alert) alertJSON {
 func (s *Server) addOverview() {
 	add(s, tool{
 		name: "overview", needs: domain.RoleViewer,
-		description: "What there is: the active project, each project's stages with how many stories, and what needs attention, the most urgent first. next is the newest event, for wait_for_events.",
+		description: "The active project, each project's stages with their number of stories, and what needs attention, most urgent first. next is the newest event, for wait_for_events.",
 	}, func(ctx context.Context, _ struct{}) (any, error) { return s.overview(ctx) })
 	add(s, tool{
 		name: "search", needs: domain.RoleViewer, required: []string{"q"},
-		description: "Find stories, projects and agents by words in their names or ids, finished stories too (stage null).",
+		description: "Find stories, projects and agents by words in their names or ids, including finished stories (stage null).",
 		arguments:   `"q":{"type":"string","description":"1 to 200 characters"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"of each kind; 10 by default"}`,
 	}, s.search)
 }

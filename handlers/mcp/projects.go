@@ -36,7 +36,7 @@ func (s *Server) addProjects() {
 	}, s.projectTools)
 	add(s, tool{
 		name: "call_project_tool", needs: domain.RoleOperator, required: []string{"tool", "arguments"},
-		description: "Call a tool of a project's own MCP server; its answer comes back as it is.",
+		description: "Call a tool of a project's own MCP server; its answer is returned unchanged.",
 		arguments:   `"project":` + projectOrActive + `,"tool":{"type":"string"},"arguments":{"type":"object"}`,
 	}, s.callProjectTool)
 }
@@ -87,7 +87,7 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 ) (any, error) {
 	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments)
 	if err != nil {
-		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists what there is, with the arguments")
+		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists its tools with their arguments")
 	}
 	var result struct {
 		Content           []json.RawMessage `json:"content"`
@@ -129,5 +129,5 @@ func (s *Server) explainTools(project string, err error) error {
 	} else if s.service.Projects.Registry().Active == "" {
 		return hint(err, domain.NotFound, "Name one in project: overview shows them")
 	}
-	return hint(err, domain.NotFound, "Its stories can be read and changed with get_story and update_story all the same")
+	return hint(err, domain.NotFound, "Its stories can still be read and changed with get_story and update_story")
 }

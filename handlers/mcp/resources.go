@@ -20,7 +20,7 @@ func (s *Server) addResources() {
 	}, s.readResource)
 	s.mcp.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "story", URITemplate: projectURI + "{name}/stories/{story_id}", MIMEType: "application/json",
-		Description: "A story, as get_story answers",
+		Description: "A story, as returned by get_story",
 	}, s.readResource)
 }
 

@@ -45,12 +45,12 @@ func (s *Server) addStories() {
 	}, func(ctx context.Context, in storyFilter) (any, error) { return s.listStories(ctx, in) })
 	add(s, tool{
 		name: "get_story", needs: domain.RoleViewer, required: []string{"project", "story_id"},
-		description: "All about a story: its text, state, version, commits, newest events, and how long it stayed in each stage.",
+		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed in each stage.",
 		arguments:   storyArguments,
 	}, func(ctx context.Context, in storyKey) (any, error) { return s.getStory(ctx, in) })
 	add(s, tool{
 		name: "update_story", needs: domain.RoleOperator, required: []string{"project", "story_id"}, nullable: []string{"blocked"},
-		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its merge failure. Answers with how it is now.",
+		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its merge failure. Returns its new state.",
 		arguments: storyArguments + `,"stage":{"type":"string","description":"its full name, as list_stories shows it"},` +
 			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},"clear_merge_failure":{"type":"boolean"},` +
 			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"}`,
@@ -105,7 +105,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		}
 	}
 	if in.Stage != "" && len(stories.items) == 0 && len(stages) > 0 && !hasStage(stages, in.Stage) {
-		return storiesJSON{}, domain.Errorf(domain.NotFound, "no project here has a stage '%s'. There are: %s", short(in.Stage), names(stages))
+		return storiesJSON{}, domain.Errorf(domain.NotFound, "no project has a stage '%s'. The stages are: %s", short(in.Stage), names(stages))
 	}
 	return storiesJSON{stories.shown(), stories.more, unreachable.shown()}, nil
 }

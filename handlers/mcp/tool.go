@@ -78,7 +78,7 @@ func (s *Server) explain(r *http.Request, err error) error {
 	case domain.Internal:
 		text = fmt.Sprintf("internal error, request %s. Try again later; the gateway's log has the cause under this id", web.RequestID(r.Context()))
 	case domain.BadGateway:
-		text = "the project server gives no answer: " + text + ". Try again in a minute; overview says which projects are reachable"
+		text = "no usable answer from the project server: " + text + ". Try again in a minute; overview says which projects are reachable"
 	case domain.Unavailable:
 		text += ". Try again in a minute"
 	}

@@ -124,7 +124,7 @@ func replaceTable(path, table string) error {
 	before, rest, found := strings.Cut(string(document), tableBegin)
 	_, after, closed := strings.Cut(rest, tableEnd)
 	if !found || !closed {
-		return fmt.Errorf("%s lacks the marks between which the table stands", path)
+		return fmt.Errorf("%s lacks the lines that mark the table", path)
 	}
 	machine := fmt.Sprintf("%s, %d cores, %s/%s.\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	return os.WriteFile(path, []byte(before+tableBegin+machine+table+tableEnd+after), 0o644)

@@ -124,7 +124,7 @@ func (b *Board) checkWritable() error {
 func writeError(err error) error {
 	switch number := unix.Errno(0); {
 	case errors.Is(err, fs.ErrExist):
-		return domain.Errorf(domain.Conflict, "the stage has a story of that name already")
+		return domain.Errorf(domain.Conflict, "the stage already has a story of that name")
 	case errors.As(err, &number):
 		return domain.WrapError(domain.Internal, err, "the story could not be written: "+number.Error())
 	}

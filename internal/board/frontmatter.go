@@ -58,7 +58,7 @@ var (
 	errNoMapping   = errors.New("the front matter is not a mapping")
 	errNoScalarKey = errors.New("the front matter has a key that is not a scalar")
 	errNesting     = errors.New("the front matter is nested more than 100 levels deep")
-	errExpansion   = errors.New("the aliases of the front matter stand for too much")
+	errExpansion   = errors.New("the aliases of the front matter expand to too much")
 )
 
 // frontMatter is a mapping in which all keys, at every level, are scalars and unique.

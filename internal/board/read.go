@@ -104,7 +104,7 @@ func noSuchStory(id string) error {
 
 // Unavailable returns the error for callers while the work directory cannot be read: with the reason, but not the path.
 func Unavailable(cause error) error {
-	reason := "not as it should be"
+	reason := "unknown error"
 	var number unix.Errno
 	if errors.As(cause, &number) {
 		reason = number.Error()

@@ -170,7 +170,7 @@ func caught(f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = domain.WrapError(domain.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
-				"the bot failed with an internal error, which is in the log; it tries again")
+				"the bot failed with an internal error, which is in the log; it will try again")
 		}
 	}()
 	return f()

@@ -34,14 +34,14 @@ func list() []command {
 		{name: "help", help: "this list", run: (*commands).help},
 		{name: "status", help: "what needs attention", run: (*commands).status},
 		{name: "projects", help: "every project and its stages", run: (*commands).projects},
-		{name: "agents", help: "the agents that are alive", run: (*commands).agents},
+		{name: "agents", help: "the live agents", run: (*commands).agents},
 		{name: "events", help: "the latest events", run: (*commands).events},
-		{name: "story", arguments: "[PROJECT] ID", help: "what is known of a story", story: (*commands).story},
-		{name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge what is wrong with a story, for a time or until it changes", changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1}},
+		{name: "story", arguments: "[PROJECT] ID", help: "what is known about a story", story: (*commands).story},
+		{name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge a story's alert, for a time or until it changes", changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1}},
 		{name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage", changes: true, story: (*commands).move, follow: [2]int{1, maxWords}},
-		{name: "unblock", arguments: "[PROJECT] ID", help: "take the block off a story", changes: true, story: (*commands).unblock},
+		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: (*commands).unblock},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
-		{name: "assign", arguments: "AGENT NAME|none", help: "send an agent to a project, or to none", changes: true, run: (*commands).assign},
+		{name: "assign", arguments: "AGENT NAME|none", help: "assign an agent to a project, or to none", changes: true, run: (*commands).assign},
 	}
 }
 
@@ -101,7 +101,7 @@ func operatorsOnly(command, sender string) Message {
 }
 
 func (c *commands) help(context.Context, []word) Message {
-	m := Message{{Plain("I post what happens in the projects, and understand:")}}
+	m := Message{{Plain("I post the projects' events, and understand these commands:")}}
 	for _, command := range list() {
 		line := Line{Code(command.usage()), Plain(" – " + command.help)}
 		if command.changes {
@@ -119,7 +119,7 @@ func usage(text string) Message {
 // failed says why a command failed. The cause of an internal error is only logged.
 func (c *commands) failed(ctx context.Context, err error) Message {
 	if ctx.Err() != nil { // Slack does not wait for long
-		return Message{{Plain("Failed: it takes too long. Try again in a moment.")}}
+		return Message{{Plain("Failed: it took too long. Try again in a moment.")}}
 	}
 	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)

@@ -43,7 +43,7 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 		return c.failed(ctx, err)
 	}
 	if project == "" {
-		return Message{{Bold(agent.Label), Plain(" is now assigned to no project.")}}
+		return Message{{Bold(agent.Label), Plain(" is no longer assigned to a project.")}}
 	}
 	return Message{{Bold(agent.Label), Plain(" is now assigned to "), Bold(project), Plain(".")}}
 }

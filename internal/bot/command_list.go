@@ -29,7 +29,7 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 func (c *commands) projects(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
-		return Message{{Plain("No project is registered.")}}
+		return Message{{Plain("No projects are registered.")}}
 	}
 	m := Message{{Bold(plural(int64(len(pipelines)), "project", "projects"))}}
 	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
@@ -57,7 +57,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 func (c *commands) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
-		return Message{{Plain("No agent is alive.")}}
+		return Message{{Plain("No agents are alive.")}}
 	}
 	return appendLines(Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}

@@ -16,7 +16,7 @@ func (c *commands) story(ctx context.Context, call storyCall) Message {
 	}
 	m := Message{columns(Line{Bold(short(s.Project, maxName))}, c.links.title(s.Project, domain.EventDetails{StoryID: s.ID, StoryName: s.Name}))}
 	if s.Error != "" {
-		m = append(m, Line{Plain("▲ The project server cannot be asked: " + short(s.Error, maxReason) + ". This is what was known last:")})
+		m = append(m, Line{Plain("▲ The project server cannot be reached: " + short(s.Error, maxReason) + ". This is what was last known:")})
 	}
 	switch {
 	case s.Stage != "":

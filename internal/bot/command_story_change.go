@@ -18,7 +18,7 @@ func (c *commands) move(ctx context.Context, call storyCall) Message {
 	case len(to) != 1:
 		m := Line{Bold(short(call.Project, maxName)), Plain(" has no stage "), Code(short(join(call.rest), maxName)), Plain(".")}
 		if len(to) > 1 {
-			m, stages = Line{Plain("Several stages are called so; use one's name:")}, to
+			m, stages = Line{Plain("Several stages have this title; use a stage's name:")}, to
 		}
 		return appendLines(Message{m}, stages, len(stages), func(name string) Line { return Line{Code(short(name, maxName)), Plain(" – " + stageTitle(name))} })
 	}
@@ -86,7 +86,7 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 	id, project := c.links.story(ref.Project, ref.ID), Bold(short(ref.Project, maxName))
 	switch {
 	case story.Error != "":
-		return Message{{Plain("The project server of "), project, Plain(" cannot be asked: " + short(story.Error, maxReason))}}
+		return Message{{Plain("The project server of "), project, Plain(" cannot be reached: " + short(story.Error, maxReason))}}
 	case story.File == nil && ref.Stage == "":
 		return Message{{id, Plain(" is not on the board of "), project, Plain(".")}}
 	case story.File == nil || !story.File.Writable:
@@ -122,5 +122,5 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 }
 
 func readOnly(project Span) Message {
-	return Message{{Plain("The project server of "), project, Plain(" allows no changes; it has to be started with "), Code("--allow-writes"), Plain(".")}}
+	return Message{{Plain("The project server of "), project, Plain(" does not allow changes; it must be started with "), Code("--allow-writes"), Plain(".")}}
 }

@@ -48,9 +48,9 @@ func TestStoryCommand(t *testing.T) {
 		{"by id", "story 12_pay", nil, pay},
 		{"by number", "story 12", nil, pay},
 		{"with its project", "story alpha 12_pay", nil, pay},
-		{"a project with a space", "story beta two 12", twice, "There are several; name the project and the whole id:\nbeta two 12_pay · Pay twice · Backlog\nbeta two 12_other · Backlog"},
-		{"in two projects", "story 12_pay", twice, "There are several; name the project and the whole id:\nalpha 12_pay · Pay · Current\nbeta two 12_pay · Pay twice · Backlog"},
-		{"in an unreachable project", "story beta two 12_pay", twice, "beta two · 12_pay · Pay twice\n▲ The project server cannot be asked: connection refused. This is what was known last:\nBacklog since 1 Jan 1970 00:00 UTC"},
+		{"a project with a space", "story beta two 12", twice, "There are several; give the project and the full id:\nbeta two 12_pay · Pay twice · Backlog\nbeta two 12_other · Backlog"},
+		{"in two projects", "story 12_pay", twice, "There are several; give the project and the full id:\nalpha 12_pay · Pay · Current\nbeta two 12_pay · Pay twice · Backlog"},
+		{"in an unreachable project", "story beta two 12_pay", twice, "beta two · 12_pay · Pay twice\n▲ The project server cannot be reached: connection refused. This is what was last known:\nBacklog since 1 Jan 1970 00:00 UTC"},
 		{"quoted", "!story \"alpha\" `9_search`", nil, search},
 		{"gone from the board", "story 3_old", nil, "alpha · 3_old · Old\nNot on the board."},
 		{"gone, by number", "story alpha 3", nil, "alpha · 3_old · Old\nNot on the board."},
@@ -83,7 +83,7 @@ func TestStoryCommandsOfOperators(t *testing.T) {
 	answers := func(status int, body string, err error) func(*fakeGateway) {
 		return func(g *fakeGateway) { g.patch = func() (int, []byte, error) { return status, []byte(body), err } }
 	}
-	readOnly := "The project server of alpha allows no changes; it has to be started with --allow-writes."
+	readOnly := "The project server of alpha does not allow changes; it must be started with --allow-writes."
 	moved, unblocked := []string{`alpha/12_pay {"stage":"3_qa","version":"v7"}`}, []string{`alpha/12_pay {"blocked":null,"version":"v7"}`}
 	for _, test := range []struct {
 		name, text string
@@ -97,13 +97,13 @@ func TestStoryCommandsOfOperators(t *testing.T) {
 		{"move nowhere", "move 12_pay the moon", nil, "alpha has no stage the moon.\n2_current – Current\n3_qa – QA\n5_done – Done", nil},
 		{"move by a title of two stages", "!move beta two 12_pay code review", func(g *fakeGateway) {
 			g.last = []domain.Stage{{Name: "1_backlog", Items: []domain.Item{{StoryID: "12_pay"}}}, {Name: "2_code_review"}, {Name: "3_code_review"}}
-		}, "Several stages are called so; use one's name:\n2_code_review – Code review\n3_code_review – Code review", nil},
-		{"move one of two", "move 12_pay qa", twice, "There are several; name the project and the whole id:\nalpha 12_pay · Pay · Current\nbeta two 12_pay · Pay twice · Backlog", nil},
+		}, "Several stages have this title; use a stage's name:\n2_code_review – Code review\n3_code_review – Code review", nil},
+		{"move one of two", "move 12_pay qa", twice, "There are several; give the project and the full id:\nalpha 12_pay · Pay · Current\nbeta two 12_pay · Pay twice · Backlog", nil},
 		{"a project that is called like a story", "move 12_pay qa", func(g *fakeGateway) {
 			g.projects = []domain.Project{{Name: "12_pay"}, {Name: "alpha"}}
 		}, "12_pay is now in QA.", moved},
 		{"move without a stage", "!move 12_pay", nil, "Usage: move [PROJECT] ID STAGE", nil},
-		{"move on an unreachable server", "!move beta two 12_pay backlog", twice, "The project server of beta two cannot be asked: connection refused", nil},
+		{"move on an unreachable server", "!move beta two 12_pay backlog", twice, "The project server of beta two cannot be reached: connection refused", nil},
 		{"move what is gone", "move 3_old qa", nil, "3_old is not on the board of alpha.", nil},
 		{"move what only old servers know", "move 9 done", func(g *fakeGateway) {
 			g.edit = func(s *domain.Story) { s.File = nil }
@@ -180,7 +180,7 @@ func TestStoryCommandsSayWhenTimeIsUp(t *testing.T) {
 		}
 		for _, want := range []string{
 			"It is not known whether 12_pay was changed: the project server of alpha has not answered yet.",
-			"Failed: it takes too long. Try again in a moment.",
+			"Failed: it took too long. Try again in a moment.",
 		} {
 			if m, _ := chat.answer(ctx, said("op", "unblock 12_pay")); m.PlainText() != want {
 				t.Errorf("%q, want %q", m.PlainText(), want)

@@ -114,7 +114,7 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 	case len(t.stories) == 0:
 		return Message{{Plain("No project has a story "), Code(short(t.id, maxName)), Plain(".")}}
 	case len(t.stories) > 1:
-		return appendLines(Message{{Plain("There are several; name the project and the whole id:")}}, t.stories, len(t.stories), func(s domain.StoryRef) Line {
+		return appendLines(Message{{Plain("There are several; give the project and the full id:")}}, t.stories, len(t.stories), func(s domain.StoryRef) Line {
 			line := Line{Code(short(s.Project, maxName) + " " + short(s.ID, maxName))}
 			if s.Name != "" {
 				line = columns(line, Line{Plain(short(s.Name, maxName))})

@@ -18,13 +18,13 @@ func TestCommands(t *testing.T) {
 		ask  bot.Question
 		want string // "" is no answer
 	}{
-		{"help", said("help"), "I post what happens in the projects, and understand:\nhelp – this list\nstatus – what needs attention\n" +
-			"projects – every project and its stages\nagents – the agents that are alive\nevents – the latest events\n" +
-			"story [PROJECT] ID – what is known of a story\n" +
-			"ack [PROJECT] ID [4h] – acknowledge what is wrong with a story, for a time or until it changes (operators)\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
-			"unblock [PROJECT] ID – take the block off a story (operators)\n" +
-			"switch NAME – make a project the active one (operators)\nassign AGENT NAME|none – send an agent to a project, or to none (operators)"},
-		{"nothing but the bot's name", toBot("  "), "I post what happens in the projects, and understand:"},
+		{"help", said("help"), "I post the projects' events, and understand these commands:\nhelp – this list\nstatus – what needs attention\n" +
+			"projects – every project and its stages\nagents – the live agents\nevents – the latest events\n" +
+			"story [PROJECT] ID – what is known about a story\n" +
+			"ack [PROJECT] ID [4h] – acknowledge a story's alert, for a time or until it changes (operators)\nmove [PROJECT] ID STAGE – move a story to another stage (operators)\n" +
+			"unblock [PROJECT] ID – unblock a story (operators)\n" +
+			"switch NAME – make a project the active one (operators)\nassign AGENT NAME|none – assign an agent to a project, or to none (operators)"},
+		{"nothing but the bot's name", toBot("  "), "I post the projects' events, and understand these commands:"},
 		{"silence", said(""), ""},
 		{"case does not matter", said("!STATUS"), "No project is active.\n2 projects, 1 reachable; 3 agents alive\n" +
 			"■ project beta two is unreachable: connection refused\n■ alpha · blocked · 12_pay · Pay: waiting: <API> key\n" +
@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 		{"assign by id", operator("assign a2 alpha"), "twin is now assigned to alpha."},
 		{"assign by a label with a space", operator("assign builder 1 beta two"), "builder 1 is now assigned to beta two."},
 		{"assign, quoted", operator(`assign "builder 1" "alpha"`), "builder 1 is now assigned to alpha."},
-		{"unassign", operator("assign a1 NONE"), "builder 1 is now assigned to no project."},
+		{"unassign", operator("assign a1 NONE"), "builder 1 is no longer assigned to a project."},
 		{"a project called none", operator(`assign a1 "none"`), "Failed: project 'none' does not exist"},
 		{"two of that label", operator("assign twin alpha"), "Several agents have this label; use one of their ids:\na2\na3"},
 		{"no such agent", operator("assign ghost alpha"), "Unknown agent ghost. Say agents for a list."},

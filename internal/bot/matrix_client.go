@@ -74,7 +74,7 @@ func (c *matrixClient) do(ctx context.Context, call matrixCall) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, call.answer); err != nil {
-		return &matrixError{status: response.StatusCode, message: "the answer is not what Matrix servers send"}
+		return &matrixError{status: response.StatusCode, message: "the answer is not that of a Matrix server"}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 		}
 		if create.Predecessor.RoomID != room {
 			m.log.WarnContext(ctx, "bot: the new room does not name the old one", "room", room, "new", successor)
-			m.remark("It left the last room: that was closed, and the room it points to does not replace it.")
+			m.remark("It left the last room, which was closed and names a successor that does not replace it.")
 			if err := m.leave(ctx, successor); err != nil {
 				return false, err
 			}

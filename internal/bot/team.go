@@ -117,7 +117,7 @@ func (t *team) Rooms() []Room {
 
 // Hint says how to get the bot into a channel.
 func (t *team) Hint() string {
-	return "Connected, but in no channel. Write /invite with the bot's name in each channel that it is to post to."
+	return "Connected, but in no channel. Write /invite with the bot's name in each channel that it should post to."
 }
 
 // Receive answers mentions and refreshes the list of channels.

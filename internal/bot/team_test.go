@@ -126,7 +126,7 @@ func TestTeamSaysThatATestTookTooLong(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	err := p.supervisor.SendTest(ctx)
-	if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to #ops: it takes too long" {
+	if domain.CodeOf(err) != domain.BadGateway || domain.MessageOf(err) != "not sent to #ops: it took too long" {
 		t.Errorf("test: %v", err)
 	}
 }

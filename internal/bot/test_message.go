@@ -38,7 +38,7 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		case errors.Is(causes[0], errRefused):
 			reason = "the room refused the message"
 		case causes[0] == context.DeadlineExceeded: // the chat server is slow, or rate limits
-			reason = "it takes too long"
+			reason = "it took too long"
 		}
 		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
 	})

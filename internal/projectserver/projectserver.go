@@ -82,7 +82,7 @@ func (s *server) routes() http.Handler {
 		}
 		if !s.authenticate(r) && !route.open {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			web.Plain(w, http.StatusUnauthorized, "the project's token is needed")
+			web.Plain(w, http.StatusUnauthorized, "the project's token is required")
 			return
 		}
 		if !ok {

@@ -27,7 +27,7 @@ func checkStatus(response *http.Response, all bool) error {
 	case status == http.StatusOK:
 		return nil
 	case status >= 300 && status < 400 && status != http.StatusNotModified:
-		return domain.Errorf(domain.BadGateway, "redirects, which is not followed (HTTP status %d)", status)
+		return domain.Errorf(domain.BadGateway, "answers with a redirect, which is not followed (HTTP status %d)", status)
 	case status == http.StatusUnauthorized:
 		return domain.Errorf(domain.BadGateway, "refuses the token, or needs one (HTTP status 401)")
 	case all:

@@ -112,7 +112,7 @@ func TestRecordsThatAreTooLargeOrDeepCostOnlyThemselves(t *testing.T) {
 	if err != nil || len(answer.Records) != 3 || answer.Received != 8 || len(answer.Refused) != 5 {
 		t.Fatalf("%d records, %d refused of %d, %v", len(answer.Records), len(answer.Refused), answer.Received, err)
 	}
-	for i, want := range []string{"over 100 levels", "over 100 levels", "over 64 KiB", "over 64 KiB", "over 64 KiB"} {
+	for i, want := range []string{"more than 100 levels", "more than 100 levels", "over 64 KiB", "over 64 KiB", "over 64 KiB"} {
 		if refused := answer.Refused[i]; !strings.Contains(refused.Why.Error(), want) || len(refused.JSON) > 1024 {
 			t.Errorf("refused: %v, %d bytes kept", refused.Why, len(refused.JSON))
 		}

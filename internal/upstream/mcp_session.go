@@ -57,7 +57,7 @@ func (s *mcpSession) begin(ctx context.Context) error {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if err := json.Unmarshal(result, &server); err != nil || !isHeaderValue(server.ProtocolVersion) {
-		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something else than MCP")
+		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something other than MCP")
 	}
 	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
 	_, err = s.send(ctx, http.MethodPost, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -97,7 +97,7 @@ func (s *mcpSession) call(ctx context.Context, method string, params any) (json.
 			return result, nil
 		}
 	}
-	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something else than MCP")
+	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
 }
 
 // send makes one exchange and returns the answer's body.

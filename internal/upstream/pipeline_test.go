@@ -203,7 +203,7 @@ func TestTroubleIsToldInWords(t *testing.T) {
 		"long header": {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }), "header is too large"},
 		"redirects": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
-		}), "redirects"},
+		}), "answers with a redirect"},
 		"wants a token":     {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }), "refuses the token"},
 		"is something else": {serve(t, http.NotFound), "not a project server (HTTP status 404)"},
 		"fails":             {serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }), "HTTP status 503"},

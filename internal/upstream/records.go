@@ -25,7 +25,7 @@ var (
 	errNoFeed       = domain.Errorf(domain.BadGateway, "is not an event feed: the answer is not a JSON array")
 	errManyRecords  = domain.Errorf(domain.BadGateway, "answer is too large: over %d records", maxParts)
 	errLargeRecord  = errors.New("record is over 64 KiB")
-	errNestedRecord = errors.New("record nests over 100 levels")
+	errNestedRecord = errors.New("record is nested more than 100 levels deep")
 )
 
 // decodeFeed decodes the answer to a request for records after since. It is tolerant: an invalid record does not affect the

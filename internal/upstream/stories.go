@@ -21,7 +21,7 @@ const (
 func (c *Client) Story(ctx context.Context, p domain.Project, id string) (story domain.Story, err error) {
 	path, ok := storyPath(id)
 	if !ok {
-		return story, domain.WrapError(domain.NotFound, errNotFound, "no project server has a story of this id")
+		return story, domain.WrapError(domain.NotFound, errNotFound, "no project server has a story with this id")
 	}
 	err = c.do(ctx, p, call{path: path}, func(a answer) error {
 		story, err = decodeStory(a, id)

@@ -63,7 +63,7 @@ func TestStoryWithoutAnAnswerIsAnErrorInWords(t *testing.T) {
 	for want, project := range map[string]domain.Project{
 		"connection refused": {URL: "http://127.0.0.1:1"},
 		"timed out":          serve(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }),
-		"redirects": serve(t, func(w http.ResponseWriter, r *http.Request) {
+		"answers with a redirect": serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}),
 		"refuses the token":                   serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }),

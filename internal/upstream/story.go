@@ -15,7 +15,7 @@ const (
 	maxFrontMatter = 512 << 10 // 64 KiB of YAML with its aliases expanded
 )
 
-var errNoStory = domain.Errorf(domain.BadGateway, "answers with something else than a story")
+var errNoStory = domain.Errorf(domain.BadGateway, "answers with something other than a story")
 
 // decodeStory decodes an answer and cuts texts and lists that are too long.
 func decodeStory(a answer, id string) (domain.Story, error) {

@@ -25,7 +25,7 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 				NextCursor string            `json:"nextCursor"`
 			}
 			if err := json.Unmarshal(result, &page); err != nil {
-				return domain.WrapError(domain.BadGateway, err, "answers with something else than a list of tools")
+				return domain.WrapError(domain.BadGateway, err, "answers with something other than a list of tools")
 			}
 			tools = append(tools, page.Tools...)
 			if page.NextCursor == "" || len(tools) >= maxTools {
