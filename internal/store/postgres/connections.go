@@ -62,10 +62,8 @@ var parameters = map[string]string{
 	"tcp_keepalives_count":    "3",
 }
 
-// tracer is nil except in tests.
-var tracer pgx.QueryTracer
-
-func newPool(ctx context.Context, url string, o poolOptions) (*pgxpool.Pool, error) {
+// newPool connects to the database at url. tracer sees all statements; it may be nil.
+func newPool(ctx context.Context, url string, o poolOptions, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err

@@ -32,12 +32,16 @@ type Recorder struct {
 	Statements map[string]Statement
 }
 
-// Record makes databases that are opened until the test ends note their statements. It must not run beside other tests.
-func Record(t *testing.T) *Recorder {
+// OpenRecorded opens a database that notes its statements.
+func OpenRecorded(t *testing.T, url string) (*DB, *Recorder) {
+	t.Helper()
 	r := &Recorder{Statements: map[string]Statement{}}
-	tracer = r
-	t.Cleanup(func() { tracer = nil })
-	return r
+	db, err := open(t.Context(), url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db, r
 }
 
 func (r *Recorder) note(sql string, args []any) {

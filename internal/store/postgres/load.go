@@ -36,7 +36,7 @@ var errNotEmpty error = domain.Errorf(domain.Internal, "the database to move to 
 
 // OpenEmpty opens a database that must be empty.
 func OpenEmpty(ctx context.Context, url string) (*DB, error) {
-	pool, err := newPool(ctx, url, tablePool)
+	pool, err := newPool(ctx, url, tablePool, nil)
 	if err != nil {
 		return nil, err
 	}

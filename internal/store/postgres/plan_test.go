@@ -27,8 +27,7 @@ var mayScan = regexp.MustCompile(`FROM event_texts WHERE folded LIKE`)
 // TestNoQueryReadsAllEvents looks at the plans of all statements in a database that says it has a hundred million events.
 func TestNoQueryReadsAllEvents(t *testing.T) {
 	address := pgtest.Database(t)
-	recorder := postgres.Record(t)
-	db := open(t, address)
+	db, recorder := postgres.OpenRecorded(t, address)
 	reads := generate.Reads(0, 600, 200)
 	for n := range 200 {
 		reads = append(reads, storetest.Read("alpha", storetest.Move(t, n)))

@@ -34,7 +34,10 @@ type DB struct {
 
 // Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns Unavailable if the
 // database cannot be reached at the moment.
-func Open(ctx context.Context, url string) (_ *DB, err error) {
+func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, nil) }
+
+// open is Open with a tracer that sees all statements; it may be nil.
+func open(ctx context.Context, url string, tracer pgx.QueryTracer) (_ *DB, err error) {
 	db := &DB{}
 	defer func() {
 		if err != nil {
@@ -44,7 +47,7 @@ func Open(ctx context.Context, url string) (_ *DB, err error) {
 	for pool, options := range map[**pgxpool.Pool]poolOptions{
 		&db.pool: tablePool, &db.appends: appendPool, &db.searches: searchPool, &db.leases: leasePool,
 	} {
-		if *pool, err = newPool(ctx, url, options); err != nil {
+		if *pool, err = newPool(ctx, url, options, tracer); err != nil {
 			return nil, err
 		}
 	}
