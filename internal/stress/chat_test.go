@@ -17,12 +17,7 @@ func TestEachEventIsPostedOnce(t *testing.T) {
 	g := newGroup(t, "")
 	postsEachEventOnce(t, g, func() {
 		for _, m := range g.members {
-			m.kill()
-			time.Sleep(7 * time.Second)
-			m.start()
-			time.Sleep(2 * time.Second)
-			m.freeze(frozen)
-			time.Sleep(2 * time.Second)
+			m.killAndFreeze()
 			m.wire.blackhole()
 			time.Sleep(frozen)
 			m.wire.heal()

@@ -34,6 +34,17 @@ func (m *member) freeze(duration time.Duration) {
 	}
 }
 
+// killAndFreeze kills the gateway, starts it again and freezes it, each for longer than another one takes to take over its duties.
+func (m *member) killAndFreeze() {
+	m.t.Helper()
+	m.kill()
+	time.Sleep(7 * time.Second)
+	m.start()
+	time.Sleep(2 * time.Second)
+	m.freeze(frozen)
+	time.Sleep(2 * time.Second)
+}
+
 // stop ends the gateway as its administrator would.
 func (m *member) stop() {
 	m.t.Helper()

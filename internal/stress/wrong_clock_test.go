@@ -87,12 +87,7 @@ func newGroupWithWrongClocks(t *testing.T, token string, more ...string) *group 
 // everyHandOver makes duties move from each gateway to the others and back.
 func (g *group) everyHandOver() {
 	for _, m := range g.members {
-		m.kill()
-		time.Sleep(4 * time.Second)
-		m.start()
-		time.Sleep(2 * time.Second)
-		m.freeze(frozen)
-		time.Sleep(2 * time.Second)
+		m.killAndFreeze()
 		m.stop()
 		time.Sleep(time.Second)
 		m.start()
