@@ -1,5 +1,5 @@
-// Package bottest is what the chat bot is tested against: a Matrix homeserver and Slack's API, both for one bot. They check
-// what a client may do.
+// Package bottest has fakes for testing the chat bot: a Matrix homeserver and Slack's API, each for one bot. They check that the
+// client follows the rules.
 package bottest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Who is on the homeserver, and the bot's password there.
+// Users of the homeserver, and the bot's password.
 const (
 	BotUser  = "@yard:hs.test"
 	Operator = "@op:hs.test"
@@ -21,19 +21,19 @@ const (
 	Password = "canary-password"
 )
 
-// Homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the
-// specification forbids, and reports what no client may do. Its exported fields but HTTP are for Do.
+// Homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the specification
+// forbids, and fails the test for what no client may do. Use its exported fields, except HTTP, only within Do.
 type Homeserver struct {
 	HTTP    *httptest.Server
 	Devices map[string]string // access token → device
 	Logins  int
-	Limited int  // so many of the next calls are refused with a rate limit
-	NoProof bool // no password login
-	Forgets bool // positions of syncs, once
-	// Forgetful is Dendrite's way with transaction ids: one counts only once its request has ended, and no longer than
-	// the server runs. Here none does.
+	Limited int  // how many of the next calls are refused with a rate limit
+	NoProof bool // there is no password login
+	Forgets bool // the homeserver forgets positions of syncs, once
+	// Forgetful makes the homeserver ignore transaction ids. Dendrite ignores them while a request is in progress and after a
+	// restart.
 	Forgetful bool
-	// Before, when it is set, sees each call first, and answers it when it returns true.
+	// Before, unless nil, is called first for each call, and handles it if it returns true.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	t        testing.TB
@@ -50,20 +50,20 @@ type Homeserver struct {
 type room struct {
 	name      string
 	encrypted bool
-	muted     bool // the bot may not speak
+	muted     bool // the bot must not post
 	members   map[string]bool
 	state     map[string]map[string]any // type of a state event → its content
-	messages  []map[string]any          // events of the type m.room.message, the oldest first
+	messages  []map[string]any          // events of the type m.room.message, oldest first
 }
 
 // Post is a message event in a room.
 type Post struct {
 	Sender, Body, HTML, Kind string
-	Key                      string // which the bot gave it
+	Key                      string // the bot's transaction id
 	Thread                   string // event id of the thread's first message
 }
 
-// update is what a sync tells: an event of a joined room, or a change of the bot's membership.
+// update is part of a sync: an event in a joined room, or a change of the bot's membership.
 type update struct {
 	room, membership string
 	event            map[string]any
@@ -83,7 +83,7 @@ func NewHomeserver(t testing.TB) *Homeserver {
 	return h
 }
 
-// Config is a bot's configuration that is right here.
+// Config returns a valid configuration for a bot on this homeserver.
 func (h *Homeserver) Config() domain.BotConfig {
 	return domain.BotConfig{
 		Transport: domain.BotMatrix, Homeserver: &h.HTTP.URL, Username: pointer("yard"), Password: pointer(domain.Secret(Password)),
@@ -103,14 +103,14 @@ func (h *Homeserver) tell(u update) {
 	h.changed = make(chan struct{})
 }
 
-// Create makes a room of user's.
+// Create creates a room as user.
 func (h *Homeserver) Create(id, name, user string, encrypted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.create(id, name, user, map[string]any{}).encrypted = encrypted
 }
 
-// CreateSpace makes a space of user's: a room that lists rooms.
+// CreateSpace creates a space, which is a room that lists rooms, as user.
 func (h *Homeserver) CreateSpace(id, name, user string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,8 +125,8 @@ func (h *Homeserver) create(id, name, user string, content map[string]any) *room
 	return room
 }
 
-// Upgrade replaces a room by another one, as user does: from then on nobody may speak in the old one. Only who is
-// invited to the new room may join it.
+// Upgrade replaces a room by another one as user: from then on nobody can post in the old one. Joining the new room requires an
+// invitation.
 func (h *Homeserver) Upgrade(id, successor, user string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +135,7 @@ func (h *Homeserver) Upgrade(id, successor, user string) {
 	h.setState(id, user, "m.room.tombstone", map[string]any{"body": "This room has been replaced", "replacement_room": successor})
 }
 
-// Mute has the bot speak in a room no more, or again.
+// Mute forbids the bot to post in a room, or allows it again.
 func (h *Homeserver) Mute(id string, muted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,7 +163,7 @@ func (h *Homeserver) Rename(name string) {
 	}
 }
 
-// ChangePassword gives the bot's account another password and logs its devices out.
+// ChangePassword changes the password of the bot's account and logs its devices out.
 func (h *Homeserver) ChangePassword(password string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,12 +180,12 @@ func (h *Homeserver) Invite(id, user string) {
 	}})
 }
 
-// Say posts a message of user's.
+// Say posts a message as user.
 func (h *Homeserver) Say(id, user, text string) {
 	h.Event(id, user, "m.room.message", map[string]any{"msgtype": "m.text", "body": text})
 }
 
-// Event adds an event of user's to a room.
+// Event adds an event by user to a room.
 func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,7 +194,7 @@ func (h *Homeserver) Event(id, user, kind string, content map[string]any) {
 
 func (h *Homeserver) nextEvent() string { return fmt.Sprintf("$e%d", len(h.updates)) }
 
-// setState is append for a state event.
+// setState is append for state events.
 func (h *Homeserver) setState(id, user, kind string, content map[string]any) {
 	h.room(id).state[kind] = content
 	h.append(id, user, kind, content)
@@ -211,7 +211,7 @@ func (h *Homeserver) append(id, user, kind string, content map[string]any) strin
 	return event["event_id"].(string)
 }
 
-// Posts returns what the bot has said in a room.
+// Posts returns the bot's messages in a room.
 func (h *Homeserver) Posts(id string) []Post {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,7 +234,7 @@ func (h *Homeserver) Posts(id string) []Post {
 	return posts
 }
 
-// Expel removes the bot from a room without telling it.
+// Expel removes the bot from a room without notifying it.
 func (h *Homeserver) Expel(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,7 +257,7 @@ func (h *Homeserver) Joined(id string) bool {
 	})
 }
 
-// Do calls f while no call is under way.
+// Do calls f while no call is in progress.
 func (h *Homeserver) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

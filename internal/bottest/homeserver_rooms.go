@@ -73,7 +73,7 @@ func (h *Homeserver) inRoom(w http.ResponseWriter, r *http.Request, parts []stri
 	}
 }
 
-// messages answers a page of a room's messages, the newest first.
+// messages returns a page of a room's messages, newest first.
 func (h *Homeserver) messages(w http.ResponseWriter, query url.Values, room *room) {
 	limit, err := strconv.Atoi(query.Get("limit"))
 	if err != nil || query.Get("dir") != "b" {

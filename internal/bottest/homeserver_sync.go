@@ -55,7 +55,7 @@ func (h *Homeserver) sync(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// since is the answer to a sync: the last word on each room's membership, and the events of the joined ones.
+// since returns the response to a sync: the current membership of each room, and the events of the joined ones.
 func (h *Homeserver) since(since int) map[string]any {
 	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	for _, u := range h.updates[since:] {

@@ -16,28 +16,28 @@ import (
 	"switchyard/internal/domain"
 )
 
-// What the bot and Slack share, and who may command the bot.
+// Secrets that the bot and Slack share, and the bot's operator.
 const (
 	BotToken      = "xoxb-canary-token"
 	SigningSecret = "canary-signing-secret"
 	TeamOperator  = "U0OPERATOR"
 )
 
-// Workspace is Slack's API for one bot: it checks the token and the rate of messages to a channel. Its exported fields
-// but HTTP are for Do.
+// Workspace is Slack's API for one bot. It checks the token and the rate of messages to each channel. Use its exported fields,
+// except HTTP, only within Do.
 type Workspace struct {
 	HTTP     *httptest.Server  // the API is below /api/
 	Channels map[string]string // of C1 and C2, where the bot is a member → name
 	Posts    []ChannelPost
-	Last     map[string]time.Time // when each channel got its last message
-	Scope    string               // missing
-	Calls    int                  // so far
-	Limited  int                  // so many of the next calls are refused with a rate limit
-	// RetryAfter is the pause, in seconds, that such a refusal asks for.
+	Last     map[string]time.Time // the time of each channel's last message
+	Scope    string               // a missing scope
+	Calls    int                  // the number of calls so far
+	Limited  int                  // how many of the next calls are refused with a rate limit
+	// RetryAfter is the pause, in seconds, that such a refusal demands.
 	RetryAfter string
-	Failing    int    // so many of the next calls fail
-	Patient    bool   // messages may come faster than one a second
-	ReadOnly   string // channel in which the bot may not post
+	Failing    int    // how many of the next calls fail
+	Patient    bool   // more than one message a second is allowed
+	ReadOnly   string // a channel in which the bot must not post
 
 	t  testing.TB
 	mu sync.Mutex
@@ -54,14 +54,14 @@ func NewWorkspace(t testing.TB) *Workspace {
 	return s
 }
 
-// Config is a bot's configuration that is right here.
+// Config returns a valid configuration for a bot in this workspace.
 func (s *Workspace) Config() domain.BotConfig {
 	return domain.BotConfig{
 		Transport: domain.BotTeam, TeamBotToken: pointer(domain.Secret(BotToken)), TeamSigningSecret: pointer(domain.Secret(SigningSecret)),
 	}
 }
 
-// Do calls f while no call is under way.
+// Do calls f while no call is in progress.
 func (s *Workspace) Do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Workspace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// conversations answers one channel at a time, to be paged through.
+// conversations returns pages of one channel each.
 func (s *Workspace) conversations(w http.ResponseWriter, form url.Values) {
 	if form.Get("types") != "public_channel,private_channel" {
 		s.t.Errorf("types %q", form.Get("types"))
@@ -139,7 +139,7 @@ func (s *Workspace) post(w http.ResponseWriter, form url.Values, fail func(strin
 	reply(w, map[string]any{"ok": true, "channel": channel, "ts": "1.1"})
 }
 
-// Signature signs a call as Slack does.
+// Signature returns the headers with which Slack signs a request.
 func Signature(secret string, at time.Time, body string) http.Header {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(secret))

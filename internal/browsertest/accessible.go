@@ -8,23 +8,22 @@ import (
 )
 
 const (
-	// rules are what a page has to meet: WCAG 2.2, level AA, and best practice, as far as a program can tell.
+	// rules are the rules for pages: WCAG 2.2, level AA, and best practice, as far as a program can check them.
 	rules = `{
 		runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
 		resultTypes: ['violations'],
 		rules: {'target-size': {enabled: true}},
 	}`
-	// rulesOfColours are those of them that look at colours. They take half of the time of all.
+	// rulesOfColours are the rules that depend on colours. They take half of the time.
 	rulesOfColours = `{runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']}, resultTypes: ['violations']}`
-	// layout is all that rules see of a page but its colours: what there is, where it is, and whether it is shown.
+	// layout is everything but colours that rules depend on: which elements there are, where, and whether they are shown.
 	layout = `[...document.querySelectorAll('*')].map(e => {
 		const box = e.getBoundingClientRect(), shown = e.checkVisibility({visibilityProperty: true, opacityProperty: true})
 		return [e.tagName, box.x, box.y, box.width, box.height, shown, ...e.getAttributeNames().map(name => e.getAttribute(name))].join()
 	}).join() + document.body.innerText`
 )
 
-// Accessible fails the test for everything on the page, as it is now, that breaks the rules of accessibility that
-// axe-core can see.
+// Accessible fails the test for each violation of accessibility rules that axe-core finds on the page in its current state.
 func (t *Tab) Accessible() {
 	t.Helper()
 	t.meets(rules)
@@ -33,7 +32,7 @@ func (t *Tab) Accessible() {
 func (t *Tab) meets(rules string) {
 	t.Helper()
 	if !Eval[bool](t, "'axe' in window") {
-		// The page's content security policy does not apply to what comes through the debugging protocol.
+		// The page's content security policy does not apply to scripts sent through the debugging protocol.
 		Eval[bool](t, axe(t)+"; true")
 	}
 	violations := Eval[[]string](t, `Promise.all(document.getAnimations().filter(a => a.timeline === document.timeline).map(a => a.finished.catch(() => 0)))
@@ -44,8 +43,8 @@ func (t *Tab) meets(rules string) {
 	}
 }
 
-// AccessibleAt looks at the page at each of these widths as Accessible does, also with dark colours, and fails the test
-// where the page is wider than that. Where dark differs in nothing but colours, the other rules have nothing new to see.
+// AccessibleAt is Accessible at each of the widths, in light and dark colours. It also fails the test if the page is wider than the
+// window. If dark differs in colours only, it checks only the rules that depend on them.
 func (t *Tab) AccessibleAt(widths ...int64) {
 	t.Helper()
 	for _, width := range widths {
@@ -66,12 +65,12 @@ func (t *Tab) AccessibleAt(widths ...int64) {
 	t.Media("prefers-color-scheme", "light")
 }
 
-// where says what the page is and how it is shown.
+// where describes the page and how it is displayed.
 func (t *Tab) where() string {
 	return Eval[string](t, `location.pathname + ' ' + innerWidth + ' px' + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`)
 }
 
-// axe is the source of axe-core, which make test installs.
+// axe returns the source of axe-core, which make test installs.
 func axe(t testing.TB) string {
 	_, here, _, _ := runtime.Caller(0)
 	source, err := os.ReadFile(filepath.Join(filepath.Dir(here), "node_modules/axe-core/axe.min.js"))

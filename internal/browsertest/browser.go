@@ -1,5 +1,5 @@
-// Package browsertest drives Chromium in tests: it finds things as people do, by role and name, and fails a test whose
-// page complains in the console, as pages do that violate their content security policy.
+// Package browsertest drives Chromium in tests. It finds elements as people do, by role and name, and fails a test whose page
+// logs errors to the console, such as violations of the content security policy.
 package browsertest
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// without are features that the browser does without. The popups of its address bar are pages of a thousand scripts, which
-// every new tab loads: that took a quarter of the time of all tests. chromedp turns the first two off, too.
+// without lists browser features to disable. The popups of the address bar are pages with a thousand scripts, which every new tab
+// loads: that took a quarter of the time of all tests. chromedp disables the first two as well.
 const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup"
 
-// browser is the one Chromium of a test process, which the first tab starts.
+// browser is the single Chromium of a test process, started by the first tab.
 var browser struct {
 	sync.Mutex
-	running bool // whether Run is under way, which ends the browser
+	running bool // whether Run is running, which ends the browser
 	ctx     context.Context
 	end     func()
 }
 
-// Run runs the tests of a package and then ends the browser that they shared. A package whose tests open tabs calls it in
-// TestMain, and exits with what it returns.
+// Run runs the tests of a package and then ends the browser that they shared. A package whose tests open tabs must call it in
+// TestMain, and exit with the status that it returns.
 func Run(m *testing.M) int {
 	browser.running = true
 	defer func() {
@@ -37,7 +37,7 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// shared returns the context of the browser, which it starts where there is none.
+// shared returns the context of the browser, which it starts if necessary.
 func shared() (context.Context, error) {
 	browser.Lock()
 	defer browser.Unlock()
@@ -59,14 +59,14 @@ func shared() (context.Context, error) {
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory), chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-features", without),
-		chromedp.Flag("allow-pre-commit-input", true)) // what is clicked or typed before a new page is painted counts
+		chromedp.Flag("allow-pre-commit-input", true)) // input before a new page is painted counts
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
 	end := func() {
-		_ = chromedp.Cancel(ctx) // waits for the browser, so that its directory can go
+		_ = chromedp.Cancel(ctx) // waits for the browser, so that its directory can be removed
 		cancel()
 		stop()
-		_ = os.RemoveAll(directory) // helpers of the browser that outlive it may still write there
+		_ = os.RemoveAll(directory) // may fail while helper processes of the browser still write there
 	}
 	if err := chromedp.Do(ctx); err != nil {
 		end()

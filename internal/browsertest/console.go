@@ -13,13 +13,13 @@ import (
 type console struct {
 	mu         sync.Mutex
 	complaints []string
-	marks      int // how many have been asked for
-	marked     int // the last one that has come
+	marks      int // how many marks have been written
+	marked     int // the last mark received
 }
 
 const mark = "switchyard's tests: mark "
 
-// watchConsole collects the errors in the console. Those that the test does not take fail it.
+// watchConsole collects the errors in the console. Errors that the test does not take with Complaints fail it.
 func (t *Tab) watchConsole() {
 	messages := chromedp.Console(t.ctx)
 	go func() {
@@ -32,7 +32,7 @@ func (t *Tab) watchConsole() {
 	}()
 	t.Cleanup(func() {
 		if t.Failed() {
-			return // perhaps because the browser answers no more
+			return // perhaps because the browser no longer responds
 		}
 		for _, complaint := range t.Complaints() {
 			t.Errorf("the browser's console: %s", complaint)
@@ -51,19 +51,19 @@ func (c *console) note(message chromedp.ConsoleMessage) {
 	case !strings.HasPrefix(message.Text, "htmx:sendAbort"):
 		c.complaints = append(c.complaints, message.Text+" "+message.URL)
 	case last >= 0 && strings.HasPrefix(c.complaints[last], "htmx:afterRequest"):
-		// htmx says in two lines that a page has gone while it asked for something, which is nobody's fault.
+		// htmx logs two lines when a page is left during a request, which is not an error.
 		c.complaints = c.complaints[:last]
 	}
 }
 
-// Complaints returns the errors in the browser's console since the last call. A test that takes them accepts them.
+// Complaints returns the errors in the browser's console since the last call. They then no longer fail the test.
 func (t *Tab) Complaints() []string {
 	t.Helper()
 	t.console.mu.Lock()
 	t.console.marks++
 	number := t.console.marks
 	t.console.mu.Unlock()
-	// Messages come in order, but later than what caused them: all before the mark are here when the mark is.
+	// Messages arrive in order, but late: once the mark has arrived, so have all messages before it.
 	t.until("a mark in the console", func(ctx context.Context) (bool, error) {
 		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("console.debug(%q), true", mark+fmt.Sprint(number)))); err != nil {
 			return false, err

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// patience is how long a page has to become as it should. It only passes whole where a test fails.
+	// patience is how long to wait for a page to become as expected. Only failing tests wait that long.
 	patience = 90 * time.Second
-	// answerTime is how long the browser has for one question of many: one asked between two pages may get no answer.
+	// answerTime is how long to wait for the browser's response to one of several attempts: between two pages there may be none.
 	answerTime = 5 * time.Second
 )
 
-// Tab is a browser tab with cookies and storage of its own. What cannot be done fails the test.
+// Tab is a browser tab with separate cookies and storage. Its methods fail the test if they cannot do their work.
 type Tab struct {
 	testing.TB
 	ctx context.Context
@@ -28,14 +28,14 @@ type Tab struct {
 	console console
 }
 
-// places are for tests at work in the browser. Two keep two processors busy; of more, each only waits longer for the one browser.
-// placed are the tests that have one. Two tests that waited for a second one would wait for each other for ever.
+// slots limits the tests that use the browser at once. Two keep two processors busy; with more, each only waits longer for the one
+// browser. holders are the tests that have a slot: two tests that each waited for a second one would deadlock.
 var (
-	places = make(chan struct{}, 2)
-	placed sync.Map
+	slots   = make(chan struct{}, 2)
+	holders sync.Map
 )
 
-// Needed skips the test with -short. Open does so as well; a test that has much to do before calls this first.
+// Needed skips the test with -short. Open does so as well; call Needed first in a test that has much to do before Open.
 func Needed(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -43,20 +43,20 @@ func Needed(t testing.TB) {
 	}
 }
 
-// Open returns a new tab, 1280 by 800, which closes with the test. With -short, that is in make test-fast, it skips the test:
-// no other rule skips any.
+// Open returns a new tab, 1280 by 800 pixels, which is closed at the end of the test. With -short, as in make test-fast, it skips
+// the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	Needed(t)
-	if _, has := placed.LoadOrStore(t, nil); has {
+	if _, has := holders.LoadOrStore(t, nil); has {
 		t.Fatal("the test has a tab: Another opens more")
 	}
-	places <- struct{}{}
-	t.Cleanup(func() { placed.Delete(t); <-places })
+	slots <- struct{}{}
+	t.Cleanup(func() { holders.Delete(t); <-slots })
 	return open(t)
 }
 
-// Another returns another new tab for the test.
+// Another opens another tab for the test.
 func (t *Tab) Another() *Tab {
 	t.Helper()
 	return open(t.TB)
@@ -146,7 +146,7 @@ func Eval[T any](t *Tab, expression string) T {
 	return value
 }
 
-// Wait waits until a JavaScript expression is true in a page that is loaded whole, its scripts included.
+// Wait waits until the page, including its scripts, has loaded and a JavaScript expression is true.
 func (t *Tab) Wait(expression string) {
 	t.Helper()
 	t.until(expression, func(ctx context.Context) (bool, error) {
@@ -160,8 +160,7 @@ func (t *Tab) WaitText(text string) {
 	t.Wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
 }
 
-// until asks again and again, since between two pages there is no answer; ever less often, since questions take the time
-// that the page needs to become as it should.
+// until polls, since between two pages there may be no response, at growing intervals, since polling takes time from the page.
 func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -183,14 +182,14 @@ func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) 
 	}
 }
 
-// Keys types text, which may hold the special keys of package kb.
+// Keys types text, which may contain the special keys of package kb.
 func (t *Tab) Keys(text string) {
 	t.Helper()
 	t.do(chromedp.KeyEvent(text))
 }
 
-// KeysTo types keys that lead to the page with this heading, again where nothing comes of it: those that belong together
-// may be too far apart when the machine is busy.
+// KeysTo types keys that lead to the page with this heading. It types them again if they have no effect: on a busy machine the time
+// between keys of a sequence may be too long.
 func (t *Tab) KeysTo(keys, heading string) {
 	t.Helper()
 	var typed time.Time

@@ -10,14 +10,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Thing is something on the page.
+// Thing is an element on the page.
 type Thing struct {
 	tab *Tab
 	id  runtime.RemoteObjectID
 }
 
-// All returns everything on the page that has this role and accessible name and is shown to assistive technology. An
-// empty name is any.
+// All returns all elements with this role and accessible name that are visible to assistive technology. An empty name matches any.
 func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
@@ -29,7 +28,7 @@ func (t *Tab) All(role, name string) []Thing {
 	return things
 }
 
-// Find waits for the first thing that has this role and accessible name on a page that is loaded whole, its scripts included.
+// Find waits until the page, including its scripts, has loaded, and returns the first element with this role and accessible name.
 func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
@@ -42,7 +41,7 @@ func (t *Tab) Find(role, name string) Thing {
 	return things[0]
 }
 
-// candidates selects what may have a role: asking the browser for the role of every element of a large page takes seconds.
+// candidates returns a selector for elements that may have a role: getting the role of every element of a large page takes seconds.
 func candidates(role string) string {
 	switch role {
 	case "button":
@@ -59,8 +58,8 @@ func candidates(role string) string {
 	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
 }
 
-// find looks at what is shown, and at the texts first: for a role or a name the browser builds its accessibility tree again
-// each time, which takes tens of milliseconds.
+// find checks visibility and text first: for a role or a name the browser rebuilds its accessibility tree each time, which takes
+// tens of milliseconds.
 const find = `((selector, role, name, limit) => {
 	const found = []
 	for (const e of document.querySelectorAll(selector)) {
@@ -75,8 +74,8 @@ const find = `((selector, role, name, limit) => {
 	return found
 })(%q, %q, %q, %d)`
 
-// query returns the first things that match, at most limit. It asks the page itself, with a feature that the browser is
-// started with. The protocol's own way to ask blocks the page for good when it meets the moment between two pages.
+// query returns the first limit matching elements. It runs a script in the page, which uses a feature enabled at the browser's
+// start: the protocol's own query blocks the page forever if it comes between two pages.
 func (t *Tab) query(ctx context.Context, role, name string, limit int) ([]Thing, error) {
 	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name, limit)))
 	if err != nil {
@@ -95,7 +94,7 @@ func (t *Tab) query(ctx context.Context, role, name string, limit int) ([]Thing,
 	return things, nil
 }
 
-// Call calls a JavaScript function with the thing as this, and returns what it returns as text.
+// Call calls a JavaScript function with the element as this, and returns its result as text.
 func (g Thing) Call(function string) string {
 	g.tab.Helper()
 	ctx, cancel := context.WithTimeout(g.tab.ctx, patience)
@@ -109,14 +108,14 @@ func (g Thing) Call(function string) string {
 	return value
 }
 
-// Click clicks with the mouse in the middle of the thing.
+// Click clicks the middle of the element with the mouse.
 func (g Thing) Click() {
 	g.tab.Helper()
 	x, y := g.middle()
 	g.tab.do(chromedp.MouseClickXY(x, y))
 }
 
-// ClickAround presses the mouse button on the thing, lets something happen, and releases the button in the same place.
+// ClickAround presses the mouse button on the element, calls happens, and releases the button at the same position.
 func (g Thing) ClickAround(happens func()) {
 	g.tab.Helper()
 	x, y := g.middle()
@@ -125,7 +124,7 @@ func (g Thing) ClickAround(happens func()) {
 	g.tab.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }
 
-// middle scrolls to the thing and returns where its middle is then.
+// middle scrolls to the element and returns the position of its middle.
 func (g Thing) middle() (x, y float64) {
 	g.tab.Helper()
 	box := g.Call(`function() {
@@ -139,14 +138,14 @@ func (g Thing) middle() (x, y float64) {
 	return x, y
 }
 
-// Type focuses the thing, selects what is in it and types text in its place.
+// Type focuses the element and replaces its content by text.
 func (g Thing) Type(text string) {
 	g.tab.Helper()
 	g.Call("function() { this.focus(); this.select?.() }")
 	g.tab.Keys(text)
 }
 
-// Text is the text that the thing shows.
+// Text returns the text of the element.
 func (g Thing) Text() string {
 	g.tab.Helper()
 	return strings.TrimSpace(g.Call("function() { return this.innerText }"))

@@ -8,17 +8,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Phone makes the tab a phone, 360 by 780, whose reader has no mouse.
+// Phone makes the tab a phone of 360 by 780 pixels, with a touch screen and no mouse.
 func (t *Tab) Phone() {
 	t.Helper()
 	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
-// tapTime is how long a touch has to become a click. On a page to which the first of two has led, the second would hit anything.
+// tapTime is how long to wait for a touch to become a click before the next attempt: if the first one still led to another page, the
+// second would hit anything there.
 const tapTime = 20 * time.Second
 
-// Tap touches the middle of the thing, again where no click comes of it: a page that is just changing takes a touch for the
-// begin of something else. Of two touches whose clicks come late, the second one does nothing.
+// Tap touches the middle of the element, and again if that does not cause a click: a page that is just changing may take a touch for
+// the beginning of another gesture. If the clicks of two touches come late, the second one does nothing.
 func (g Thing) Tap() {
 	g.tab.Helper()
 	g.Call(`function() {
@@ -34,7 +35,7 @@ func (g Thing) Tap() {
 	var touched time.Time
 	g.tab.until("the click of a tap", func(ctx context.Context) (bool, error) {
 		waited := time.Since(touched) >= tapTime
-		// Another page knows nothing of the tap that has led to it.
+		// A new page, to which the tap has led, has no counter.
 		clicks, err := chromedp.Run(ctx, chromedp.Evaluate[int]("window.taps?.clicks ?? 1000"))
 		if err != nil || clicks >= max(touches, 1) || clicks > 0 && waited {
 			return true, err

@@ -18,15 +18,15 @@ import (
 	"switchyard/internal/web"
 )
 
-// Gateway is a gateway whose parts a test may reach. It is closed with the test.
+// Gateway is a gateway with access to its parts. It is closed at the end of the test.
 type Gateway struct {
 	*service.Service
 	Store *sqlite.DB
 	HTTP  handlers.Gateway
 }
 
-// New builds a gateway from o and h. What they leave out is filled in: a database of its own, a log that nobody reads, a bot
-// that is off, an agent timeout of 45 s, join tokens that are good for an hour, a session key.
+// New builds a gateway from o and h. The defaults are a new database, a discarded log, a bot that is off, an agent timeout of 45 s,
+// join tokens that are valid for an hour, and a session key.
 func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	t.Helper()
 	db, ok := o.Store.(*sqlite.DB)
@@ -68,7 +68,7 @@ func (g *Gateway) Serve(t testing.TB) *httptest.Server {
 	return server
 }
 
-// ServeUntil serves as Serve does, and returns what begins the server's stop besides: held requests are answered then.
+// ServeUntil is Serve. stop begins the server's shutdown, in which held requests are answered.
 func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 	t.Helper()
 	stopping, stop := context.WithCancel(context.Background())
@@ -82,7 +82,7 @@ func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 	return server, stop
 }
 
-// noBot is a bot that nobody has set up.
+// noBot is a bot that has not been set up.
 type noBot struct{}
 
 func (noBot) Restart(context.Context) error         { return nil }

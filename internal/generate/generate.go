@@ -1,4 +1,4 @@
-// Package generate makes up a merged stream of any length, the same each time, for benchmarks and tests.
+// Package generate generates a merged stream of any length, the same each time, for benchmarks and tests.
 package generate
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// active is how many stories of a project are on their way at the same time.
+	// active is how many stories of a project are active at the same time.
 	active = 8
-	// steps is how many events a story has, from the first to the last.
+	// steps is how many events a story has.
 	steps = 7
 	// start is the time of the first event, and every the time between two, in milliseconds.
 	start = 1_700_000_000_000
@@ -35,10 +35,10 @@ var words = strings.Fields(`account address alert archive avatar badge basket bo
 	tool topic tour track transfer trash trigger tunnel type update upload user vendor version video view voucher wallet warning
 	webhook widget window worker workspace zone`)
 
-// Project is the name of the n-th project, from 0.
+// Project returns the name of the n-th project, from 0.
 func Project(n int) string { return fmt.Sprintf("project-%05d", n) }
 
-// Read is the n-th event, from 0, of a stream of so many projects, as one read of its project's feed.
+// Read returns the n-th event, from 0, of a stream of so many projects, as a read of its project's feed.
 func Read(n, projects int) domain.FeedRead {
 	project, nth := n%projects, n/projects // nth counts the project's events
 	round := nth / (active * steps)
@@ -66,7 +66,7 @@ func Read(n, projects int) domain.FeedRead {
 	return domain.FeedRead{Cursor: cursor, Records: []domain.Record{record}, ReceivedAt: time.UnixMilli(stamp + 3)}
 }
 
-// Reads are events from to to, exclusively, of such a stream.
+// Reads returns the events from from to to, exclusively, of such a stream.
 func Reads(from, to, projects int) []domain.FeedRead {
 	reads := make([]domain.FeedRead, 0, to-from)
 	for n := from; n < to; n++ {
@@ -75,7 +75,7 @@ func Reads(from, to, projects int) []domain.FeedRead {
 	return reads
 }
 
-// name is four words for a story.
+// name returns four words for a story.
 func name(project, story int) string {
 	return strings.Join([]string{word(project, story, 1), word(project, story, 2), word(project, story, 3), word(project, story, 4)}, " ")
 }

@@ -1,5 +1,5 @@
 // Package logintest is an OpenID Connect provider for tests. It is as strict as a good real one: it checks every parameter,
-// PKCE and the client's secret included, and takes each code once. Everybody who comes is let in.
+// including PKCE and the client's secret, and accepts each code once. It logs everybody in without a password.
 package logintest
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// What the provider knows of its one client, and what it gives out. These are canaries: no log and no page may show them.
+// The registration of the only client, and the issued tokens. They are canaries, which must not appear in logs or pages.
 const (
 	ClientID     = "yard-4711"
 	ClientSecret = "canary-client-secret"
 	AccessToken  = "canary-login-access-token"
 )
 
-// Provider is an OpenID Connect provider on a loopback port of its own.
+// Provider is an OpenID Connect provider on a loopback port.
 type Provider struct {
 	Issuer string
 
 	mu       sync.Mutex
 	key      *ecdsa.PrivateKey
 	keyID    string
-	user     map[string]any // claims of whoever logs in
-	info     map[string]any // further ones that only the user info has
+	user     map[string]any // claims of the user who logs in
+	info     map[string]any // further claims, only in the user info
 	change   func(claims map[string]any)
 	forged   bool
 	grants   map[string]url.Values // the authorization requests, by code
@@ -45,7 +45,7 @@ type Provider struct {
 	requests map[string]int
 }
 
-// New starts a provider that ends with the test. Who logs in is jo@example.com, in no group.
+// New starts a provider that ends with the test. The user is jo@example.com, in no group.
 func New(t testing.TB) *Provider {
 	t.Helper()
 	p := &Provider{grants: map[string]url.Values{}, answers: map[string]http.HandlerFunc{}, requests: map[string]int{}}
@@ -72,33 +72,33 @@ func New(t testing.TB) *Provider {
 	return p
 }
 
-// User sets the claims of whoever logs in from now on.
+// User sets the claims of the user who logs in from now on.
 func (p *Provider) User(claims map[string]any) { p.locked(func() { p.user = claims }) }
 
-// UserInfo sets claims that the ID token does not have.
+// UserInfo sets claims that are only in the user info.
 func (p *Provider) UserInfo(claims map[string]any) { p.locked(func() { p.info = claims }) }
 
-// Change changes ID tokens before they are signed.
+// Change sets a function that changes ID tokens before they are signed.
 func (p *Provider) Change(change func(claims map[string]any)) { p.locked(func() { p.change = change }) }
 
-// Forge signs with a key that the provider does not hand out.
+// Forge makes the provider sign with a key that it does not publish.
 func (p *Provider) Forge() { p.locked(func() { p.forged = true }) }
 
-// Rotate makes a new key and forgets the last one.
+// Rotate replaces the key.
 func (p *Provider) Rotate() {
 	p.locked(func() { p.key, p.keyID = newKey(), rand.Text() })
 }
 
-// Answer makes h answer at a path from now on; nil brings the true answer back.
+// Answer makes h handle a path from now on; nil restores the real handler.
 func (p *Provider) Answer(path string, h http.HandlerFunc) { p.locked(func() { p.answers[path] = h }) }
 
-// Requests is how many requests a path got.
+// Requests returns the number of requests for a path.
 func (p *Provider) Requests(path string) (n int) {
 	p.locked(func() { n = p.requests[path] })
 	return n
 }
 
-// Secrets are what the gateway and the provider have told each other, and nobody else may know.
+// Secrets returns the secrets that the gateway and the provider have exchanged.
 func (p *Provider) Secrets() (all []string) {
 	p.locked(func() { all = append([]string{ClientSecret, AccessToken}, p.secrets...) })
 	return all
@@ -126,7 +126,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// authorize lets everybody in.
+// authorize logs the user in without asking.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back, err := url.Parse(query.Get("redirect_uri"))

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// WrongClock returns the URL of a new, empty database whose clock is ahead of this machine's, for whoever asks it by
-// clock_timestamp.
+// WrongClock returns the URL of a new, empty database in which clock_timestamp is ahead of this machine's clock.
 func WrongClock(t testing.TB, ahead time.Duration) string {
 	t.Helper()
 	url := Database(t)

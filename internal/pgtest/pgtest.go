@@ -1,5 +1,5 @@
-// Package pgtest runs a PostgreSQL of its own for the tests of a package: real, empty, in a temporary directory, reachable
-// over a Unix socket and one port of the loopback address. make test installs it where it is missing.
+// Package pgtest runs a real PostgreSQL server for the tests of a package, empty and in a temporary directory, reachable over a
+// Unix socket and a loopback port. make test installs PostgreSQL if it is missing.
 package pgtest
 
 import (
@@ -26,11 +26,11 @@ import (
 type Server struct {
 	dir     string // data directory and socket
 	port    int
-	account *syscall.Credential // whom it runs as, nil for whoever runs the tests
+	account *syscall.Credential // the user it runs as, nil for the current one
 	process *exec.Cmd
 	ended   chan struct{} // closed when process has ended
 	bin     string
-	made    atomic.Int64 // databases
+	made    atomic.Int64 // the number of databases created
 }
 
 var shared struct {
@@ -39,8 +39,8 @@ var shared struct {
 	prepared string // the name of the database that Prepared copies
 }
 
-// Run runs the tests of a package and then ends the server that they shared. A package whose tests call Database calls it
-// in TestMain, and exits with what it returns.
+// Run runs the tests of a package and then stops the server that they shared. A package whose tests call Database must call it
+// in TestMain, and exit with the status that it returns.
 func Run(run func() int) int {
 	defer func() {
 		shared.Lock()
@@ -71,7 +71,7 @@ func skipShort(t testing.TB) {
 	}
 }
 
-// Database returns the URL of a new, empty database on the server that the tests of a package share. With -short it skips the
+// Database returns the URL of a new, empty database on the server shared by the tests of a package. With -short it skips the
 // test.
 func Database(t testing.TB) string {
 	t.Helper()
@@ -92,8 +92,8 @@ func Database(t testing.TB) string {
 	return url
 }
 
-// Prepared returns the URL of a new database, a copy of one that prepare has filled. It runs once for all tests of a package and
-// leaves no connection open. With -short the test is skipped.
+// Prepared returns the URL of a new database, a copy of one filled by prepare, which runs once for all tests of a package and must
+// leave no connection open. With -short it skips the test.
 func Prepared(t testing.TB, prepare func(url string) error) string {
 	t.Helper()
 	skipShort(t)
@@ -117,7 +117,7 @@ func Prepared(t testing.TB, prepare func(url string) error) string {
 	return url
 }
 
-// Start starts a server. Whoever starts one closes it.
+// Start starts a server. The caller closes it.
 func Start() (_ *Server, err error) {
 	s := &Server{}
 	if s.bin, err = binaries(); err != nil {
@@ -126,7 +126,7 @@ func Start() (_ *Server, err error) {
 	if s.account, err = account(); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // a short path: those of sockets have 108 bytes
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil { // a short path: socket paths are limited to 108 bytes
 		return nil, err
 	}
 	if s.account != nil {
@@ -138,7 +138,7 @@ func Start() (_ *Server, err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	for range 5 { // somebody else may take the port meanwhile
+	for range 5 { // another process may take the port meanwhile
 		if s.port, err = freePort(); err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func Start() (_ *Server, err error) {
 	return nil, err
 }
 
-// Restart starts the server again on its data and its port, after Stop or Kill.
+// Restart starts the server again with the same data and port, after Stop or Kill.
 func (s *Server) Restart() error {
 	s.process = s.command("postgres", "-D", s.data(), "-k", s.dir, "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB")
@@ -186,7 +186,7 @@ func (s *Server) Restart() error {
 	return fmt.Errorf("PostgreSQL does not start:\n%s", text)
 }
 
-// Stop ends the server as its administrator would, breaking off what is under way.
+// Stop ends the server as its administrator would, aborting transactions.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
 // Kill ends the server as a crash would.
@@ -207,7 +207,7 @@ func (s *Server) Close() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// Database makes an empty database and returns its URL.
+// Database creates an empty database and returns its URL.
 func (s *Server) Database(context.Context) (url string, err error) { return s.database("") }
 
 const options = "?sslmode=disable"
@@ -238,7 +238,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// binaries returns the directory of PostgreSQL's programs, the newest where there are several.
+// binaries returns the directory of PostgreSQL's programs, of the newest version installed.
 func binaries() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // Debian's
 	if len(found) > 0 {
@@ -252,7 +252,7 @@ func binaries() (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// account returns whom the server has to run as: PostgreSQL refuses to run as root.
+// account returns the user to run the server as: PostgreSQL refuses to run as root.
 func account() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -267,8 +267,7 @@ func account() (*syscall.Credential, error) {
 	return nil, fmt.Errorf("there is no account postgres to run PostgreSQL as")
 }
 
-// freePort returns a port that nobody listens at. It is none that the system gives to connections, so that it is still free when
-// the server is started again.
+// freePort returns a free port outside the system's ephemeral range, so that it is still free when the server is restarted.
 func freePort() (port int, err error) {
 	for range 100 {
 		port = 10_000 + rand.IntN(20_000)

@@ -1,5 +1,5 @@
-// Package signintest is an identity provider for tests. It is as strict as a good real one: it checks every
-// parameter, S256 included, and takes each code once.
+// Package signintest is an identity provider for tests. It is as strict as a good real one: it checks every parameter, including
+// the code challenge, and accepts each code once.
 package signintest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// What the provider knows of its one client, and what it gives out. AccessToken and RefreshToken are canaries:
-// no log and no page may show them.
+// The registration of the only client, and the issued tokens. AccessToken and RefreshToken are canaries, which must not appear in
+// logs or pages.
 const (
 	ClientID     = "client-4711"
 	Product      = "example"
@@ -28,17 +28,17 @@ const (
 	RefreshToken = "canary-refresh-token"
 	ExpiresIn    = 3600 // seconds
 
-	// StandardScope is the scope of a provider that New was given Standard for.
+	// StandardScope is the scope of a provider with the option Standard.
 	StandardScope = "openid email offline_access"
 )
 
-// Option changes what a provider wants.
+// Option changes a provider's requirements.
 type Option func(*Provider)
 
-// Standard makes a provider that knows RFC 6749 only: forms and scopes of its own, and errors by their code.
+// Standard makes a provider strictly follow RFC 6749: it requires forms, has other scopes, and reports errors by code.
 func Standard(p *Provider) { p.standard, p.scope = true, StandardScope }
 
-// Provider is an identity provider on a loopback port of its own. Its authorize page has the links Allow and Deny.
+// Provider is an identity provider on a loopback port. Its authorize page has the links Allow and Deny.
 type Provider struct {
 	AuthorizeURL string
 	TokenURL     string
@@ -48,7 +48,7 @@ type Provider struct {
 
 	mu        sync.Mutex
 	grants    map[string]grant // by code
-	answer    http.HandlerFunc // stands in for the token endpoint when set
+	answer    http.HandlerFunc // replaces the token endpoint unless nil
 	exchanges int
 	secrets   []string
 }
@@ -70,28 +70,28 @@ func New(t testing.TB, options ...Option) *Provider {
 	return p
 }
 
-// Answer makes h the token endpoint from now on; nil brings the true one back.
+// Answer makes h the token endpoint from now on; nil restores the real one.
 func (p *Provider) Answer(h http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = h
 }
 
-// Exchanges is the number of requests that the token endpoint got.
+// Exchanges returns the number of requests to the token endpoint.
 func (p *Provider) Exchanges() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exchanges
 }
 
-// Secrets are the codes, verifiers and tokens that went over the wire so far.
+// Secrets returns the codes, verifiers and tokens sent so far.
 func (p *Provider) Secrets() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{AccessToken, RefreshToken}, p.secrets...)
 }
 
-// Approve is what happens when a person who was sent to address allows the sign-in: the browser goes to callback.
+// Approve allows the sign-in as a person who was sent to address would, and returns the callback address.
 func (p *Provider) Approve(t testing.TB, address string) (callback string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -170,7 +170,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		AccessToken, RefreshToken, ExpiresIn, p.scope)
 }
 
-// parameters are those of a request to the token endpoint, in the one form that p takes.
+// parameters returns the parameters of a request to the token endpoint, in the one format that p accepts.
 func (p *Provider) parameters(r *http.Request) (map[string]string, error) {
 	want := "application/json"
 	if p.standard {

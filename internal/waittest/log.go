@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log collects what goroutines write, for a test to read meanwhile. The zero value is empty.
+// Log collects the output of goroutines, which a test can read at any time. The zero value is empty.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -25,5 +25,5 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Count returns how often a text was written.
+// Count returns how often text has been written.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

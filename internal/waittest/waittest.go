@@ -1,4 +1,4 @@
-// Package waittest is for tests of what happens beside them: it waits for a condition, collects a log, and connects in memory.
+// Package waittest helps tests of concurrent code: it waits for a condition, collects a log, and connects in memory.
 package waittest
 
 import (
@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Until waits until happened reports true, and fails the test when it does not within two minutes. what says what is waited
-// for.
+// Until waits until happened returns true, and fails the test with what if it does not within two minutes.
 func Until(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
