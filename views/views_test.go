@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -151,8 +152,19 @@ func compare(t *testing.T, path string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; look at it, then run the test with -update\n%s", path, got)
+		t.Errorf("%s differs %s\nIf that is as it should be: go test ./views -update", path, firstDifference(got, want))
 	}
+}
+
+// firstDifference says where got first differs from want.
+func firstDifference(got, want []byte) string {
+	is, was := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(is), len(was)) {
+		if is[i] != was[i] {
+			return fmt.Sprintf("in line %d:\n got %s\nwant %s", i+1, is[i], was[i])
+		}
+	}
+	return fmt.Sprintf("in its length: %d lines, not %d", len(is), len(was))
 }
 
 func TestMain(m *testing.M) {

@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +25,7 @@ import (
 func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 	server := mcp.New(gatewaytest.New(t, service.Options{}, handlers.Gateway{}).Service, slog.New(slog.DiscardHandler), "1")
 	serve := web.Errors{}.Handler(web.Plain, server.Serve)
+	documented := documentedTools(t)
 	changes := map[string]string{
 		"switch_project": `{"project":"a"}`, "assign_agent": `{"agent_id":"a","project":null}`, "update_story": `{"project":"a","story_id":"b"}`,
 		"acknowledge": `{"key":"a"}`, "call_project_tool": `{"tool":"a","arguments":{}}`,
@@ -39,10 +43,13 @@ func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 		}
 		defer session.Close()
 		tools, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(tools.Tools) != 12 {
-			t.Errorf("%s: %d tools, %v", role, len(tools.Tools), err)
+		if err != nil || len(tools.Tools) != len(documented) {
+			t.Errorf("%s: %d tools, documented are %d, %v", role, len(tools.Tools), len(documented), err)
 		}
 		for _, tool := range tools.Tools {
+			if !slices.Contains(documented, tool.Name) {
+				t.Errorf("docs/mcp.md does not name %s", tool.Name)
+			}
 			arguments, changes := changes[tool.Name]
 			if tool.Annotations.ReadOnlyHint == changes {
 				t.Errorf("%s is read-only: %v", tool.Name, !changes)
@@ -63,4 +70,17 @@ func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// documentedTools returns the tools in the table of docs/mcp.md.
+func documentedTools(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\| (?:viewer|operator|admin) \\|$").FindAllStringSubmatch(string(text), -1) {
+		names = append(names, row[1])
+	}
+	return names
 }

@@ -238,6 +238,23 @@ func TestManyProjectsAreReadAtOnce(t *testing.T) {
 	}
 }
 
+// TestTheReadmeNamesEveryFlag: with its variable, where there is one.
+func TestTheReadmeNamesEveryFlag(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		_, variable, _ := strings.Cut(strings.TrimSuffix(f.Usage, "]"), "[$")
+		row := regexp.MustCompile("(?m)^\\| `--" + f.Name + "[ `].*`" + variable + "`")
+		if variable == "" || !row.Match(readme) {
+			t.Errorf("the table of settings in README.md has no row for --%s and its variable %q", f.Name, variable)
+		}
+	})
+}
+
 // The example is the manual: it must be valid as it is and with all that is commented out, and name every key.
 func TestTheExampleFile(t *testing.T) {
 	data, err := os.ReadFile("../../switchyard.example.toml")
