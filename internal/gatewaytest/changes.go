@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Changes are changes by other gateways on the same store, without notices: each gateway checks for them once a second.
+// Changes are changes by other gateways on the same store, without notifications: each gateway checks for them once a second.
 type Changes struct {
 	Store interface {
 		AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)

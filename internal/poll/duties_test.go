@@ -65,14 +65,14 @@ func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
 		y.want("10 20")
 
 		y.duties.grant(0)
-		asked, noticed := len(a.requests()), len(y.noticed)
+		asked, noticed := len(a.requests()), len(y.reported)
 		a.push(30)
 		y.pass(time.Minute)
 		if n := len(a.requests()) - asked; n != 0 {
 			t.Errorf("%d requests after another gateway took over", n)
 		}
-		if noticed == 0 || y.noticed[noticed-1] != "failed" {
-			t.Errorf("what the feed said last of its pipeline still counts: %v", y.noticed)
+		if noticed == 0 || y.reported[noticed-1] != "failed" {
+			t.Errorf("what the feed said last of its pipeline still counts: %v", y.reported)
 		}
 		y.mu.Lock()
 		y.cursors[0].Since, y.cursors[0].Sequence = 30, 3 // read by the other one

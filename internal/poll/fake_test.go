@@ -26,7 +26,7 @@ type memory struct {
 	changed  chan struct{}
 	cursors  []domain.FeedCursor
 	reads    []domain.FeedRead
-	noticed  []string
+	reported []string
 	fail     error                      // of Record and FeedCursors
 	before   func(read domain.FeedRead) // called by Record before it stores
 	looking  chan struct{}              // closed when readers have seen what they wait for; nil while there are none
@@ -91,8 +91,8 @@ func (m *memory) Yield(context.Context) {
 	}
 }
 
-// Notice keeps what was noticed: "v2" for a version, "+" behind it for news, "failed".
-func (m *memory) Notice(_ domain.Project, r domain.FeedResult) {
+// RefetchIfChanged keeps what was reported: "v2" for a version, "+" behind it for news, "failed".
+func (m *memory) RefetchIfChanged(_ domain.Project, r domain.FeedResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	text := r.Version
@@ -102,7 +102,7 @@ func (m *memory) Notice(_ domain.Project, r domain.FeedResult) {
 	if r.Failed {
 		text += "failed"
 	}
-	m.noticed = append(m.noticed, text)
+	m.reported = append(m.reported, text)
 }
 
 // stream is what was stored of a project, once each: the stamps of records, and gaps as "missed:stamp".

@@ -70,7 +70,7 @@ func (f *follower) run(ctx context.Context) error {
 		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // Unavailable comes from the store
 			f.failing = true
 			f.mayWake.Store(true)
-			f.Pipelines.Notice(f.project, domain.FeedResult{Failed: true})
+			f.Pipelines.RefetchIfChanged(f.project, domain.FeedResult{Failed: true})
 			f.Log.WarnContext(ctx, "feed cannot be read", "project", f.project.Name, "error", err)
 		}
 		next := f.retry.Next()
@@ -124,7 +124,7 @@ func (f *follower) follow(ctx context.Context) error {
 			f.readSince = time.Now()
 		}
 		pace.moved, pipeline = answer.Pipeline != pipeline, answer.Pipeline
-		f.Pipelines.Notice(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
+		f.Pipelines.RefetchIfChanged(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
 		now := time.Now()
 		next := began.Add(pace.pause(answer, before, f.position.cursor, began))
 		if due := now.Add(f.allowance.take(answer, now)); due.After(next) {

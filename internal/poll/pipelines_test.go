@@ -19,10 +19,10 @@ func (y *site) wantNoticed(want ...string) {
 	synctest.Wait()
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if got := strings.Join(y.noticed, " "); got != strings.Join(want, " ") {
+	if got := strings.Join(y.reported, " "); got != strings.Join(want, " ") {
 		y.t.Errorf("noticed %q, want %q", got, want)
 	}
-	y.noticed = nil
+	y.reported = nil
 }
 
 // turn gives the pipeline another version.
@@ -47,8 +47,8 @@ func TestReadsSayWhatBecomesOfThePipeline(t *testing.T) {
 		y.pass(time.Minute)
 		y.mu.Lock()
 		defer y.mu.Unlock()
-		if y.noticed[0] != "v2" {
-			t.Errorf("when it is back: %q", y.noticed)
+		if y.reported[0] != "v2" {
+			t.Errorf("when it is back: %q", y.reported)
 		}
 	})
 }

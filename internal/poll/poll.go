@@ -36,9 +36,9 @@ type Feeds interface {
 
 // Pipelines is told which pipelines may have changed.
 type Pipelines interface {
-	// Notice takes the result of a read, after its records were stored. It is called for every successful read, and for
+	// RefetchIfChanged takes the result of a read, after its records were stored. It is called for every successful read, and for
 	// the first of several failed ones in a row.
-	Notice(project domain.Project, r domain.FeedResult)
+	RefetchIfChanged(project domain.Project, r domain.FeedResult)
 	// Yield returns once no request waits for a pipeline of which nothing is known yet, or after a short time limit.
 	Yield(ctx context.Context)
 }
@@ -172,6 +172,6 @@ func (p *Poller) stop(registry *domain.Registry) {
 		<-r.done
 	}
 	for _, r := range handedOver { // the pipeline version in its last answer no longer counts
-		p.o.Pipelines.Notice(r.project, domain.FeedResult{Failed: true})
+		p.o.Pipelines.RefetchIfChanged(r.project, domain.FeedResult{Failed: true})
 	}
 }

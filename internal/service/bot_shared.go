@@ -42,7 +42,7 @@ type SharedBot struct {
 const (
 	// botInterval is how often the gateway that runs the bot stores its state, if that has changed.
 	botInterval = 250 * time.Millisecond
-	// botAnswerInterval is how often to check for an answer when no notice arrives.
+	// botAnswerInterval is how often to check for an answer when no notification arrives.
 	botAnswerInterval = 250 * time.Millisecond
 )
 

@@ -30,7 +30,7 @@ type Changes interface {
 }
 
 const (
-	// reloadInterval is how often a topic is checked even without a notice, so that changes made elsewhere apply within a second.
+	// reloadInterval is how often a topic is checked even without a notification, so that changes made elsewhere apply within a second.
 	reloadInterval = 800 * time.Millisecond
 	// The pause after reading a topic is reloadShare times as long as reading it took, between reloadPause and maxReloadPause, so
 	// that neither unknown ids nor a busy gateway keep this one reading all the time.

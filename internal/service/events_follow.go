@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// followInterval is how often to check for events that other gateways have appended, even without a notice.
+	// followInterval is how often to check for events that other gateways have appended, even without a notification.
 	followInterval = time.Second
 	// followPage is how many events are read at once.
 	followPage = 1000

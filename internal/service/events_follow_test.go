@@ -63,7 +63,7 @@ func TestReaderIsWokenByWhatAnotherGatewayAppends(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		recordFeed(t, one, moved("alpha", n, n))
 		told.Lock()
-		if n < 3 { // the last one's notice is lost
+		if n < 3 { // the last one's notification is lost
 			close(news)
 			news = make(chan struct{})
 		}

@@ -56,7 +56,7 @@ func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
 		}
 	}
 	for _, p := range projects {
-		s.Pipelines.Notice(p, domain.FeedResult{Version: "1"})
+		s.Pipelines.RefetchIfChanged(p, domain.FeedResult{Version: "1"})
 	}
 	return s, board
 }

@@ -70,11 +70,11 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 			s.ask(state, state.wanted)
 		}
 		if answer != observed && !answer.EventsOnly {
-			state.notices.at = time.Now() // so that it is observed by stays
+			state.feed.at = time.Now() // so that it is observed by stays
 		}
 	}
-	state.notices.took = time.Since(fetch.askedAt)
-	s.fetchLater(state)
+	state.feed.took = time.Since(fetch.askedAt)
+	s.refetchLater(state)
 	close(fetch.done)
 }
 

@@ -37,7 +37,7 @@ type Pipelines struct {
 	log        *slog.Logger
 	workers    workers
 	behind     workers
-	noticed    noticed
+	refetches  refetchQueue
 	firstLooks firstLooks
 
 	mu       sync.Mutex
@@ -60,14 +60,14 @@ type pipelineState struct {
 	observed   *domain.PipelineAnswer // the last answer that stays have observed
 	observedIn int                    // their generation
 	dated      datedPipeline
-	notices    notices
+	feed       feedState
 	spread     float64 // 0 to 1, to spread the fetches of all projects over time
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
 	return &Pipelines{
 		projects: projects, servers: servers, events: events, stays: stays, duties: duties, log: log,
-		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, noticed: newNoticed(),
+		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, refetches: newRefetchQueue(),
 	}
 }
 

@@ -15,20 +15,20 @@ import (
 // Duties keeps the leases and duties of gateways, by the database's clock. Several duties are always locked in the order of their
 // names, so that gateways never deadlock.
 type Duties struct {
-	pool    *pgxpool.Pool
-	clock   *clock.Clock // read with each renewal
-	notices *notices
-	wrote   func(error) error // records the results of writes
-	unblock func(context.Context, error)
+	pool     *pgxpool.Pool
+	clock    *clock.Clock // read with each renewal
+	listener *listener
+	wrote    func(error) error // records the results of writes
+	unblock  func(context.Context, error)
 }
 
 // Duties returns the leases and duties of gateways.
 func (db *DB) Duties() *Duties {
-	return &Duties{db.leases, &db.clock, db.notices, db.Wrote, db.unblock}
+	return &Duties{db.leases, &db.clock, db.listener, db.Wrote, db.unblock}
 }
 
 // Released returns a channel that is closed when any gateway joins, leaves, or releases duties.
-func (d *Duties) Released() <-chan struct{} { return d.notices.changed(domain.TopicDuties) }
+func (d *Duties) Released() <-chan struct{} { return d.listener.changed(domain.TopicDuties) }
 
 // Join adds a gateway with a lease.
 func (d *Duties) Join(ctx context.Context, g cluster.Gateway, lease time.Duration) error {

@@ -24,7 +24,7 @@ type DB struct {
 	leases   *pgxpool.Pool // for leases, which must be renewed however busy the other pools are
 	tables   *sql.DB       // over pool
 	slow     *sql.DB       // over searches
-	notices  *notices
+	listener *listener
 	projects cache[string]
 	kinds    cache[store.EventKind]
 	indexed  bool // whether there is an index for parts of words
@@ -64,7 +64,7 @@ func open(ctx context.Context, url string, tracer pgx.QueryTracer) (_ *DB, err e
 		return nil, openFailure(err)
 	}
 	db.tables, db.slow = openTables(db.pool), openTables(db.searches)
-	db.notices = newNotices(db.pool)
+	db.listener = newListener(db.pool)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit, Snapshot: sql.LevelRepeatableRead,
 		Dialect: dialect{}, Code: code, Notify: notify, Fence: fence,
@@ -101,12 +101,12 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.Translate(err)
 }
 
-// Run receives other gateways' notices until ctx ends.
-func (db *DB) Run(ctx context.Context) error { return db.notices.run(ctx) }
+// Run receives other gateways' notifications until ctx ends.
+func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 
-// Changed returns a channel that is closed when a gateway has changed the topic, or when a notice may have been missed. Call it before
-// reading the topic. There are no notices unless Run is running, nor behind a PgBouncer in transaction mode.
-func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.notices.changed(topic) }
+// Changed returns a channel that is closed when a gateway has changed the topic, or when a notification may have been missed. Call it before
+// reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in transaction mode.
+func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
 
 // write runs fn in one transaction. It returns domain.ErrDutyLost if another gateway has taken over the duty in ctx.
 func (db *DB) write(ctx context.Context, fn func(pgx.Tx) error) error {

@@ -49,8 +49,8 @@ func (v *versioned) takeAsked() int {
 	return n
 }
 
-// noticing runs test in a bubble with the project p0000, whose pipeline is fetched in the background.
-func noticing(t *testing.T, test func(s *service.Service, up *versioned, notice func(domain.FeedResult))) {
+// refetching runs test in a bubble with the project p0000, whose pipeline is fetched in the background.
+func refetching(t *testing.T, test func(s *service.Service, up *versioned, read func(domain.FeedResult))) {
 	t.Helper()
 	up := &versioned{version: 1}
 	withServers(t, []answerFunc{up.answer}, func(t *testing.T, s *service.Service, _ *servers) {
@@ -58,7 +58,7 @@ func noticing(t *testing.T, test func(s *service.Service, up *versioned, notice 
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Pipelines.Run(ctx) })
 		test(s, up, func(r domain.FeedResult) {
-			s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, r)
+			s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://p0000"}, r)
 			time.Sleep(time.Second)
 			synctest.Wait()
 		})
@@ -70,8 +70,8 @@ func noticing(t *testing.T, test func(s *service.Service, up *versioned, notice 
 func named(version string) domain.FeedResult { return domain.FeedResult{Version: version} }
 
 func TestAPipelineIsFetchedWhenItsFeedNamesAnotherVersion(t *testing.T) {
-	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
-		s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://elsewhere"}, named("v1"))
+	refetching(t, func(s *service.Service, up *versioned, read func(domain.FeedResult)) {
+		s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://elsewhere"}, named("v1"))
 		synctest.Wait()
 		if up.takeAsked() != 0 {
 			t.Error("the feed of another address counts")
@@ -95,7 +95,7 @@ func TestAPipelineIsFetchedWhenItsFeedNamesAnotherVersion(t *testing.T) {
 			{"news", 2, domain.FeedResult{News: true}, 1},
 		} {
 			up.setVersion(step.version)
-			if notice(step.result); up.takeAsked() != step.fetches {
+			if read(step.result); up.takeAsked() != step.fetches {
 				t.Errorf("%s: not %d fetches", step.name, step.fetches)
 			}
 		}
@@ -103,9 +103,9 @@ func TestAPipelineIsFetchedWhenItsFeedNamesAnotherVersion(t *testing.T) {
 }
 
 func TestAPipelineWithoutAVersionIsFetchedOnceAMinute(t *testing.T) {
-	noticing(t, func(_ *service.Service, up *versioned, notice func(domain.FeedResult)) {
+	refetching(t, func(_ *service.Service, up *versioned, read func(domain.FeedResult)) {
 		for range 600 {
-			notice(domain.FeedResult{}) // a second goes by
+			read(domain.FeedResult{}) // a second goes by
 		}
 		if n := up.takeAsked(); n < 10 || n > 14 {
 			t.Errorf("%d fetches in 10 minutes", n)
@@ -114,25 +114,25 @@ func TestAPipelineWithoutAVersionIsFetchedOnceAMinute(t *testing.T) {
 }
 
 func TestAPipelineThatChangesAllTheTimeIsFetchedSomeTimesASecond(t *testing.T) {
-	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
+	refetching(t, func(s *service.Service, up *versioned, read func(domain.FeedResult)) {
 		for i := range 10_000 {
-			s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, named(fmt.Sprint(i)))
+			s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://p0000"}, named(fmt.Sprint(i)))
 			time.Sleep(time.Millisecond)
 		}
 		up.setVersion(7)
-		notice(named("v7"))
+		read(named("v7"))
 		if n := up.takeAsked(); n > 45 || n < 30 {
 			t.Errorf("%d fetches in 10 s", n)
 		}
-		if notice(named("v7")); up.takeAsked() != 0 {
+		if read(named("v7")); up.takeAsked() != 0 {
 			t.Error("the last change was not fetched")
 		}
 	})
 }
 
 func TestOneFetchServesTheBackgroundAndAReader(t *testing.T) {
-	noticing(t, func(s *service.Service, up *versioned, _ func(domain.FeedResult)) {
-		s.Pipelines.Notice(domain.Project{Name: "p0000", URL: "http://p0000"}, named("v1"))
+	refetching(t, func(s *service.Service, up *versioned, _ func(domain.FeedResult)) {
+		s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://p0000"}, named("v1"))
 		s.Pipelines.All(context.Background(), 100*time.Millisecond)
 		synctest.Wait()
 		if n := up.takeAsked(); n != 1 {
@@ -142,8 +142,8 @@ func TestOneFetchServesTheBackgroundAndAReader(t *testing.T) {
 }
 
 func TestPagesDoNotAskForAPipelineThatIsStillTheSame(t *testing.T) {
-	noticing(t, func(s *service.Service, up *versioned, notice func(domain.FeedResult)) {
-		notice(named("v1"))
+	refetching(t, func(s *service.Service, up *versioned, read func(domain.FeedResult)) {
+		read(named("v1"))
 		look := func(d time.Duration) (stale bool) {
 			for range d / time.Second {
 				_, all := s.Pipelines.Recent(context.Background(), 500*time.Millisecond)
@@ -160,7 +160,7 @@ func TestPagesDoNotAskForAPipelineThatIsStillTheSame(t *testing.T) {
 		if s.Pipelines.All(context.Background(), 100*time.Millisecond); up.takeAsked() != 1 {
 			t.Error("who wants it fresh does not get it so")
 		}
-		notice(domain.FeedResult{Failed: true})
+		read(domain.FeedResult{Failed: true})
 		up.takeAsked()
 		if look(10 * time.Second); up.takeAsked() < 9 {
 			t.Error("a project whose feed fails counts as unchanged")

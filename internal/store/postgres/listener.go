@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"switchyard/internal/domain"
+)
+
+// channel is the name of the channel for our notifications, whose payload is the topic.
+const channel = "switchyard"
+
+const notifyStatement = "SELECT pg_notify($1, $2)"
+
+// notify notifies other gateways of the topics of a transaction, once it has been committed.
+func notify(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error {
+	for _, topic := range topics {
+		if _, err := tx.ExecContext(ctx, notifyStatement, channel, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// relisten is how long to wait before listening again after losing the connection.
+	relisten = 500 * time.Millisecond
+	// checkEvery is the time without a notification after which the connection is checked.
+	checkEvery = 2 * time.Second
+)
+
+// listener receives the notifications of a topic that has changed. Gateways then read the changes from the database.
+type listener struct {
+	pool *pgxpool.Pool
+
+	mu      sync.Mutex
+	waiting map[domain.Topic]chan struct{}
+}
+
+func newListener(pool *pgxpool.Pool) *listener {
+	return &listener{pool: pool, waiting: map[domain.Topic]chan struct{}{}}
+}
+
+func (l *listener) changed(topic domain.Topic) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting[topic] == nil {
+		l.waiting[topic] = make(chan struct{})
+	}
+	return l.waiting[topic]
+}
+
+func (l *listener) wake(topic domain.Topic) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if waiting := l.waiting[topic]; waiting != nil {
+		close(waiting)
+		delete(l.waiting, topic)
+	}
+}
+
+func (l *listener) wakeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for topic, waiting := range l.waiting {
+		close(waiting)
+		delete(l.waiting, topic)
+	}
+}
+
+// run passes notifications on until ctx ends. It listens again whenever the connection is lost.
+func (l *listener) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		_ = l.listen(ctx) // an outage is logged elsewhere
+		select {
+		case <-time.After(relisten):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// listen passes notifications on until the connection is lost.
+func (l *listener) listen(ctx context.Context) error {
+	// A separate connection, since it would block one in the pool.
+	connection, err := connect(ctx, l.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer connection.Close(context.WithoutCancel(ctx))
+	if _, err := connection.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	l.wakeAll() // notifications may have been missed
+	for {
+		waiting, cancel := context.WithTimeout(ctx, checkEvery)
+		notification, err := connection.WaitForNotification(waiting)
+		cancel()
+		switch {
+		case err == nil:
+			l.wake(domain.Topic(notification.Payload))
+		case ctx.Err() != nil || waiting.Err() == nil || connection.IsClosed():
+			return err
+		default:
+			if err := connection.Ping(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
