@@ -88,9 +88,9 @@ func (c *Console) olderEvents(w http.ResponseWriter, r *http.Request, p views.Ev
 		p.Older = p.Events[len(p.Events)-1].ID
 	}
 	return c.render(w, r, view{
-		frame: views.Frame{Title: "Events", Page: views.PageEvents},
-		page:  views.Events(p, c.projectNames(), views.OlderEvents(p)),
-		piece: views.OlderEvents(p),
+		frame:    views.Frame{Title: "Events", Page: views.PageEvents},
+		page:     views.Events(p, c.projectNames(), views.OlderEvents(p)),
+		fragment: views.OlderEvents(p),
 	})
 }
 

@@ -95,7 +95,7 @@ func (c *Console) CheckAddress(w http.ResponseWriter, r *http.Request) error {
 	if strings.TrimSpace(fields.Get("url")) != "" {
 		check = c.checkAddress(r.Context(), withScheme(fields.Get("url")), secretField(fields, "token"))
 	}
-	return c.writePiece(w, r, views.AddressAnswer(check))
+	return c.writeFragment(w, r, views.AddressAnswer(check))
 }
 
 func (c *Console) checkAddress(ctx context.Context, address string, token *domain.Secret) views.AddressCheck {

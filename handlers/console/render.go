@@ -19,10 +19,10 @@ type view struct {
 	// part at the same address.
 	part       views.Part
 	pageAround func(part templ.Component) templ.Component
-	// piece is what htmx gets instead of the page if the page has no part.
-	piece  templ.Component
-	status int  // 0 is 200
-	once   bool // shows a secret: the answer must not be cached
+	// fragment is what htmx gets instead of the page if the page has no part.
+	fragment templ.Component
+	status   int  // 0 is 200
+	once     bool // shows a secret: the answer must not be cached
 }
 
 // wantsPart reports whether htmx asks for a part, rather than for a page by a boosted form or a history restore.
@@ -37,9 +37,9 @@ var varyOn = []string{"HX-Request, Accept-Encoding, Cookie"}
 // A Cache-Control that the handler has set is kept.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	w.Header()["Vary"] = varyOn
-	if wantsPart(r) && v.piece != nil {
+	if wantsPart(r) && v.fragment != nil {
 		setDefault(w.Header(), "Cache-Control", "no-store")
-		return c.writePiece(w, r, v.piece)
+		return c.writeFragment(w, r, v.fragment)
 	}
 	if v.part.Content == nil {
 		return c.renderPage(w, r, v)
@@ -97,9 +97,9 @@ func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 	return nil
 }
 
-// writePiece writes a piece of a page.
-func (c *Console) writePiece(w http.ResponseWriter, r *http.Request, piece templ.Component) error {
-	html, err := renderHTML(r.Context(), piece)
+// writeFragment writes a fragment of a page.
+func (c *Console) writeFragment(w http.ResponseWriter, r *http.Request, fragment templ.Component) error {
+	html, err := renderHTML(r.Context(), fragment)
 	if err != nil {
 		return err
 	}

@@ -39,5 +39,5 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, first, http.StatusSeeOther)
 		return nil
 	}
-	return c.render(w, r, view{frame: views.Frame{Title: "Search"}, page: views.Search(p), piece: views.Found(p)})
+	return c.render(w, r, view{frame: views.Frame{Title: "Search"}, page: views.Search(p), fragment: views.Found(p)})
 }

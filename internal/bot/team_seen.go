@@ -17,8 +17,8 @@ const (
 
 // Seen remembers the handled requests of chat servers.
 type Seen interface {
-	// SeeBotRequest records a request and reports whether it is new.
-	SeeBotRequest(ctx context.Context, id string) (first bool, err error)
+	// RecordBotRequest records a request and reports whether it is new.
+	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
 // seen remembers the handled requests, across restarts.
@@ -46,7 +46,7 @@ func (s *seen) first(ctx context.Context, id string) (bool, error) {
 // note is first for a caller that holds the lock.
 func (s *seen) note(ctx context.Context, id string) (bool, error) {
 	if s.shared != nil {
-		return s.shared.SeeBotRequest(ctx, id)
+		return s.shared.RecordBotRequest(ctx, id)
 	}
 	if s.entries == nil {
 		stored, err := s.state.State(ctx, seenKey)

@@ -20,7 +20,7 @@ func (h *StageHistory) Observe(project string, stages []Stage, complete bool, as
 				continue
 			}
 			shown[item.StoryID] = true
-			if stay := h.open[item.StoryID]; stay != nil && stay.told.After(asked) {
+			if stay := h.open[item.StoryID]; stay != nil && stay.eventAt.After(asked) {
 				settled = settled && stay.agrees(stage.Name, item)
 				continue
 			}
@@ -33,7 +33,7 @@ func (h *StageHistory) Observe(project string, stages []Stage, complete bool, as
 	for id, stay := range h.open {
 		switch {
 		case shown[id]:
-		case stay.told.After(asked):
+		case stay.eventAt.After(asked):
 			settled = false
 		default:
 			h.end(stay, now, "")

@@ -41,9 +41,9 @@ type stayKey struct {
 
 type openStay struct {
 	Stay
-	before *Stay     // the stay before, if only a pipeline has shown that it ended
-	move   *move     // the move into this stage, if only a pipeline has shown it
-	told   time.Time // when the last event about the story was added
+	before  *Stay     // the stay before, if only a pipeline has shown that it ended
+	move    *move     // the move into this stage, if only a pipeline has shown it
+	eventAt time.Time // when the last event about the story was added
 }
 
 // Add applies the project's next event. now is the current time.
@@ -72,7 +72,7 @@ func (h *StageHistory) Add(e Event, now time.Time) {
 	if since.IsZero() {
 		*since = at
 	}
-	stay.told = now
+	stay.eventAt = now
 	h.change(stay.Stay)
 }
 
@@ -93,7 +93,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		} else {
 			h.remember(made)
 		}
-		stay.From, stay.Shown, stay.before, stay.move, stay.told = at, false, nil, nil, now
+		stay.From, stay.Shown, stay.before, stay.move, stay.eventAt = at, false, nil, nil, now
 		h.change(stay.Stay)
 		return
 	}
@@ -120,7 +120,7 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 	}
 	h.remember(made)
 	if stay = h.begin(next, at); stay != nil {
-		stay.told = now
+		stay.eventAt = now
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Changes) ClocksAhead(context.Context) (map[string]time.Time, error) {
 
 func (c *Changes) SetClockAhead(context.Context, string, time.Time) error { return nil }
 
-func (c *Changes) TellArrivals(context.Context, []domain.Arrival) error { return nil }
+func (c *Changes) ShareArrivals(context.Context, []domain.Arrival) error { return nil }
 
 func (c *Changes) ArrivalsSince(context.Context, int64) (news domain.ArrivalNews, err error) {
 	return news, nil

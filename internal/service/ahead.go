@@ -19,9 +19,9 @@ type AheadProject struct {
 type ahead struct {
 	changes Changes // nil if no other gateway shares the store
 
-	mu     sync.Mutex
-	since  map[string]time.Time
-	untold map[string]bool // projects whose entry in since has not been shared with other gateways yet
+	mu       sync.Mutex
+	since    map[string]time.Time
+	unshared map[string]bool // projects whose entry in since has not been shared with other gateways yet
 }
 
 // note records what a read shows.
@@ -34,7 +34,7 @@ func (a *ahead) note(read domain.FeedRead) {
 		return
 	}
 	if a.since == nil {
-		a.since, a.untold = map[string]time.Time{}, map[string]bool{}
+		a.since, a.unshared = map[string]time.Time{}, map[string]bool{}
 	}
 	if known {
 		delete(a.since, project)
@@ -42,7 +42,7 @@ func (a *ahead) note(read domain.FeedRead) {
 		a.since[project] = read.ReceivedAt
 	}
 	if a.changes != nil {
-		a.untold[project] = true
+		a.unshared[project] = true
 	}
 }
 
@@ -52,9 +52,9 @@ func (a *ahead) share(ctx context.Context) error {
 		return nil
 	}
 	a.mu.Lock()
-	untold, since := maps.Clone(a.untold), maps.Clone(a.since)
+	unshared, since := maps.Clone(a.unshared), maps.Clone(a.since)
 	a.mu.Unlock()
-	for project := range untold {
+	for project := range unshared {
 		if err := a.changes.SetClockAhead(ctx, project, since[project]); err != nil {
 			return err
 		}
@@ -65,20 +65,20 @@ func (a *ahead) share(ctx context.Context) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for project := range untold {
+	for project := range unshared {
 		if a.since[project].Equal(since[project]) {
-			delete(a.untold, project)
+			delete(a.unshared, project)
 		}
 	}
-	for project := range a.untold { // entries that have changed in the meantime
+	for project := range a.unshared { // entries that have changed in the meantime
 		delete(stored, project)
 		if at, is := a.since[project]; is {
 			stored[project] = at
 		}
 	}
 	a.since = stored
-	if a.untold == nil {
-		a.untold = map[string]bool{}
+	if a.unshared == nil {
+		a.unshared = map[string]bool{}
 	}
 	return nil
 }

@@ -69,8 +69,8 @@ func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	changed := o.alerts.changed.Load()
 	if o.last == nil {
-		o.pipelines.firstLooks.begin()
-		defer o.pipelines.firstLooks.end()
+		o.pipelines.firstReaders.begin()
+		defer o.pipelines.firstReaders.end()
 	}
 	next, err := o.take(ctx, maxAge, o.last)
 	if err != nil {

@@ -29,16 +29,16 @@ const (
 // Pipelines keeps the projects' pipelines. It fetches them when a caller needs them, and in the background when a project's feed
 // reports a change.
 type Pipelines struct {
-	projects   *Projects
-	servers    ProjectServers
-	events     *Events
-	stays      *Stays
-	duties     Duties
-	log        *slog.Logger
-	workers    workers
-	behind     workers
-	refetches  refetchQueue
-	firstLooks firstLooks
+	projects     *Projects
+	servers      ProjectServers
+	events       *Events
+	stays        *Stays
+	duties       Duties
+	log          *slog.Logger
+	workers      workers
+	behind       workers
+	refetches    refetchQueue
+	firstReaders firstReaders
 
 	mu       sync.Mutex
 	registry *domain.Registry
@@ -101,8 +101,8 @@ func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.Proj
 func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
 	budget, first := s.budget(asked, age)
 	if first {
-		s.firstLooks.begin()
-		defer s.firstLooks.end()
+		s.firstReaders.begin()
+		defer s.firstReaders.end()
 	}
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()

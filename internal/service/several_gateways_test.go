@@ -348,7 +348,7 @@ func TestSignInFlowsAndWebhooksAreTakenOnce(t *testing.T) {
 			} else if domain.CodeOf(err) != domain.NotFound {
 				t.Error(err)
 			}
-			for count, once := range map[*atomic.Int64]func(context.Context, string) (bool, error){&logins: db.SpendLogin, &requests: db.SeeBotRequest} {
+			for count, once := range map[*atomic.Int64]func(context.Context, string) (bool, error){&logins: db.SpendLogin, &requests: db.RecordBotRequest} {
 				if first, err := once(ctx, "id"); err != nil {
 					t.Error(err)
 				} else if first {

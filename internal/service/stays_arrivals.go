@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxUntold is how many arrivals wait to be shared. Beyond it, as with a large new board, each gateway finds them by itself.
-	maxUntold = 10_000
+	// maxUnshared is how many arrivals wait to be shared. Beyond it, as with a large new board, each gateway finds them by itself.
+	maxUnshared = 10_000
 	// newsPause is the shortest time between two rounds of Run, since each may write.
 	newsPause = 100 * time.Millisecond
 )
@@ -18,7 +18,7 @@ const (
 // arrivals shares with other gateways the stories that were in a pipeline before any event was about them: when the gateway that
 // saves stays fetches that pipeline, the story may have moved on. Stays.mu guards it.
 type arrivals struct {
-	untold   []domain.Arrival
+	unshared []domain.Arrival
 	news     chan struct{}  // of capacity 1; holds a value when there are arrivals to share
 	position int64          // 0 before the first read
 	seen     map[int64]bool // ids at the position, which may be read again
@@ -27,11 +27,11 @@ type arrivals struct {
 
 // note queues new arrivals of a project. The caller holds mu.
 func (a *arrivals) note(project string, arrived []domain.Arrival) {
-	for _, each := range arrived[:min(len(arrived), max(0, maxUntold-len(a.untold)))] {
+	for _, each := range arrived[:min(len(arrived), max(0, maxUnshared-len(a.unshared)))] {
 		each.Project = project
-		a.untold = append(a.untold, each)
+		a.unshared = append(a.unshared, each)
 	}
-	if len(a.untold) > 0 {
+	if len(a.unshared) > 0 {
 		select {
 		case a.news <- struct{}{}:
 		default:
@@ -45,13 +45,13 @@ func (s *Stays) shareArrivals(ctx context.Context) error {
 		return nil
 	}
 	s.mu.Lock()
-	untold := s.arrivals.untold
-	s.arrivals.untold = nil
+	unshared := s.arrivals.unshared
+	s.arrivals.unshared = nil
 	s.mu.Unlock()
-	if len(untold) > 0 {
-		if err := s.changes.TellArrivals(ctx, untold); err != nil {
+	if len(unshared) > 0 {
+		if err := s.changes.ShareArrivals(ctx, unshared); err != nil {
 			s.mu.Lock()
-			s.arrivals.untold = slices.Concat(untold, s.arrivals.untold)
+			s.arrivals.unshared = slices.Concat(unshared, s.arrivals.unshared)
 			s.mu.Unlock()
 			return err
 		}
@@ -82,19 +82,19 @@ func (s *Stays) shareArrivals(ctx context.Context) error {
 func (s *Stays) takeArrivals(news domain.ArrivalNews) {
 	a := &s.arrivals
 	first, seen := a.position == 0, map[int64]bool{}
-	for _, told := range news.Arrivals {
-		seen[told.ID] = true
-		if a.seen[told.ID] || first && told.Saved {
+	for _, arrival := range news.Arrivals {
+		seen[arrival.ID] = true
+		if a.seen[arrival.ID] || first && arrival.Saved {
 			continue
 		}
-		h := s.of(told.Project)
+		h := s.of(arrival.Project)
 		before := h.Version()
-		if h.Arrived(told.Arrival); h.Version() != before {
-			s.markChanged(told.Project)
-			s.names[storyID{told.Project, told.StoryID}] = told.StoryName
+		if h.Arrived(arrival.Arrival); h.Version() != before {
+			s.markChanged(arrival.Project)
+			s.names[storyID{arrival.Project, arrival.StoryID}] = arrival.StoryName
 		}
-		if s.duty.ours && !told.Saved {
-			a.taken = append(a.taken, told.ID)
+		if s.duty.ours && !arrival.Saved {
+			a.taken = append(a.taken, arrival.ID)
 		}
 	}
 	if news.Position < a.position { // a standby database that lacks the last transactions has taken over

@@ -12,8 +12,8 @@ import (
 // arrivalLife is how long arrivals are kept for all gateways to read once they have been saved, and unsavedLife how long before that.
 const arrivalLife, unsavedLife = time.Minute, 24 * time.Hour
 
-// TellArrivals shares arrivals with all gateways, including this one.
-func (db *DB) TellArrivals(ctx context.Context, arrivals []domain.Arrival) error {
+// ShareArrivals shares arrivals with all gateways, including this one.
+func (db *DB) ShareArrivals(ctx context.Context, arrivals []domain.Arrival) error {
 	var projects, stories, names, stages []string
 	var at []int64
 	for _, a := range arrivals {

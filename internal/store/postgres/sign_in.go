@@ -49,8 +49,8 @@ func (db *DB) SpendLogin(ctx context.Context, state string) (first bool, err err
 	return db.once(ctx, "login", state, loginLife)
 }
 
-// SeeBotRequest records a request of a chat server. It returns false if it was recorded before.
-func (db *DB) SeeBotRequest(ctx context.Context, id string) (first bool, err error) {
+// RecordBotRequest records a request of a chat server. It returns false if it was recorded before.
+func (db *DB) RecordBotRequest(ctx context.Context, id string) (first bool, err error) {
 	return db.once(ctx, "bot request", id, requestLife)
 }
 

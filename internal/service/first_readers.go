@@ -9,15 +9,15 @@ import (
 // yieldLimit is how long background work waits for readers at a time. It must be less than what a feed's slot may be held for.
 const yieldLimit = 100 * time.Millisecond
 
-// firstLooks counts the readers that wait for a project of which nothing is known yet, as after a start. The zero value is ready
+// firstReaders counts the readers that wait for a project of which nothing is known yet, as after a start. The zero value is ready
 // for use.
-type firstLooks struct {
+type firstReaders struct {
 	mu      sync.Mutex
 	readers int
 	none    chan struct{} // closed when there are no such readers any more; nil while there are none
 }
 
-func (f *firstLooks) begin() {
+func (f *firstReaders) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readers++; f.readers == 1 {
@@ -25,7 +25,7 @@ func (f *firstLooks) begin() {
 	}
 }
 
-func (f *firstLooks) end() {
+func (f *firstReaders) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readers--; f.readers == 0 {
@@ -35,7 +35,7 @@ func (f *firstLooks) end() {
 }
 
 // yield returns when there are no such readers, at the latest after yieldLimit or when ctx ends.
-func (f *firstLooks) yield(ctx context.Context) {
+func (f *firstReaders) yield(ctx context.Context) {
 	f.mu.Lock()
 	none := f.none
 	f.mu.Unlock()
@@ -53,4 +53,4 @@ func (f *firstLooks) yield(ctx context.Context) {
 
 // Yield gives priority to readers that wait for a pipeline of which nothing is known yet: after a start, fetching all projects
 // takes all processors. It returns when no such reader waits, at the latest after yieldLimit.
-func (s *Pipelines) Yield(ctx context.Context) { s.firstLooks.yield(ctx) }
+func (s *Pipelines) Yield(ctx context.Context) { s.firstReaders.yield(ctx) }
