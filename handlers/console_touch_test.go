@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -130,4 +131,29 @@ func TestAStoryIsChangedByTouch(t *testing.T) {
 	tab.WaitText("Blocked for")
 	tab.Find("button", "Unblock").Tap()
 	tab.WaitText("No longer blocked.")
+}
+
+// TestCommandsOnAPhoneAreCopiedAsTheyAre: their options are not broken after the dashes, and what is copied is the command alone.
+func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	tab := browsertest.Open(t)
+	tab.Phone()
+	for _, c := range []struct{ path, control, want string }{
+		{"/", "", `^switchyard project --name my-project --work path/to/\.huskies/work$`},
+		{"/agents", "Add agent", `^SWITCHYARD_TOKEN=swj_\w+ switchyard agent --gateway http://127\.0\.0\.1:\d+$`},
+	} {
+		tab.Goto(s.url + c.path)
+		if c.control != "" {
+			tab.Find("button", c.control).Tap()
+		}
+		tab.Wait(`document.querySelector('code > i')`)
+		wantNone(t, tab, "breaks options of a command", `[...document.querySelectorAll('code > i')].filter((e) => e.getClientRects().length !== 1).map((e) => e.textContent)`)
+		browsertest.Eval[bool](tab, `(navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
+		tab.Find("button", "Copy").Tap()
+		tab.WaitText("Copied")
+		if got := browsertest.Eval[string](tab, "window.copied"); !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s: copied %q", c.path, got)
+		}
+	}
 }

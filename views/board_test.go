@@ -11,6 +11,29 @@ import (
 	"switchyard/views"
 )
 
+// TestABoardFoldsNoTroubleAway: of a stage with many stories, those that need somebody and those in work are shown first.
+func TestABoardFoldsNoTroubleAway(t *testing.T) {
+	current := domain.Stage{Name: "2_current"}
+	for i := range 100 {
+		current.Items = append(current.Items, domain.Item{StoryID: fmt.Sprintf("%d_story", 100+i), StoryName: fmt.Sprintf("Story %d", 100+i), Since: minutesAgo(9)})
+	}
+	current.Items[97].Blocked = "needs a key"
+	p := domain.ProjectPipeline{Project: "alpha", Reachable: true, Stages: []domain.Stage{{Name: "1_backlog"}, current, {Name: "5_done"}}}
+	var b bytes.Buffer
+	props := views.ProjectProps{
+		Project: domain.Project{Name: "alpha"}, Pipeline: p, Stuck: []string{"198_story"}, Now: now,
+		Agents: []domain.KnownAgent{{Agent: domain.Agent{Label: "builder", Project: "alpha", State: domain.AgentRunning, Detail: "199_story\nstep 1"}}},
+	}
+	if err := views.ProjectPart(props).Content.Render(context.Background(), &b); err != nil {
+		t.Fatal(err)
+	}
+	shown, _, _ := strings.Cut(b.String(), "<details")
+	at := func(id string) int { return strings.Index(shown, `stories/`+id) }
+	if !(0 < at("197_story") && at("197_story") < at("198_story") && at("198_story") < at("199_story") && at("199_story") < at("100_story")) {
+		t.Errorf("folded away, or not in order: %s", shown)
+	}
+}
+
 // TestABoardShowsFirstWhatWasDoneLast: older stories are folded.
 func TestABoardShowsFirstWhatWasDoneLast(t *testing.T) {
 	done := domain.Stage{Name: "5_done"}
