@@ -103,6 +103,25 @@ func TestNothingNeedsSomebody(t *testing.T) {
 	})
 }
 
+func TestBlockedStoriesInALastStageThatIsNotDoneNeedSomebody(t *testing.T) {
+	for _, stages := range []string{"2_current", "1_backlog 2_current", "1_backlog 2_current 3_qa"} {
+		s := newAPISite(t)
+		names := strings.Fields(stages)
+		for i, name := range names {
+			items := `[]`
+			if i == len(names)-1 {
+				items = `[{"story_id":"1","blocked":"key","since_ms":5},{"story_id":"2","merge_failure":"conflict","since_ms":6},{"story_id":"3","since_ms":7}]`
+			}
+			names[i] = `{"name":"` + name + `","items":` + items + `}`
+		}
+		s.add("p", upstreamServer(t, says(`{"stages":[`+strings.Join(names, ",")+`]}`)))
+		waittest.Until(t, stages, func() bool {
+			body := s.send("GET", "/api/gateway/attention", "").body
+			return strings.Contains(body, `"key":"blocked/p/1"`) && strings.Contains(body, `"key":"merge_failed/p/2"`) && !strings.Contains(body, `/p/3"`)
+		})
+	}
+}
+
 func TestAcknowledgingOverTheAPI(t *testing.T) {
 	s, _ := wholeGateway(t, "")
 	s.add("a/b", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":"key","since_ms":5}]},{"name":"5_done","items":[]}]}`)))

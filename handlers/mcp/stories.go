@@ -89,7 +89,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		for _, id := range snapshot.Alerts.Stuck[p.Project] {
 			stuck[id] = true
 		}
-		_, done := domain.WorkStages(p.Stages)
+		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
 			if in.Stage != "" && in.Stage != stage.Name && !strings.EqualFold(in.Stage, stageWord(stage.Name)) {
@@ -97,7 +97,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			}
 			for j := range stage.Items {
 				item := &stage.Items[j]
-				if in.Trouble && !(stuck[item.StoryID] || i < done && (item.Blocked != "" || item.MergeFailure != "")) {
+				if in.Trouble && !(stuck[item.StoryID] || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
 					continue
 				}
 				stories.add(encodeItem(p.Project, stage.Name, item, stuck[item.StoryID]))

@@ -132,7 +132,7 @@ func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Tim
 			continue
 		}
 		summary := p.Summary()
-		for i, stage := range p.Stages[:summary.To] {
+		for i, stage := range p.Stages[:summary.Open] {
 			for j := range stage.Items {
 				item := &stage.Items[j]
 				a := Alert{Project: p.Project, Story: item, Stage: stage.Name}
@@ -141,7 +141,7 @@ func FindAlertsUntil(pipelines []ProjectPipeline, limit StuckLimit, now time.Tim
 					a.Kind, a.Reason, a.Since = AlertBlocked, item.Blocked, item.TroubleSince()
 				case item.MergeFailure != "":
 					a.Kind, a.Reason, a.Since = AlertMerge, item.MergeFailure, item.TroubleSince()
-				case i >= summary.From:
+				case i >= summary.From && i < summary.To:
 					a.Kind, a.Since = AlertStuck, item.Since.Add(limit(p.Project, stage.Name))
 					if !a.Since.Before(now) {
 						until = earlier(until, a.Since)

@@ -30,6 +30,27 @@ func TestWorkIsWhatLiesBetweenBacklogAndDone(t *testing.T) {
 	}
 }
 
+func TestOnlyStagesFromDoneOnAreClosed(t *testing.T) {
+	for _, test := range []struct {
+		stages []string
+		open   int
+	}{
+		{[]string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}, 4},
+		{[]string{"1_todo", "2_doing", "3_shipped"}, 3},
+		{[]string{"2_current"}, 1},
+		{[]string{"5_done"}, 0},
+		{nil, 0},
+	} {
+		var stages []domain.Stage
+		for _, name := range test.stages {
+			stages = append(stages, domain.Stage{Name: name})
+		}
+		if open := domain.OpenStages(stages); open != test.open {
+			t.Errorf("%v: %d open, want %d", test.stages, open, test.open)
+		}
+	}
+}
+
 func TestWhatHasStoppedIsBeforeWhatIsSlow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	hours := func(n int) time.Time { return now.Add(-time.Duration(n) * time.Hour) }

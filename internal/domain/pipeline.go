@@ -105,11 +105,21 @@ func StageTitle(name string) string {
 // WorkStages returns the range of stages, excluding to, in which stories are worked on: from the one after the first, which is
 // the backlog, up to the one called done, or else up to the last one.
 func WorkStages(stages []Stage) (from, to int) {
-	to = slices.IndexFunc(stages, func(s Stage) bool {
-		return (strings.HasSuffix(s.Name, "done") || strings.HasSuffix(s.Name, "Done")) && StageTitle(s.Name) == "Done"
-	})
-	if to < 0 {
-		to = max(0, len(stages)-1)
+	to = OpenStages(stages)
+	if to == len(stages) {
+		to = max(0, to-1)
 	}
 	return min(1, to), to
+}
+
+// OpenStages returns how many stages come before the one called done: all of them if none is. A blocked story in any of
+// these needs attention, even in the last stage, which need not be the end.
+func OpenStages(stages []Stage) int {
+	done := slices.IndexFunc(stages, func(s Stage) bool {
+		return (strings.HasSuffix(s.Name, "done") || strings.HasSuffix(s.Name, "Done")) && StageTitle(s.Name) == "Done"
+	})
+	if done < 0 {
+		return len(stages)
+	}
+	return done
 }

@@ -5,8 +5,9 @@ import "time"
 // PipelineSummary is a summary of a pipeline for lists of many projects.
 type PipelineSummary struct {
 	From, To        int       // the range of WorkStages
-	Working         int       // the number of stories in it
-	Blocked, Failed int       // the numbers of blocked stories before its end, and of others whose merge has failed
+	Open            int       // the number of OpenStages
+	Working         int       // the number of stories in the range
+	Blocked, Failed int       // the numbers of blocked stories in open stages, and of others whose merge has failed
 	Moved           time.Time // when the last story entered its stage
 }
 
@@ -14,6 +15,7 @@ type PipelineSummary struct {
 func Summarize(stages []Stage) PipelineSummary {
 	var s PipelineSummary
 	s.From, s.To = WorkStages(stages)
+	s.Open = OpenStages(stages)
 	for i := range stages {
 		items := stages[i].Items
 		if i >= s.From && i < s.To {
@@ -25,7 +27,7 @@ func Summarize(stages []Stage) PipelineSummary {
 				s.Moved = item.Since
 			}
 			switch {
-			case i >= s.To:
+			case i >= s.Open:
 			case item.Blocked != "":
 				s.Blocked++
 			case item.MergeFailure != "":
