@@ -12,6 +12,5 @@ const (
 	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
 	TopicDuties           Topic = "duties"   // gateways joining or leaving, and released duties
-	TopicSignIn           Topic = "sign_in"  // sign-in flows
 	TopicArrivals         Topic = "arrivals" // stories that appeared without an event
 )
