@@ -19,7 +19,7 @@ import (
 
 const adminToken = "correct-horse"
 
-// guarded is a gateway with an admin token, "" for none, and what it logged.
+// guarded is a gateway with an admin token, "" for none, and its log.
 type guarded struct {
 	http.Handler
 	log     *logBuffer
@@ -42,7 +42,7 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 	return guarded{g.HTTP.Handler(), buffer, g.Store, g.Service}
 }
 
-// again is another gateway on the same database.
+// again returns another gateway on the same database.
 func (g guarded) again(t *testing.T, token domain.Secret, key string) guarded {
 	o := service.Options{Store: g.db, Changes: &gatewaytest.Changes{Store: g.db}}
 	other := gatewaytest.New(t, o, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
@@ -93,7 +93,7 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 		method, path string
 		without      int    // the status without anything
 		location     string // of it
-		with         int    // the status with the token or the session, 0 where that is not looked at
+		with         int    // the status with the token or the session, 0 if it is not checked
 	}{
 		{"GET", "/oauth/authorize", 303, "/login?next=%2Foauth%2Fauthorize", 0},
 		{"GET", "/projects/a%2Fb?x=1", 303, "/login?next=%2Fprojects%2Fa%252Fb%3Fx%3D1", 0},
@@ -144,7 +144,7 @@ func TestWhoIsAskedForTheAdminToken(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfChecks: host, origin, authentication, route, media type, size, content. Each is mended after the other.
+// TestTheOrderOfChecks: host, origin, authentication, route, media type, size, content. The request is corrected step by step.
 func TestTheOrderOfChecks(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	large := `{"project":"` + strings.Repeat("x", 1<<20) + `"}`
@@ -185,7 +185,7 @@ func TestTheGuardsComeBeforeTheAdminToken(t *testing.T) {
 	}
 }
 
-// TestOtherSitesReadNothing: a page of another site may lead here, but not load what is here. Side channels would tell it.
+// TestOtherSitesReadNothing: a page of another site may link here, but not load anything, which would leak by side channels.
 func TestOtherSitesReadNothing(t *testing.T) {
 	g := newGuarded(t, "", "key")
 	for _, c := range []struct {
@@ -228,7 +228,7 @@ func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAConnectionAreStrangers: what one has shown holds for that one only.
+// TestRequestsOfAConnectionAreStrangers: each has to authenticate itself.
 func TestRequestsOfAConnectionAreStrangers(t *testing.T) {
 	g := newGuardedAgentGateway(t, "the token")
 	conn, from := g.dial()

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// tokenSite is a gateway with an admin token, two projects that take changes, and an agent.
+// tokenSite is a gateway with an admin token, two projects that accept changes, and an agent.
 type tokenSite struct {
 	apiSite
 	gateway    *gatewaytest.Gateway
@@ -70,7 +70,7 @@ func (s *tokenSite) issue(project string) string {
 	return answer.Token
 }
 
-// lives reports whether a token is good.
+// lives reports whether a token is valid.
 func (s *tokenSite) lives(token string) bool {
 	return s.send("GET", "/gateway/mode", "", "Authorization", "Bearer "+token).status == 200
 }

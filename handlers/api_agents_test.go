@@ -114,7 +114,7 @@ func TestAgentAnswers(t *testing.T) {
 	for _, c := range []struct {
 		method, path, secret, body string
 		status                     int
-		want                       string // the whole text, or how it begins before "…"
+		want                       string // the whole text, or its beginning, followed by "…"
 	}{
 		{"POST", "/gateway/agents", "", "", 400, "a JSON body is required"},
 		{"POST", "/gateway/agents", "", `{}`, 400, "token: …"},
@@ -175,7 +175,7 @@ func TestAgentAnswers(t *testing.T) {
 	}
 }
 
-// TestAgentsNeedNoAdminToken: with an admin token set, agents have their secrets, and nothing else is open.
+// TestAgentsNeedNoAdminToken: even with an admin token, agents use their secrets, and nothing else is open to them.
 func TestAgentsNeedNoAdminToken(t *testing.T) {
 	g := newGuardedAgentGateway(t, adminToken)
 	a, aSecret := g.join("a")

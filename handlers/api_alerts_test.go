@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// failedBot is a bot in trouble.
+// failedBot is a bot that has failed.
 type failedBot struct{ fakeBot }
 
 func (*failedBot) Status() domain.BotStatus {

@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// fakeBot stands for the running bot.
+// fakeBot takes the place of the running bot.
 type fakeBot struct {
 	restart  func(context.Context) error
 	test     error
@@ -45,7 +45,7 @@ func (b *fakeBot) Status() domain.BotStatus {
 
 func (b *fakeBot) SendTest(context.Context) error { return b.test }
 
-// botGateway returns a gateway's HTTP with this bot, and the path of its configuration file.
+// botGateway returns the handler of a gateway with this bot, and the path of its configuration file.
 func botGateway(t *testing.T, bot *fakeBot) (http.Handler, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bot.toml")

@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// slowConnection is a response whose reader takes nothing once stalled is set: a write then lasts until its deadline.
+// slowConnection is a response whose client reads nothing once stalled is set: a write then blocks until its deadline.
 type slowConnection struct {
 	header   http.Header
 	mu       sync.Mutex
@@ -54,7 +54,7 @@ func (c *slowConnection) text() string {
 	return c.body.String()
 }
 
-// inBubble runs a stream of the whole gateway on connection, in a bubble of synthetic time.
+// inBubble runs a stream of the whole gateway on connection, in a synctest bubble.
 func inBubble(t *testing.T, connection *slowConnection, test func(svc *service.Service, ended <-chan struct{})) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
@@ -113,7 +113,7 @@ func TestHugeEventsAreStreamedWithoutAGap(t *testing.T) {
 	})
 }
 
-// TestReadersOfLargeEventsHoldLittle: a reader that takes nothing holds what is being written until it is dropped, and there
+// TestReadersOfLargeEventsHoldLittle: a client that reads nothing holds the memory of a write until it is disconnected, and there
 // may be hundreds of them.
 func TestReadersOfLargeEventsHoldLittle(t *testing.T) {
 	var c slowConnection

@@ -22,7 +22,7 @@ import (
 type eventGateway struct {
 	*service.Service
 	url  string
-	stop context.CancelFunc // begins the server's end
+	stop context.CancelFunc // begins to shut the server down
 }
 
 func startEventGateway(t testing.TB) eventGateway {
@@ -62,7 +62,7 @@ func (g eventGateway) get(t testing.TB, path string) (status int, body string) {
 	return response.StatusCode, string(data)
 }
 
-// page is the short form of an answer of /api/gateway/events: its ids and next.
+// page returns an answer of /api/gateway/events in short: its ids and next.
 func (g eventGateway) page(t testing.TB, query string) string {
 	t.Helper()
 	status, body := g.get(t, "/api/gateway/events"+query)
@@ -267,7 +267,7 @@ func (g eventGateway) stream(t testing.TB, query, lastEventID string) eventReade
 	return eventReader{response, bufio.NewReader(response.Body)}
 }
 
-// next returns the id and the data of the next event. What has no data is none.
+// next returns the id and the data of the next event; messages without data are not events.
 func (e eventReader) next(t testing.TB) (id, data string) {
 	t.Helper()
 	for {
@@ -330,7 +330,7 @@ func TestStreamBeginsWhereItIsAskedTo(t *testing.T) {
 	}
 }
 
-// TestStreamBeginsWithItsPosition: a reader that is cut off before its first event knows where to go on.
+// TestStreamBeginsWithItsPosition: a client that is disconnected before its first event knows where to resume.
 func TestStreamBeginsWithItsPosition(t *testing.T) {
 	g := startEventGateway(t)
 	for i := 1; i <= 3; i++ {

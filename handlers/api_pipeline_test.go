@@ -18,7 +18,7 @@ import (
 
 const boardText = `{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"7_pay","story_name":"Pay <b>&","blocked":null,"merge_failure":"conflict","since_ms":5}],"own":1}]}`
 
-// upstreamServer starts a project server that answers its pipeline with handler, and what more adds.
+// upstreamServer starts a project server whose pipeline is handler's answer, with the routes that more adds.
 func upstreamServer(t testing.TB, handler http.HandlerFunc, more ...func(*http.ServeMux)) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -81,7 +81,7 @@ func TestPipelineHasEveryProject(t *testing.T) {
 	var got reply
 	var answer pipelineReply
 	asked := int64(0)
-	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine not all have answered within the time that the answer waits for them
+	waittest.Until(t, "all projects have answered", func() bool { // on a busy machine not all answer within the time that the gateway waits for them
 		asked++
 		got, answer = s.send("GET", "/api/gateway/pipeline", ""), pipelineReply{}
 		got.decode(t, &answer)
@@ -151,7 +151,7 @@ func TestLastSeenStaysWhenAProjectGoes(t *testing.T) {
 	waittest.Until(t, "the project is reachable again", func() bool { return *entry().Reachable })
 }
 
-// BenchmarkPipelineAPI asks for fresh pipelines where 5 % of the projects refuse and 2 % hang.
+// BenchmarkPipelineAPI requests fresh pipelines when 5 % of the projects refuse connections and 2 % hang.
 func BenchmarkPipelineAPI(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n, " projects"), func(b *testing.B) {
@@ -184,7 +184,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 			var worst, cpu time.Duration
 			for b.Loop() {
 				b.StopTimer()
-				time.Sleep(110 * time.Millisecond) // so that what was asked last is not fresh
+				time.Sleep(110 * time.Millisecond) // so that the last answers are no longer fresh
 				before := cpuTime()
 				b.StartTimer()
 				worst = max(worst, ask())
@@ -197,7 +197,7 @@ func BenchmarkPipelineAPI(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process, project servers included, has used of the processors so far.
+// cpuTime returns the CPU time that this process, including project servers, has used so far.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)

@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// apiSite is a gateway over a real store, real sockets and real calls of project servers.
+// apiSite is a gateway with a real store, real sockets and real calls to project servers.
 type apiSite struct {
 	testing.TB
 	*service.Service
@@ -30,7 +30,7 @@ type apiSite struct {
 	store *sqlite.DB
 }
 
-// newProjectClient is a client of project servers that waits for them longer than they take on the busiest machine.
+// newProjectClient returns a client of project servers whose timeout is longer than they take on the busiest machine.
 func newProjectClient(t testing.TB) *upstream.Client {
 	t.Helper()
 	client := upstream.NewClient(time.Minute)
@@ -45,7 +45,7 @@ func newAPISite(t testing.TB) apiSite {
 	return apiSite{t, g.Service, g.Serve(t).URL, g.Store}
 }
 
-// reply is what a caller sees of an answer.
+// reply is an answer with its body read.
 type reply struct {
 	status int
 	media  string
@@ -78,7 +78,7 @@ func (s apiSite) send(method, path, body string, headers ...string) reply {
 	return reply{response.StatusCode, response.Header.Get("Content-Type"), string(data), response.Header}
 }
 
-// answered waits until each project server has answered, well or not: a page waits for none of them for long.
+// answered waits until each project server has answered, successfully or not: pages do not wait long for them.
 func answered(t testing.TB, s *service.Service) {
 	t.Helper()
 	waittest.Until(t, "each project server has answered", func() bool {
@@ -229,7 +229,7 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// TestTheSenderOfAHugeBodyIsRefused: with a 413, after which the connection closes instead of taking all of it.
+// TestTheSenderOfAHugeBodyIsRefused: with a 413, after which the connection is closed instead of reading the rest.
 func TestTheSenderOfAHugeBodyIsRefused(t *testing.T) {
 	s := newAPISite(t)
 	huge := strings.Repeat(" ", 32<<20) // more than the buffers between the two hold

@@ -51,7 +51,7 @@ func TestStoryWithHistoryAndStays(t *testing.T) {
 	}
 }
 
-// TestStoryThatItsProjectServerDoesNotHave: it has left the board, or its server is away, or knows no stories.
+// TestStoryThatItsProjectServerDoesNotHave: it has left the board, or its server is down, or does not serve stories.
 func TestStoryThatItsProjectServerDoesNotHave(t *testing.T) {
 	s := newAPISite(t)
 	s.add("alpha", storyServer(t))
@@ -129,7 +129,7 @@ func TestSearch(t *testing.T) {
 		"q=pruf":                  `{"stories":[` + pay + `,` + gone + `],"projects":[],"agents":[]}`,
 		"q=pr%C3%BCfen+%C3%BCber": `{"stories":[` + pay + `],"projects":[],"agents":[]}`,
 		"q=pay":                   `{"stories":[` + other + `,` + pay + `],"projects":[{"name":"payments"}],"agents":[]}`,
-		"q=before":                `{"stories":[],"projects":[],"agents":[]}`, // it stands on the board, with another name
+		"q=before":                `{"stories":[],"projects":[],"agents":[]}`, // it is on the board, with another name
 		"q=nothing":               `{"stories":[],"projects":[],"agents":[]}`,
 		"q=%25":                   `{"stories":[],"projects":[],"agents":[]}`,
 	} {
@@ -144,7 +144,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSearchFindsWhatIsInWorkBeforeWhatWasArchived: of stories that match alike.
+// TestSearchFindsWhatIsInWorkBeforeWhatWasArchived if both match equally well.
 func TestSearchFindsWhatIsInWorkBeforeWhatWasArchived(t *testing.T) {
 	s := newAPISite(t)
 	s.add("alpha", upstreamServer(t, says(`{"project":"x","stages":[{"name":"2_current","items":[{"story_id":"2_b","story_name":"Pay again"}]},`+

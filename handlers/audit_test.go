@@ -17,13 +17,13 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// changesNothing are the routes that write nothing that belongs in the audit: colours are the reader's own, agents say how
-// they are, an address is only asked, and what chat commands change is noted where they are run.
+// changesNothing are the routes that write nothing that belongs in the audit log: the theme is the reader's own, agents report
+// their state, an address is only checked, and changes by chat commands are recorded where the commands are run.
 var changesNothing = map[string]bool{
 	"POST /theme": true, "POST /check-address": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /bot/team/events": true, "POST /bot/team/commands": true,
 }
 
-// audited is a gateway whose audit a test looks at.
+// audited is a gateway whose audit log is tested.
 type audited struct {
 	apiSite
 	gateway  handlers.Gateway
@@ -34,7 +34,7 @@ type audited struct {
 	tried    map[string]bool // routes
 }
 
-// anySubject stands for what a test cannot know.
+// anySubject matches a subject that a test cannot know.
 const anySubject = "*"
 
 const asForm = "application/x-www-form-urlencoded"
@@ -79,8 +79,8 @@ func (a *audited) last() auditEntry {
 	return append(entries, auditEntry{})[0]
 }
 
-// change sends a request that changes something, first as somebody who may not. It must leave one entry like want: an action
-// and a subject, and what the detail has.
+// change sends a request that changes something, first as somebody who may not. It must add one entry like want: an action,
+// a subject, and parts of the detail.
 func (a *audited) change(pattern, path, body string, want ...string) reply {
 	a.Helper()
 	method, _, _ := strings.Cut(pattern, " ")
@@ -103,7 +103,7 @@ func (a *audited) change(pattern, path, body string, want ...string) reply {
 	return got
 }
 
-// wantEntry holds that an answer has left one entry.
+// wantEntry requires that a request has added one entry.
 func (a *audited) wantEntry(pattern string, before auditEntry, got reply, who, via, role string, want ...string) {
 	a.Helper()
 	e := a.last()
@@ -175,8 +175,8 @@ func (a *audited) callback() string {
 	return u.RequestURI()
 }
 
-// TestEveryChangeIsOneEntry drives every route that writes, console, API and MCP alike. A new one that it does not drive fails
-// it.
+// TestEveryChangeIsOneEntry calls every route that writes, of the console, the API and MCP. It fails for a new one that it does
+// not call.
 func TestEveryChangeIsOneEntry(t *testing.T) {
 	a := newAudited(t)
 	alpha := upstreamServer(t, says(boardText), func(mux *http.ServeMux) {
@@ -299,7 +299,7 @@ func TestEveryChangeIsOneEntry(t *testing.T) {
 	}
 }
 
-// TestWhatFailsIsNoEntry: what was refused, whatever the reason, changed nothing.
+// TestWhatFailsIsNoEntry: a refused request, whatever the reason, changed nothing.
 func TestWhatFailsIsNoEntry(t *testing.T) {
 	a := newAudited(t)
 	a.add("alpha", upstreamServer(t, says(boardText)))

@@ -126,7 +126,7 @@ func TestBrowserAccessAndAudit(t *testing.T) {
 	tab.Wait(`document.querySelectorAll('tbody tr').length === 1`)
 	tab.WaitText("Agent joined")
 
-	// A viewer is offered nothing of the kind.
+	// A viewer gets none of these controls.
 	_, viewer := namedToken(t, s.Service, "guest", domain.RoleViewer)
 	tab.Find("button", "Menu").Click()
 	tab.Find("button", "Log out").Click()

@@ -62,22 +62,22 @@ func newWholeSite(t testing.TB) *consoleSite {
 	return s
 }
 
-// TestEveryPageIsAccessible looks at every page as people with poor sight, a keyboard or a screen reader meet it: light
+// TestEveryPageIsAccessible checks every page for people with poor sight, a keyboard or a screen reader: light
 // and dark, on a phone, a desktop and a wall display.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
 	tab := browsertest.Open(t)
 	inspect := func() { tab.AccessibleAt(360, 768, 1280, 2560) }
-	look := func(path string) {
+	check := func(path string) {
 		t.Helper()
 		tab.Goto(s.url + path)
 		inspect()
 	}
-	// refused looks at a page with an error status, which the browser notes.
+	// refused checks a page with an error status, which the browser logs.
 	refused := func(path string) {
 		t.Helper()
-		look(path)
+		check(path)
 		for _, complaint := range tab.Complaints() {
 			if !strings.Contains(complaint, "the server responded with a status of 4") {
 				t.Errorf("%s: the browser's console: %s", path, complaint)
@@ -85,7 +85,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		}
 	}
 
-	look("/login")
+	check("/login")
 	refused("/callback?error=access_denied")
 	tab.Goto(s.url + "/login")
 	tab.Find("textbox", "Admin token").Type(adminToken)
@@ -93,15 +93,15 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	tab.Find("heading", "Overview")
 	refused("/no-such-page")
 	for _, path := range []string{"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events", "/bot-config", "/sign-in"} {
-		look(path)
+		check(path)
 	}
 	tab.Goto(s.url + "/access")
 	tab.Find("textbox", "Name").Type("dashboard")
 	tab.Find("button", "Create token").Click()
 	tab.WaitText("Copy it now")
 	inspect()
-	look("/access")
-	look("/audit")
+	check("/access")
+	check("/audit")
 	tab.Goto(s.url + "/agents")
 	tab.Find("button", "Add agent").Click()
 	tab.WaitText("Waiting for the agent…")

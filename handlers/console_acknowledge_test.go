@@ -23,7 +23,7 @@ func inboxSite(t *testing.T) *consoleSite {
 
 const loginBlocked = "blocked/webshop/14_story_login"
 
-// inbox is what the page says needs attention, and what below is acknowledged.
+// inbox returns the page's open alerts and its acknowledged ones.
 func inbox(page answer) (open, acknowledged string) {
 	_, open, _ = strings.Cut(page.body, `id="attention-title"`)
 	open, acknowledged, _ = strings.Cut(open, `id="acknowledged"`)
@@ -115,7 +115,7 @@ func TestStuckStoriesAreAcknowledgedTogetherAndBack(t *testing.T) {
 	s.submit(views.AcknowledgeURL, "key", "stuck/slow/3_story_c", "next", "/")
 	done := s.follow(s.submit(views.AcknowledgeURL, "key", views.AllStuck, "for", "4h", "next", "/"))
 	done.wantText(t, "<title>(1) Overview", "2 stuck stories acknowledged for 4 hours.", "3 acknowledged").wantNoText(t, "stories stuck")
-	undone := s.follow(s.submitUndo(done)) // what was acknowledged before stays so
+	undone := s.follow(s.submitUndo(done)) // alerts acknowledged before stay acknowledged
 	undone.wantText(t, "<title>(3) Overview", "They need attention again.", "2 stories stuck", "1 acknowledged")
 	s.follow(s.submitUndo(done)).wantText(t, "There is nothing to acknowledge any more")
 	s.submit(views.ReopenURL, "key", views.AllStuck+"x").wantStatus(t, http.StatusBadRequest)
@@ -144,7 +144,7 @@ func TestBrowserAcknowledgesByKeyboard(t *testing.T) {
 	tab.WaitText("It needs attention again.")
 	tab.Wait(`document.title.startsWith('(2) ')`)
 
-	// The second button's dialog is the same one, and it stays open, with what it is about, while the page refreshes.
+	// The second button opens the same dialog, which stays open, with its subject, while the page refreshes.
 	browsertest.Eval[bool](tab, `document.querySelector('button[form=acknowledge][value$=pay]').click(), true`)
 	s.boards.set("webshop", board("1_backlog:", "2_current: 14_story_login!no key, 15_story_pay!no provider, 16_story_more!nobody", "3_done:"))
 	refresh(tab)

@@ -32,7 +32,7 @@ func (s *consoleSite) redeem(token, label string) domain.Agent {
 	return a
 }
 
-// says is what an agent reports.
+// says sends a report of an agent.
 func (s *consoleSite) says(a domain.Agent, state domain.AgentState, detail string) {
 	s.Helper()
 	if _, err := s.Agents.Heartbeat(context.Background(), a.ID, service.Heartbeat{State: &state, Detail: &detail}); err != nil {
@@ -117,7 +117,7 @@ func TestAgentsPageWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestAgentsPart: it is sent when something changed, and only then.
+// TestAgentsPart: it is sent only when something has changed.
 func TestAgentsPart(t *testing.T) {
 	s := newConsoleSite(t)
 	a := s.join("builder")
@@ -203,14 +203,14 @@ func (s *consoleSite) wantAssigned(a domain.Agent, project string) {
 	}
 }
 
-// screenshot keeps a picture where SCREENSHOTS names a directory.
+// screenshot saves a picture if SCREENSHOTS names a directory.
 func screenshot(tab *browsertest.Tab, name string) {
 	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 		tab.Screenshot(filepath.Join(dir, name+".png"))
 	}
 }
 
-// TestTheJoinLineSaysWhatTheAgentIsToBe: label and command stand in the line, and the agent is assigned as soon as it joins.
+// TestTheJoinLineSaysWhatTheAgentIsToBe: the line has the label and the command, and the agent is assigned as soon as it joins.
 func TestTheJoinLineSaysWhatTheAgentIsToBe(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", board("1_backlog:"))

@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// TestBadInputIsSaidAtTheField: a form that is refused shows why at the field, has that field in focus, and keeps what was typed
-// in all fields but secrets.
+// TestBadInputIsSaidAtTheField: a refused form shows why at the field, focuses it, and keeps what was typed in all fields except
+// secrets.
 func TestBadInputIsSaidAtTheField(t *testing.T) {
 	s := newStorySite(t, true, map[string]string{"2_current/1_story_one.md": "# One\n"})
 	long := strings.Repeat("x", 1001)
@@ -47,7 +47,7 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 		}
 		answer := s.submit(c.path, fields...)
 		what := fmt.Sprintf("%s %.60q", c.path, c.fields)
-		if made := c.path == "/agents"; !made && answer.StatusCode/100 != 4 || made && answer.StatusCode != http.StatusOK { // the line is there all the same
+		if made := c.path == "/agents"; !made && answer.StatusCode/100 != 4 || made && answer.StatusCode != http.StatusOK { // the line is shown nevertheless
 			t.Errorf("%s: status %d", what, answer.StatusCode)
 		}
 		input := regexp.MustCompile(`<(?:input|select)[^>]* aria-invalid="true"[^>]*>`).FindAllString(answer.body, -1)
@@ -72,7 +72,7 @@ func TestBadInputIsSaidAtTheField(t *testing.T) {
 	}
 }
 
-// TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab, and what another tab has removed is said, not half done.
+// TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab, and an action on what another tab has removed is refused, not half done.
 func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
@@ -83,7 +83,7 @@ func TestWhatIsTypedSurvivesTheBackButtonAndAnotherTab(t *testing.T) {
 	tab.Find("link", "Agents").Click()
 	tab.Find("heading", "Agents")
 	browsertest.Eval[bool](tab, "history.back(), true")
-	tab.Find("heading", "Projects") // a form that was refused is no entry of the history
+	tab.Find("heading", "Projects") // a refused form is not an entry in the history
 	if path := browsertest.Eval[string](tab, "location.pathname"); path != "/projects" {
 		t.Errorf("back at %s", path)
 	}

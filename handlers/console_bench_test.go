@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// benchmarkPath measures how a path is answered at a number of projects, each with six stages and three stories in work.
+// benchmarkPath measures the answers of a path with a number of projects, each with six stages and three stories in work.
 // change is called before each request.
 func benchmarkPath(b *testing.B, projects int, path func(page answer) string, change func(s *consoleSite, i int), headers ...string) {
 	s := newConsoleSite(b)
@@ -68,8 +68,8 @@ func BenchmarkPartChanged(b *testing.B) {
 	benchmarkPath(b, 200, at("/?v=old"), change, "HX-Request", "true")
 }
 
-// BenchmarkStoryPage renders the page of a story with 20 kB of text and 100 events; unchanged is what its part costs while it
-// is looked at. The project server answers at once and without a network.
+// BenchmarkStoryPage renders the page of a story with 20 kB of text and 100 events; unchanged is the cost of its part while the
+// page is open. The project server answers at once and without a network.
 func BenchmarkStoryPage(b *testing.B) {
 	for name, headers := range map[string][]string{"page": nil, "unchanged": {"HX-Request", "true"}} {
 		b.Run(name, func(b *testing.B) {
@@ -91,7 +91,7 @@ func BenchmarkStoryPage(b *testing.B) {
 	}
 }
 
-// BenchmarkFind is what the header's field gets for each letter, with 1,000 projects.
+// BenchmarkFind measures the results for each letter typed into the header's field, with 1,000 projects.
 func BenchmarkFind(b *testing.B) {
 	s := newScaleSite(b, 1000)
 	for b.Loop() {

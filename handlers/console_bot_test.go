@@ -74,7 +74,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 	tab.Wait("document.getElementById('bot-saved').textContent.startsWith('Saved')")
 	stored(`{"transport":"team","homeserver":null,"username":null,"password":null,"team_bot_token":"xoxb-1","team_signing_secret":"s"}`)
 
-	// The next visit shows what is stored.
+	// Reloading the page shows what is stored.
 	tab.Goto(server.URL + "/bot-config")
 	tab.Wait("document.getElementById('team_bot_token').value === 'xoxb-1' && document.getElementById('transport').value === 'team'")
 	shows("Bot token", "Signing secret")
@@ -93,7 +93,7 @@ func TestBotPageFillsSavesAndTests(t *testing.T) {
 	}
 	tab.Find("button", "Save").Click()
 	tab.WaitText("the bot configuration could not be saved: ")
-	tab.Complaints() // the browser notes each status that is not a success
+	tab.Complaints() // the browser logs each error status
 
 	tab.Goto(server.URL + "/bot-config")
 	tab.WaitText("the bot configuration cannot be read: ")

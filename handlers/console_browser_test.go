@@ -15,7 +15,7 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// refresh has the page ask for news at once, as it does when a tab is looked at again.
+// refresh makes the page refresh at once, as it does when its tab becomes visible.
 func refresh(tab *browsertest.Tab) {
 	tab.Helper()
 	browsertest.Eval[bool](tab, `document.dispatchEvent(new Event('visibilitychange'))`)
@@ -30,7 +30,7 @@ func TestBrowserOverviewLivesAndLeavesTheReaderAlone(t *testing.T) {
 	tab.Find("heading", "Overview")
 	tab.Wait(`document.title === '(3) Overview · Switchyard'`)
 
-	// What is being typed, where the page stands and what has the focus stay while the page changes.
+	// The text being typed, the scroll position and the focus stay while the page changes.
 	browsertest.Eval[bool](tab, "window.mark = true")
 	tab.Find("searchbox", "Filter projects").Type("alp")
 	tab.Wait(`document.querySelectorAll('.grid-table tbody tr').length === 1`)
@@ -83,7 +83,7 @@ func TestBrowserActionsByMouse(t *testing.T) {
 	}
 }
 
-// TestBrowserKeepsWhatIsBeingClicked: news that come between the two halves of a click wait until it is done.
+// TestBrowserKeepsWhatIsBeingClicked: a refresh that arrives between the two halves of a click waits until it is done.
 func TestBrowserKeepsWhatIsBeingClicked(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
@@ -117,7 +117,7 @@ func TestBrowserAddsAProjectByKeyboard(t *testing.T) {
 		t.Errorf("after the refusal: %q", got)
 	}
 	if len(tab.Complaints()) == 0 {
-		t.Error("the refusal has no error status") // the browser notes each of them
+		t.Error("the refusal has no error status") // the browser logs each of them
 	}
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3009")
 	tab.Keys(kb.Enter)
@@ -134,7 +134,7 @@ func TestBrowserKeys(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/")
 	tab.Find("heading", "Overview")
-	tab.Keys(kb.Tab) // what comes first is seen, too
+	tab.Keys(kb.Tab) // the first element is visible, too
 	tab.Wait(`document.activeElement.textContent === 'Skip to content' && (box =>
 		document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2))(document.activeElement.getBoundingClientRect()) === document.activeElement`)
 	for key, field := range map[string]string{"/": "find", "f": "filter"} {
@@ -156,7 +156,7 @@ func TestBrowserKeys(t *testing.T) {
 	if browsertest.Eval[bool](tab, `Boolean(document.querySelector('#keys:popover-open'))`) {
 		t.Error("the keys act though they are turned off")
 	}
-	// The first thing that Tab reaches leads past the navigation.
+	// The first element that Tab reaches is the link past the navigation.
 	tab.Goto(s.url + "/")
 	tab.Keys(kb.Tab + kb.Enter)
 	tab.Wait(`location.hash === '#main' && document.activeElement.id === 'main'`)
@@ -285,7 +285,7 @@ func TestBrowserSaysThatTheGatewayIsLost(t *testing.T) {
 	}
 }
 
-// TestBrowserShowsOnlyPagesOfTheGateway has a proxy before the gateway, and refusals in plain text.
+// TestBrowserShowsOnlyPagesOfTheGateway with a proxy in front of the gateway, and refusals in plain text.
 func TestBrowserShowsOnlyPagesOfTheGateway(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)

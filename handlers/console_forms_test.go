@@ -19,7 +19,7 @@ func TestASecondClickDoesNothingWhileTheFirstIsUnderWay(t *testing.T) {
 	if err != nil || len(tokens) != 1 {
 		t.Errorf("%d tokens, %v", len(tokens), err)
 	}
-	tab.Find("button", "Add agent").Click() // the next one counts again
+	tab.Find("button", "Add agent").Click() // the next click counts again
 	tab.Wait(`document.querySelectorAll('li[id^=token-]').length === 2`)
 
 	posts := 0

@@ -11,12 +11,12 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// operable are the things on a page that do something and can be seen.
+// operable are the visible controls on a page.
 const operable = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex="0"]')]
 	.filter(e => !e.disabled && e.checkVisibility({visibilityProperty: true}))`
 
-// TestTabReachesEverything walks through each page by Tab: everything that does something is reached, in the order in
-// which it is on the page, and shows that it has the focus.
+// TestTabReachesEverything walks through each page by Tab: every control is reached, in the order of the page, and shows that it
+// has the focus.
 func TestTabReachesEverything(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
@@ -46,7 +46,7 @@ func TestTabReachesEverything(t *testing.T) {
 	tab.KeysTo("gb", "Bot configuration")
 }
 
-// press focuses a thing and presses a key on it.
+// press focuses a control and presses a key on it.
 func press(tab *browsertest.Tab, thing browsertest.Thing, key string) {
 	tab.Helper()
 	thing.Call(`function() { this.focus() }`)
@@ -94,7 +94,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	tab.Find("textbox", "URL").Type("http://127.0.0.1:3999" + kb.Enter)
 	tab.WaitText("The settings are saved.")
 
-	tab.Keys(kb.Escape) // a field that is typed in is left first
+	tab.Keys(kb.Escape) // the first Escape leaves the field
 	tab.KeysTo("ga", "Agents")
 	press(tab, tab.Find("combobox", "Project of builder-1"), "b")
 	tab.WaitText("builder-1 is assigned to beta.")

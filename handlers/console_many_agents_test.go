@@ -30,7 +30,7 @@ func TestAgentsAreListedAPageAtATime(t *testing.T) {
 	link, _, _ := strings.Cut(views.AgentURL(last.ID), "#")
 	s.get(link).wantText(t, "builder-44", "41 to 45 of 45")
 
-	// A form leads back to the page that it was sent from.
+	// A form returns to the page that it was sent from.
 	assign := func(header, page string) answer {
 		return s.do(http.MethodPost, views.AssignAgentURL(last.ID), strings.NewReader("project=alpha"),
 			"Content-Type", "application/x-www-form-urlencoded", header, s.server.URL+page)

@@ -12,7 +12,7 @@ import (
 	"switchyard/views"
 )
 
-// maxElements is how many elements a page may have, with any number of projects.
+// maxElements is the most elements of a page, with any number of projects.
 const maxElements = 3000
 
 var openingTag = regexp.MustCompile(`<[a-z]`)
@@ -66,7 +66,7 @@ func TestAnAgentIsAssignedByNameWhereThereAreManyProjects(t *testing.T) {
 	s.get("/events?project="+url.QueryEscape("project-00117")).wantText(t, `<label for="project">Project</label>`, `value="project-00117"`)
 }
 
-// TestTheChoiceOfProjectsIsKept for the next visit in the same browser; an address that asks for others changes nothing.
+// TestTheChoiceOfProjectsIsKept in the browser; an address that asks for another choice does not change it.
 func TestTheChoiceOfProjectsIsKept(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("busy", board("1_backlog:", "2_current: 14_story_login", "3_done:"))

@@ -15,7 +15,7 @@ var (
 	htmlAttribute = regexp.MustCompile(`([^\s=]+)(?:="([^"]*)")?`)
 )
 
-// What HTML says of elements, as far as our pages have them.
+// The rules of HTML for the elements that our pages use.
 var (
 	voidElements   = []string{"meta", "link", "input", "br", "hr", "img"}
 	phrasingOnly   = []string{"span", "p", "h1", "h2", "h3", "button", "label", "code", "summary", "time", "dt", "legend", "b", "kbd", "bdi", "strong", "pre"}
@@ -100,7 +100,7 @@ func TestEveryPageIsValidHTML(t *testing.T) {
 	check(s.submit("/projects", "name", "", "url", "x"))
 }
 
-// TestTheStylesheetHoldsOnlyWhatPagesUse is against rules that Tailwind makes of other words than classes.
+// TestTheStylesheetHoldsOnlyWhatPagesUse guards against rules that Tailwind generates from words that are not classes.
 func TestTheStylesheetHoldsOnlyWhatPagesUse(t *testing.T) {
 	page := newConsoleSite(t).get("/")
 	file, ok := static.Lookup(regexp.MustCompile(`/static/app\.[0-9a-f]+\.css`).FindString(page.body))

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// follow goes where a form's answer leads.
+// follow follows the redirect in a form's answer.
 func (s *consoleSite) follow(a answer) answer {
 	s.Helper()
 	a.wantStatus(s, http.StatusSeeOther)
@@ -70,7 +70,7 @@ func TestSwitchingAndTakingItBack(t *testing.T) {
 	s.submit("/switch", "project", "none").wantStatus(t, http.StatusNotFound).wantText(t, "Not found</h1>")
 }
 
-// submitUndo sends the form that the page's notice holds.
+// submitUndo sends the Undo form in the page's notice.
 func (s *consoleSite) submitUndo(page answer) answer {
 	s.Helper()
 	_, notice, _ := strings.Cut(page.body, `id="notice"`)

@@ -21,7 +21,7 @@ func TestWhatAnActionSaidStaysWhileItsPartRefreshes(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(s.url + "/agents")
 
-	// Two choices in a row, as arrow keys make them, are one assignment.
+	// Two choices in quick succession, as with arrow keys, are one assignment.
 	tab.Find("combobox", "Project of builder-1").Call(`function() {
 		this.focus()
 		for (const name of ["alpha", "beta"]) {
@@ -76,11 +76,11 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 	tab.Find("textbox", "Name").Type("project-01")
 	tab.Keys(kb.Tab + "http://127.0.0.1:3001" + kb.Enter)
 	tab.WaitText("Project 'project-01' already exists.")
-	tab.Wait(`document.activeElement.id === "name"`) // what is to be mended
+	tab.Wait(`document.activeElement.id === "name"`) // the field to correct
 	tab.Complaints()
 }
 
-// TestNoPageScrollsSideways shows names, reasons and labels without a place to break them.
+// TestNoPageScrollsSideways with names, reasons and labels that cannot be broken.
 func TestNoPageScrollsSideways(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)

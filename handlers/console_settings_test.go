@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// everyPage is each page that somebody who has logged in goes to.
+// everyPage lists the pages of a reader who has logged in.
 var everyPage = []string{
 	"/", "/projects", "/projects/alpha", "/projects/gamma", "/projects/alpha/stories/12_story_pay", "/search?q=story", "/agents", "/events",
 	"/bot-config", "/sign-in", "/sign-in/setup", "/access", "/audit",
@@ -25,7 +25,7 @@ func loggedInTab(t *testing.T, s *consoleSite) *browsertest.Tab {
 	return tab
 }
 
-// wantNone evaluates an expression that lists what is wrong with the page.
+// wantNone requires that an expression which lists faults of the page finds none.
 func wantNone(t *testing.T, tab *browsertest.Tab, what, expression string) {
 	t.Helper()
 	if wrong := browsertest.Eval[[]string](tab, expression); len(wrong) > 0 {
@@ -33,21 +33,21 @@ func wantNone(t *testing.T, tab *browsertest.Tab, what, expression string) {
 	}
 }
 
-// named are the visible elements that a selector finds, of which a condition holds, by what they are.
+// named returns an expression that lists the visible elements of a selector for which a condition holds.
 func named(selector, condition string) string {
 	return `[...document.querySelectorAll(` + "`" + selector + "`" + `)].filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && (` + condition + `))
 		.map(e => e.outerHTML.slice(0, 200))`
 }
 
 const (
-	// cut is what reaches beyond the page or its own box, without a scroll bar or an ellipsis.
+	// cut lists elements that extend beyond the page or their own box, without a scroll bar or an ellipsis.
 	cut = `(() => {
 		const style = getComputedStyle(e), box = e.getBoundingClientRect()
 		const scrolls = e.closest('.board, .overflow-x-auto, .markdown, .output, .sr-only, thead, [popover]')
 		const hides = ['hidden', 'clip'].includes(style.overflowX) && style.textOverflow !== 'ellipsis' && style.webkitLineClamp === 'none'
 		return !scrolls && (box.right > document.documentElement.clientWidth + 1 || box.left < -1 || hides && e.scrollWidth > e.clientWidth + 1)
 	})()`
-	// covered is a control in whose middle is something else.
+	// covered lists controls whose middle is covered by something else.
 	covered = `(() => {
 		if (e.closest('.sr-only, [popover]') || getComputedStyle(e).pointerEvents === 'none') return false
 		e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})
@@ -58,7 +58,7 @@ const (
 	controls = `a[href], button, input:not([type=hidden]), select, textarea, summary`
 )
 
-// TestPagesAtTwiceTheSize is a window of 1280 by 900 at 200 %: nothing is cut, covered or beside the window.
+// TestPagesAtTwiceTheSize in a window of 1280 by 900 at 200 %: nothing is cut off, covered or outside the window.
 func TestPagesAtTwiceTheSize(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
@@ -71,7 +71,7 @@ func TestPagesAtTwiceTheSize(t *testing.T) {
 	}
 }
 
-// TestPagesFollowTheSettingsOfTheirReader: forced colours, no motion, nothing that jumps when parts refresh.
+// TestPagesFollowTheSettingsOfTheirReader: forced colours, reduced motion, no layout shifts when parts refresh.
 func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
@@ -92,7 +92,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 			return others.some(o => look(o) === look(e))
 		})()`))
 		wantNone(t, tab, "hides words", named("body *", `e.childElementCount === 0 && e.textContent.trim() !== '' &&
-			getComputedStyle(e).forcedColorAdjust !== 'none' && getComputedStyle(e).color === getComputedStyle(document.body).backgroundColor`)) // behind which the browser puts that colour
+			getComputedStyle(e).forcedColorAdjust !== 'none' && getComputedStyle(e).color === getComputedStyle(document.body).backgroundColor`)) // the browser puts that colour behind the text
 		wantNone(t, tab, "hides its tracks", named(`.rail, .stage, .journey li`, `getComputedStyle(e, '::before').display !== 'none' && getComputedStyle(e, '::before').content !== 'none' &&
 			getComputedStyle(e, '::before').backgroundColor === getComputedStyle(document.body).backgroundColor`))
 		const shiftsOfARefresh = `new Promise(done => {
@@ -100,7 +100,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 			if (!parts.length) done(0)
 			let shifts = 0, settled = 0
 			new PerformanceObserver(list => { for (const entry of list.getEntries()) shifts += entry.value }).observe({type: 'layout-shift'})
-			document.addEventListener('htmx:configRequest', ({ detail }) => { // without their version, parts are answered whole
+			document.addEventListener('htmx:configRequest', ({ detail }) => { // without a version, parts are sent in full
 				detail.path = detail.path.replace(/([?&])v=[^&]*/, '$1')
 			})
 			document.addEventListener('htmx:afterSettle', () => {
@@ -112,7 +112,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 		shown := func() string { return browsertest.Eval[string](tab, `document.body.innerText`) }
 		before := shown()
 		shifts := browsertest.Eval[float64](tab, shiftsOfARefresh)
-		for after := shown(); shifts != 0 && after != before; after = shown() { // a minute has passed meanwhile, and takes more room
+		for after := shown(); shifts != 0 && after != before; after = shown() { // a new minute has begun, whose ages may be wider
 			before, shifts = after, browsertest.Eval[float64](tab, shiftsOfARefresh)
 		}
 		if shifts != 0 {
@@ -121,7 +121,7 @@ func TestPagesFollowTheSettingsOfTheirReader(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutScriptsOfferOnlyWhatWorks: no button that needs a script, and none that says that the page is live.
+// TestPagesWithoutScriptsOfferOnlyWhatWorks: no button that needs scripts, and nothing that says that the page is live.
 func TestPagesWithoutScriptsOfferOnlyWhatWorks(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)

@@ -24,7 +24,7 @@ import (
 	"switchyard/internal/wire"
 )
 
-// consoleSite is a gateway over a real store and a real socket, with boards in place of project servers.
+// consoleSite is a gateway with a real store and a real socket, and boards instead of project servers.
 type consoleSite struct {
 	testing.TB
 	*service.Service
@@ -42,7 +42,7 @@ func newConsoleSite(t testing.TB) *consoleSite {
 	return s
 }
 
-// newConsoleSiteWith has project servers of its own in place of boards.
+// newConsoleSiteWith returns a site with these project servers instead of boards.
 func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleSite {
 	t.Helper()
 	stories, ok := projects.(service.StoryServers)
@@ -57,7 +57,7 @@ func newConsoleSiteWith(t testing.TB, projects service.ProjectServers) *consoleS
 	return s
 }
 
-// newReader is a client that keeps cookies and follows no redirects.
+// newReader returns a client that keeps cookies and follows no redirects.
 func newReader(t testing.TB) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -70,10 +70,10 @@ func newReader(t testing.TB) *http.Client {
 	}
 }
 
-// boards answer as project servers would: by the project's name, refusing where there is no board.
+// boards answer like project servers, by the project's name, and with an error if there is no board.
 type boards struct {
-	service.StoryServers        // of which only Story is there
-	body                 string // of every story, "" for a short one
+	service.StoryServers        // only Story is implemented
+	body                 string // the text of every story, "" for a short one
 	mu                   sync.Mutex
 	pipelines            map[string][]domain.Stage
 	asked                int
@@ -90,7 +90,7 @@ func (b *boards) Pipeline(_ context.Context, p domain.Project, _ *domain.Pipelin
 	return &domain.PipelineAnswer{Stages: stages, Raw: encodeStages(stages)}, nil
 }
 
-// encodeStages is the JSON of which a project server's answer with these stages consists.
+// encodeStages returns a project server's JSON for these stages.
 func encodeStages(stages []domain.Stage) []byte {
 	list := make([]wire.Stage, len(stages))
 	for i, stage := range stages {
@@ -105,7 +105,7 @@ func encodeStages(stages []domain.Stage) []byte {
 	return web.EncodeJSON(list)
 }
 
-// Story says what the board has of a story, and that it cannot be changed.
+// Story returns the board's story, which cannot be changed.
 func (b *boards) Story(_ context.Context, p domain.Project, id string) (domain.Story, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +125,7 @@ func (b *boards) Story(_ context.Context, p domain.Project, id string) (domain.S
 	return noStories{}.Story(context.Background(), p, id)
 }
 
-// noStories stands for project servers that know no stories.
+// noStories takes the place of project servers that do not serve stories.
 type noStories struct{ service.StoryServers }
 
 func (noStories) Story(context.Context, domain.Project, string) (domain.Story, error) {
@@ -184,7 +184,7 @@ func (s *consoleSite) add(name string, stages []domain.Stage) {
 	answered(s, s.Service)
 }
 
-// move records that a story went on.
+// move records that a story moved.
 func (s *consoleSite) move(project, story, from, to string, at time.Time) {
 	s.Helper()
 	s.record(project, fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
@@ -229,7 +229,7 @@ func (s *consoleSite) get(path string, headers ...string) answer {
 	return s.do(http.MethodGet, path, nil, headers...)
 }
 
-// submit sends a plain form.
+// submit sends a URL-encoded form.
 func (s *consoleSite) submit(path string, fields ...string) answer {
 	s.Helper()
 	form := url.Values{}

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// openByKeyboard goes to an address by its link on the page.
+// openByKeyboard opens the link to an address by keyboard.
 func openByKeyboard(tab *browsertest.Tab, address string) {
 	tab.Helper()
 	tab.Wait(fmt.Sprintf(`document.querySelector('main a[href="%s"]')`, address))
@@ -51,7 +51,7 @@ func TestBrowserStoryByKeyboard(t *testing.T) {
 	tab.WaitText("No longer blocked.")
 }
 
-// TestBrowserKeepsWhatIsTypedWhileTheStoryChanges: the change that another has made meanwhile is not overwritten.
+// TestBrowserKeepsWhatIsTypedWhileTheStoryChanges: a change that somebody else makes meanwhile is not overwritten.
 func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, true, map[string]string{"3_qa/2_story_audit.md": "# Audit log\n"})
@@ -75,7 +75,7 @@ func TestBrowserKeepsWhatIsTypedWhileTheStoryChanges(t *testing.T) {
 		t.Errorf("overwritten: %s", text)
 	}
 	if len(tab.Complaints()) == 0 {
-		t.Error("the refusal has no error status") // the browser notes each of them
+		t.Error("the refusal has no error status") // the browser logs each of them
 	}
 }
 
@@ -118,8 +118,8 @@ func TestBrowserFindsWhileTyping(t *testing.T) {
 	tab.Find("heading", "Audit log, too")
 }
 
-// TestLateResultsLeaveTheFocusWhereItIs: who types and goes on to the results by the arrow keys may be faster than the answer
-// to the last letters.
+// TestLateResultsLeaveTheFocusWhereItIs: a reader who moves to the results by arrow keys may be faster than the answer to the
+// last letters.
 func TestLateResultsLeaveTheFocusWhereItIs(t *testing.T) {
 	t.Parallel()
 	s := newStorySite(t, false, map[string]string{"3_qa/2_story_audit.md": auditLog, "2_current/3_story_audit_too.md": "# Audit log, too\n"})
@@ -169,7 +169,7 @@ func TestStoryPagesNeedALogin(t *testing.T) {
 	s.submit("/projects/alpha/stories/12_story_pay", "do", "unblock").wantStatus(t, http.StatusUnauthorized)
 }
 
-// TestALongJourneyBeginsWhereTheStoryIs: its station is in sight, though the track is wider than the window.
+// TestALongJourneyBeginsWhereTheStoryIs: its station is visible, though the track is wider than the window.
 func TestALongJourneyBeginsWhereTheStoryIs(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)

@@ -69,13 +69,13 @@ func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *stor
 	return s
 }
 
-// file is what the story's file holds, "" where there is none.
+// file returns the content of the story's file, "" if there is none.
 func (s *storySite) file(path string) string {
 	text, _ := os.ReadFile(filepath.Join(s.dir, path))
 	return string(text)
 }
 
-// version is the one that the forms of a story's page hold.
+// version returns the version in the forms of a story's page.
 func (a answer) version(t testing.TB) string {
 	t.Helper()
 	match := regexp.MustCompile(`name="version" value="([^"]*)"`).FindStringSubmatch(a.body)

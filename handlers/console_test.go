@@ -43,7 +43,7 @@ func (a answer) wantNoText(t testing.TB, texts ...string) {
 	}
 }
 
-// partAddress returns where the page's part asks for news of itself.
+// partAddress returns the address from which the page's part refreshes itself.
 func (a answer) partAddress(t testing.TB) string {
 	t.Helper()
 	match := regexp.MustCompile(`data-live data-hx-get="([^"]*)"`).FindStringSubmatch(a.body)
@@ -111,7 +111,7 @@ func TestUnchangedPagesAndPartsAreNotSentAgain(t *testing.T) {
 	for _, path := range []string{"/", "/?q=al&show=busy", "/projects", "/projects/alpha", "/events"} {
 		page := s.get(path)
 		again := s.get(path, "If-None-Match", page.Header.Get("ETag"))
-		if again.StatusCode != http.StatusNotModified { // a minute may have begun: the ages on the page are others
+		if again.StatusCode != http.StatusNotModified { // if a new minute has begun, the ages on the page have changed
 			again = s.get(path, "If-None-Match", again.Header.Get("ETag"))
 		}
 		if again.StatusCode != http.StatusNotModified {

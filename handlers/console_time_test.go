@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// TestDaysOfEventsAreTheReaders: two events of one day in one time zone are of two days in another one.
+// TestDaysOfEventsAreTheReaders: two events on the same day in one time zone are on different days in another.
 func TestDaysOfEventsAreTheReaders(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)
@@ -35,7 +35,7 @@ func TestDaysOfEventsAreTheReaders(t *testing.T) {
 				t.Errorf("%s in %s: %q, want %q", path, c.zone, got, c.want)
 			}
 		}
-		// What comes later stands below the same days.
+		// Later events are listed under the same days.
 		if path == "/" {
 			continue
 		}

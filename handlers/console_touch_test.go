@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// tooSmall is a control that a thumb misses: it answers to less than 44 px above and below its middle, or to less than 24 px
-// beside it. Links within a text are as high as the text.
+// tooSmall lists controls that a thumb would miss: those less than 44 px high, or less than 24 px wide. Links within a text
+// are as high as the text.
 const tooSmall = `(() => {
 	if (e.closest('.sr-only, p:not(:has(> .link:only-child)), dd, .markdown, [popover], .tokens') || getComputedStyle(e).pointerEvents === 'none') return false
 	const target = e.matches('[type=checkbox]') ? e.labels[0] : e
@@ -36,7 +36,7 @@ func TestTargetsOfAPhoneAreForThumbs(t *testing.T) {
 	}
 }
 
-// TestAPhoneIsOperatedByTouch: everything that a mouse does, by taps alone.
+// TestAPhoneIsOperatedByTouch: everything that can be done with a mouse, with taps alone.
 func TestAPhoneIsOperatedByTouch(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)

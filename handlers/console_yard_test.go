@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// travels records every animation of a wagon: where it begins, relative to where it ends.
+// travels records the start of each animation of a wagon, relative to its end.
 const travels = `window.travels = []
 	const animate = Element.prototype.animate
 	Element.prototype.animate = function (frames, options) {
@@ -23,7 +23,7 @@ const travels = `window.travels = []
 	}
 	true`
 
-// TestAWagonTravelsWhenItsStoryMoves to its new station, from the backlog, and to the number of what is done.
+// TestAWagonTravelsWhenItsStoryMoves to its new station, from the backlog, and to the count of finished stories.
 func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)
@@ -56,7 +56,7 @@ func TestAWagonTravelsWhenItsStoryMoves(t *testing.T) {
 	}
 }
 
-// TestARefreshShiftsNothing: what stays where it is does not move, not even for a moment.
+// TestARefreshShiftsNothing: unchanged content does not move, not even for a moment.
 func TestARefreshShiftsNothing(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)
@@ -102,7 +102,7 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	tab.Keys("k" + kb.Enter) // the first is the first
 	tab.Wait(`location.pathname !== '/'`)
 
-	// A wagon in focus is told in full, above its list; Escape closes that.
+	// A wagon in focus has a tooltip with its full text, above its list; Escape closes it.
 	tab.Goto(s.url + "/")
 	wagon := tab.Find("link", "")
 	wagon.Call(`function() { document.querySelector('.wagon').focus() }`)
@@ -117,7 +117,8 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	tab.Wait(`!document.querySelector('#tip:popover-open')`)
 }
 
-// TestAPageSaysHowItIsWithTheGateway: what is under way, since when it does not answer, and what waits while it is paused.
+// TestAPageSaysHowItIsWithTheGateway: whether a request is under way, since when there is no answer, and how many events wait
+// while the page is paused.
 func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
 	t.Parallel()
 	s := sampleSite(t)
@@ -163,7 +164,7 @@ func TestAPageSaysHowItIsWithTheGateway(t *testing.T) {
 	tab.Complaints() // the lost connections
 }
 
-// TestTheWorstTroubleComesFirst: what stands still before what is slow, whatever moved last; what is merely stale is no trouble.
+// TestTheWorstTroubleComesFirst: halted stories come before slow ones, whatever moved last; stale answers are no trouble.
 func TestTheWorstTroubleComesFirst(t *testing.T) {
 	s := newConsoleSite(t)
 	at := func(stages []domain.Stage, hours int) []domain.Stage {
@@ -176,7 +177,7 @@ func TestTheWorstTroubleComesFirst(t *testing.T) {
 	s.get("/").wantText(t, `id="project-still"`, `id="project-stuck"`, `id="project-moved"`)
 }
 
-// TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, but for its mark.
+// TestALineOfTheInboxOpensItsStoryOnAPhone wherever it is tapped, except on its acknowledge button.
 func TestALineOfTheInboxOpensItsStoryOnAPhone(t *testing.T) {
 	t.Parallel()
 	s := inboxSite(t)

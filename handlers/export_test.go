@@ -6,10 +6,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Routes is the route table, for tests that hold something of every route.
+// Routes returns the route table, for tests of every route.
 func Routes(g Gateway) chi.Routes { return g.router(nil) }
 
-// OpenAPI is the document of the API.
+// OpenAPI is the API's OpenAPI document.
 //
 //go:embed api/openapi.json
 var OpenAPI []byte

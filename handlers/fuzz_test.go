@@ -13,17 +13,17 @@ import (
 	"switchyard/internal/web"
 )
 
-// fuzzedGateway returns a gateway's HTTP with a project alpha. Nobody waits for news there: it is about to stop.
+// fuzzedGateway returns the handler of a gateway with a project alpha. It is shutting down, so that no request waits.
 func fuzzedGateway(f *testing.F) (http.Handler, context.Context) {
 	s, g := wholeGateway(f, "")
 	s.add("alpha", "http://127.0.0.1:1")
 	stopping, stop := context.WithCancel(f.Context())
 	stop()
-	ctx := context.WithValue(f.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 3000}) // as a server sets it
+	ctx := context.WithValue(f.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 3000}) // like a server
 	return g.Handler(), web.WithStopping(ctx, stopping)
 }
 
-// FuzzBody sends any body to each route that takes one: it is done or refused, and never fails.
+// FuzzBody sends any body to each route that accepts one: the request succeeds or is refused, but never fails.
 func FuzzBody(f *testing.F) {
 	routes := []string{
 		"POST /gateway/tokens", "POST /gateway/agents", "POST /gateway/agents/none/heartbeat", "POST /gateway/agents/none/assign",
@@ -56,7 +56,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzQuery sends any query to what reads one: it is answered or refused, and never fails.
+// FuzzQuery sends any query to each route that reads one: the request succeeds or is refused, but never fails.
 func FuzzQuery(f *testing.F) {
 	paths := []string{"/api/gateway/events", "/events", "/", "/projects", "/projects/alpha", "/agents", "/login", "/sign-in"}
 	for i, query := range []string{

@@ -19,13 +19,13 @@ import (
 	"switchyard/internal/signintest"
 )
 
-// wholeGateway is a gateway with every part, over real sockets.
+// wholeGateway returns a gateway with every part, on real sockets.
 func wholeGateway(t testing.TB, adminToken domain.Secret) (apiSite, handlers.Gateway) {
 	t.Helper()
 	return wholeGatewayAt(t, adminToken, signintest.New(t), slog.New(slog.DiscardHandler))
 }
 
-// wholeGatewayAt is a wholeGateway whose people sign in at this provider.
+// wholeGatewayAt returns a wholeGateway with this sign-in provider.
 func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest.Provider, log *slog.Logger) (apiSite, handlers.Gateway) {
 	t.Helper()
 	client := newProjectClient(t)
@@ -42,18 +42,18 @@ func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest
 	return apiSite{t, gateway.Service, gateway.Serve(t).URL, gateway.Store}, gateway.HTTP
 }
 
-// silentTeam refuses what comes from Slack, as a bot without a signing secret does.
+// silentTeam refuses Slack's requests, like a bot without a signing secret.
 type silentTeam struct{}
 
 func (silentTeam) TeamEvents(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
 
 func (silentTeam) TeamCommands(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
 
-// eachRoute calls visit for every route of the gateway.
-func eachRoute(t *testing.T, g handlers.Gateway, visit func(method, pattern string)) {
+// eachRoute calls f for every route of the gateway.
+func eachRoute(t *testing.T, g handlers.Gateway, f func(method, pattern string)) {
 	t.Helper()
 	err := chi.Walk(handlers.Routes(g), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		visit(method, pattern)
+		f(method, pattern)
 		return nil
 	})
 	if err != nil {
@@ -61,19 +61,19 @@ func eachRoute(t *testing.T, g handlers.Gateway, visit func(method, pattern stri
 	}
 }
 
-// address is a path for a route's pattern.
+// address returns a path for a route's pattern.
 func address(pattern string) string {
 	return strings.NewReplacer("{name}", "alpha", "{id}", "none", "{story_id}", "none", "{hash}", "none", "*", "none").Replace(pattern)
 }
 
-// publicRoutes are the routes that need no administrator; all others do, those added later too.
+// publicRoutes are the routes that need no administrator; all others do, including new ones.
 var publicRoutes = map[string]bool{
 	"GET /healthz": true, "GET /readyz": true, "GET /static/*": true, "GET /login": true, "POST /gateway/agents": true,
 	"GET /callback": true, "HEAD /callback": true, "GET /oauth/callback": true, "HEAD /oauth/callback": true,
 	"HEAD /login/start": true, "HEAD /login/callback": true,
 }
 
-// ownSecrets are the routes that ask for secrets of their own.
+// ownSecrets are the routes that need other secrets.
 var ownSecrets = map[string]bool{
 	"POST /login": true, "GET /login/start": true, "GET /login/callback": true, "POST /gateway/agents/{id}/heartbeat": true, "POST /gateway/agents/{id}/token": true, "DELETE /gateway/agents/{id}": true,
 	"POST /bot/team/events": true, "POST /bot/team/commands": true,
@@ -124,7 +124,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 }
 
-// TestEveryPageForbidsForeignContent holds it of errors that are pages, too.
+// TestEveryPageForbidsForeignContent, including error pages.
 func TestEveryPageForbidsForeignContent(t *testing.T) {
 	s, g := wholeGateway(t, "")
 	pages := 0

@@ -21,7 +21,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// heldBeat is a heartbeat that is held for so long, as it goes over the wire.
+// heldBeat returns the bytes of a heartbeat request with this wait.
 func heldBeat(id, secret, wait string) string {
 	return fmt.Sprintf("POST /gateway/agents/%s/heartbeat?assigned=&wait=%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", id, wait, secret)
@@ -53,7 +53,7 @@ func (g *agentGateway) answer(from *bufio.Reader) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestAHeldHeartbeatsConnectionGoesOn: the next request on it is answered, sent after the answer or ahead of it.
+// TestAHeldHeartbeatsConnectionGoesOn: the next request on it is answered, whether it is sent after the answer or before.
 func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 	g := newAgentGateway(t)
 	id, secret := g.join("a")
@@ -76,7 +76,7 @@ func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 	}
 }
 
-// TestAHeldHeartbeatsConnectionMayRest: the next request on it may come any time before the connection is idle too long.
+// TestAHeldHeartbeatsConnectionMayRest: the next request on it may come at any time before the idle timeout.
 func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
@@ -157,7 +157,7 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	if response, body := g.answer(from); response.StatusCode != 401 || body != "no agent has this id and secret" {
 		t.Errorf("answered %d %s", response.StatusCode, body)
 	}
-	waittest.Until(t, "the answer is counted", func() bool { // it is counted as it was answered
+	waittest.Until(t, "the answer is counted", func() bool { // it is counted when it is answered
 		_, text := g.call("GET", "/metrics", "", "")
 		return strings.Contains(text, `switchyard_http_requests_total{route="/gateway/agents/{id}/heartbeat",method="POST",status="401"} 1`)
 	})

@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// loginSite is a gateway with a login through a provider, served over a socket, and what it logged.
+// loginSite is a gateway with a login through a provider, on a socket, and its log.
 type loginSite struct {
 	*gatewaytest.Gateway
 	provider *logintest.Provider
@@ -53,7 +53,7 @@ func newLoginSite(t *testing.T, change ...func(*handlers.Gateway)) *loginSite {
 	return s
 }
 
-// newBrowser is a browser without scripts: it keeps cookies and follows redirects.
+// newBrowser returns a client that keeps cookies and follows redirects, like a browser without scripts.
 func newBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -63,7 +63,7 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
-// get returns status, address and body of where a browser ends.
+// get returns the status, address and body of the page at which a browser ends.
 func get(t *testing.T, browser *http.Client, address string) (int, *url.URL, string) {
 	t.Helper()
 	answer, err := browser.Get(address)
@@ -78,7 +78,7 @@ func get(t *testing.T, browser *http.Client, address string) (int, *url.URL, str
 	return answer.StatusCode, answer.Request.URL, string(body)
 }
 
-// callback goes as far as the provider lets a browser, and returns the address at which the login would end.
+// callback goes through the provider's pages, and returns the callback address without opening it.
 func (s *loginSite) callback(t *testing.T, browser *http.Client, start string) string {
 	t.Helper()
 	var ends string
@@ -236,7 +236,7 @@ func TestAProviderThatFailsIsAPageWithWords(t *testing.T) {
 	}
 }
 
-// Whoever cannot reach the provider still has the tokens.
+// People who cannot reach the provider can still use tokens.
 func TestTokensRemainAWayInBesideALogin(t *testing.T) {
 	s := newLoginSite(t, func(h *handlers.Gateway) { h.AdminToken = adminToken })
 	_, token := namedToken(t, s.Service, "ci", domain.RoleViewer)
@@ -253,7 +253,7 @@ func TestTokensRemainAWayInBesideALogin(t *testing.T) {
 	}
 }
 
-// With a login alone, named tokens are in force, and nobody is let in without anything.
+// With only a login set up, named tokens work, and nobody has access without authentication.
 func TestALoginClosesTheGateway(t *testing.T) {
 	s := newLoginSite(t)
 	for _, path := range []string{"/api/gateway", "/mcp", "/metrics", "/gateway/agents"} {

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// TestMCPTakesHostileArguments: none of them is more than an error that says what is wrong.
+// TestMCPTakesHostileArguments: the answer to each is an error that says what is wrong.
 func TestMCPTakesHostileArguments(t *testing.T) {
 	s := newMCPSite(t)
 	s.add("alpha", storyServer(t))
@@ -83,7 +83,7 @@ func TestMCPTakesHostileArguments(t *testing.T) {
 	}
 }
 
-// TestMCPOfEveryVersion also comes under the host name that a proxy in front forwards.
+// TestMCPOfEveryVersion, also under the host name that a proxy forwards.
 func TestMCPOfEveryVersion(t *testing.T) {
 	s := newMCPSite(t)
 	for _, version := range []string{newestMCP, "2025-11-25", "2025-06-18", "2025-03-26", oldestMCP} {
@@ -141,7 +141,7 @@ func (s mcpSite) post(message string) string {
 	return string(body)
 }
 
-// TestMCPWaitsEndWithTheServer: one that stops answers what waits with what there is.
+// TestMCPWaitsEndWithTheServer: a server that stops answers waiting calls with the events so far.
 func TestMCPWaitsEndWithTheServer(t *testing.T) {
 	for _, version := range []string{newestMCP, oldestMCP} {
 		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})

@@ -33,7 +33,7 @@ func (a *audited) callWith(token, tool, arguments string) (text string, isError 
 	return result.Content[0].(*sdk.TextContent).Text, result.IsError
 }
 
-// TestWhatATokenMayDoByMCP: a viewer reads, an operator changes, and either is known by the token's name.
+// TestWhatATokenMayDoByMCP: a viewer reads, an operator changes, and the audit log has the token's name.
 func TestWhatATokenMayDoByMCP(t *testing.T) {
 	a := newAudited(t)
 	a.add("alpha", "http://127.0.0.1:1")

@@ -45,7 +45,7 @@ func connectMCP(t *testing.T, url, version string, client *http.Client) *sdk.Cli
 	return session
 }
 
-// call calls a tool and returns its one text, and whether it is an error.
+// call calls a tool and returns its only text, and whether it is an error.
 func (s mcpSite) call(tool, arguments string) (text string, isError bool) {
 	s.Helper()
 	result, err := s.session.CallTool(s.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -62,7 +62,7 @@ func (s mcpSite) call(tool, arguments string) (text string, isError bool) {
 	return content.Text, result.IsError
 }
 
-// want calls a tool that must answer with an object that has these parts.
+// want calls a tool, which must answer with an object that contains these parts.
 func (s mcpSite) want(tool, arguments string, parts ...string) {
 	s.Helper()
 	text, isError := s.call(tool, arguments)
@@ -77,7 +77,7 @@ func (s mcpSite) want(tool, arguments string, parts ...string) {
 	}
 }
 
-// refused calls a tool that must answer with an error that has this part.
+// refused calls a tool, which must answer with an error that contains this part.
 func (s mcpSite) refused(tool, arguments, part string) {
 	s.Helper()
 	if text, isError := s.call(tool, arguments); !isError || !strings.Contains(text, part) {
@@ -189,14 +189,14 @@ func TestMCPChanges(t *testing.T) {
 	s.refused("update_story", `{"project":"alpha","story_id":"8_gone","stage":"3_qa"}`, "list_stories")
 }
 
-// TestMCPTakesNullForNone: models write so what they do not want to give.
+// TestMCPTakesNullForNone: models write null for arguments that they leave out.
 func TestMCPTakesNullForNone(t *testing.T) {
 	s := newMCPSite(t)
 	s.add("alpha", storyServer(t))
 	answered(t, s.Service)
 	s.want("list_stories", `{"project":null,"stage":null,"trouble":null}`, "7_pay")
 	s.want("wait_for_events", `{"after":null,"project":null,"story_id":null,"wait":null}`, `"events":[]`)
-	const asked = "the story has changed" // says the project server, which is as far as it can come here
+	const asked = "the story has changed" // the project server's refusal, which shows that the call reached it
 	s.refused("update_story", `{"project":"alpha","story_id":"7_pay","stage":"3_qa","version":null,"clear_merge_failure":null}`, asked)
 	s.refused("update_story", `{"project":"alpha","story_id":"7_pay","blocked":null}`, asked)
 	s.refused("get_story", `{"project":"alpha","story_id":null}`, "story_id")
@@ -228,7 +228,7 @@ func TestMCPResources(t *testing.T) {
 	}
 }
 
-// TestMCPCallsAProjectsOwnTools: what they answer comes back as it is, content of unknown types and large numbers among it.
+// TestMCPCallsAProjectsOwnTools: their answers are passed on unchanged, including content of unknown types and large numbers.
 func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 	s := newMCPSite(t)
 	own := sdk.NewServer(&sdk.Implementation{Name: "own", Version: "1"}, nil)

@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 	}
 	defer stream.Body.Close()
 	var got reply
-	waittest.Until(t, "everything is counted", func() bool { // a long answer may be here before its handler has ended, and the pipelines before that of a slow project
+	waittest.Until(t, "everything is counted", func() bool { // an answer may arrive before its handler has returned, and the pipelines before a slow project has answered
 		got = s.send("GET", "/metrics", "")
 		return strings.Contains(got.body, "\nswitchyard_http_requests_in_flight 2\n") && strings.Contains(got.body, "\nswitchyard_upstream_calls_total{")
 	})
@@ -106,8 +106,8 @@ func TestMetrics(t *testing.T) {
 	wantExposition(t, got.body)
 }
 
-// wantExposition checks what promtool check metrics does: each metric has a help text and a type, its samples follow at
-// once, and its name says what it is.
+// wantExposition checks what promtool check metrics checks: each metric has a help text and a type, directly followed by its
+// samples, and a conventional name.
 func wantExposition(t *testing.T, text string) {
 	t.Helper()
 	sample := regexp.MustCompile(`^([a-z_]+)(?:\{(?:[a-z_]+="(?:[^"\\]|\\["\\n])*",?)+\})? [-+0-9.e]+$`)

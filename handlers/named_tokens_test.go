@@ -136,7 +136,7 @@ func TestATokenExpires(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsEndsWithItsToken: a held request is answered, and answers nobody afterwards.
+// TestWhatWaitsEndsWithItsToken: a held request is answered when its token ends.
 func TestWhatWaitsEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, adminToken, "key")
@@ -197,7 +197,7 @@ func TestWithoutAnAdminTokenNoTokenIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestWhoHasAccessSurvivesARestart holds it of the times, too, which are written behind.
+// TestWhoHasAccessSurvivesARestart, including the times of last use, which are written later.
 func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, adminToken, "key")
@@ -218,8 +218,8 @@ func TestWhoHasAccessSurvivesARestart(t *testing.T) {
 	})
 }
 
-// TestWhoHasAccessHoldsOnEveryGateway: what one gateway has given or ended, another one on the same database gives and ends
-// within a second; what one has given, at once.
+// TestWhoHasAccessHoldsOnEveryGateway: what one gateway revokes or ends is invalid on another one on the same database within a
+// second; what one issues is valid at once.
 func TestWhoHasAccessHoldsOnEveryGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := newGuarded(t, adminToken, "key")

@@ -9,7 +9,7 @@ import (
 	"switchyard/handlers"
 )
 
-// TestOpenAPIIsFitForGenerators holds what generators of clients stumble over and what their readers miss.
+// TestOpenAPIIsFitForGenerators checks what client generators need, and what their users would miss.
 func TestOpenAPIIsFitForGenerators(t *testing.T) {
 	var document struct {
 		Info struct {

@@ -53,9 +53,9 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 }
 
-// exchange is a request whose answer is held against the document, and the status that it must have.
+// exchange is a request whose answer is checked against the document, and its expected status.
 type exchange struct {
-	method, pattern string // the path as the document has it
+	method, pattern string // the path as in the document
 	path            string
 	body            string
 	headers         []string
@@ -249,7 +249,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/oauth/callback", "?code=a&state=b", 400)
 	get("/oauth/status", "", 200)
 	post("/oauth/sign-out", "", 200)
-	checked["callback"] = true // its success needs a provider's cooperation, which the sign-in's own tests have
+	checked["callback"] = true // success needs a provider; the sign-in's own tests cover it
 
 	named("DELETE", "alpha", "", 204)
 	named("DELETE", "alpha", "", 404)

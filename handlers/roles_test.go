@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/service"
 )
 
-// neededRole is what each route needs; "" is for everybody, "agent" for the agent's own secret. A route that is not here fails
-// TestEveryRouteHasItsRole.
+// neededRole is the role that each route needs; "" is for everybody, "agent" for the agent's own secret. TestEveryRouteHasItsRole
+// fails for a route that is missing here.
 var neededRole = map[string]domain.Role{
 	"GET /healthz": "", "GET /readyz": "", "GET /static/*": "", "GET /login": "", "POST /login": "",
 	"GET /login/start": "", "HEAD /login/start": "", "GET /login/callback": "", "HEAD /login/callback": "",
@@ -49,13 +49,13 @@ var neededRole = map[string]domain.Role{
 	"GET /sign-in/setup": "admin", "GET /sign-in": "admin", "POST /sign-in": "admin", "POST /sign-out": "admin",
 }
 
-// okFalseRoutes are those whose failures have the form {"ok":false,"error":…}.
+// okFalseRoutes are the routes whose failures have the form {"ok":false,"error":…}.
 var okFalseRoutes = map[string]bool{
 	"POST /api/gateway/switch": true, "POST /api/gateway/attention/acknowledge": true, "POST /api/gateway/attention/reopen": true,
 	"POST /api/gateway/bot-config": true, "POST /api/gateway/bot/test": true,
 }
 
-// namedToken gives out a token of a role.
+// namedToken issues a token with a role.
 func namedToken(t *testing.T, s *service.Service, name string, role domain.Role) (id, token string) {
 	t.Helper()
 	made, secret, err := s.Access.CreateToken(t.Context(), service.NewToken{Name: name, Role: role})
@@ -114,7 +114,7 @@ func TestEveryRouteHasItsRole(t *testing.T) {
 	}
 }
 
-// wantRefusal holds the form of a refusal: pages for people, JSON where an endpoint's failures are, plain text elsewhere.
+// wantRefusal checks the form of a refusal: a page for people, JSON for okFalseRoutes, plain text elsewhere.
 func wantRefusal(t *testing.T, route, media, body string) {
 	t.Helper()
 	_, path, _ := strings.Cut(route, " ")
@@ -141,7 +141,7 @@ func wantRefusal(t *testing.T, route, media, body string) {
 	}
 }
 
-// TestTheRoleStandsWhereAuthenticationDoes: before what is wrong with the request, after the guards.
+// TestTheRoleStandsWhereAuthenticationDoes: it is checked after the guards, and before the request itself.
 func TestTheRoleStandsWhereAuthenticationDoes(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	_, token := namedToken(t, g.service, "dashboard", domain.RoleViewer)

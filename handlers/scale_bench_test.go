@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkScale measures what grows with the number of projects, each time after a change of the registry: the registry as
-// JSON, every pipeline fetched again, and the overview's part, which shows what all that comes to. Project servers answer at
-// once and without a network. Equal ns/project at every number is linear cost.
+// JSON, fetching every pipeline, and the overview's part, which shows all of it. Project servers answer at
+// once and without a network. Equal ns/project at every number means linear cost.
 func BenchmarkScale(b *testing.B) {
 	operations := map[string]func(s *consoleSite){
 		"registry": func(s *consoleSite) { s.ask("/api/gateway") },
@@ -40,7 +40,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// newScaleSite is a gateway with n projects, one story in work in each.
+// newScaleSite returns a gateway with n projects, each with one story in work.
 func newScaleSite(b testing.TB, n int) *consoleSite {
 	stages := board("1_backlog: 1_story_a", "2_current: 14_story_login", "3_qa:", "4_merge:", "5_done: 3_story_c", "6_archived:")
 	s := newConsoleSiteWith(b, sameBoard{&domain.PipelineAnswer{Stages: stages, Raw: encodeStages(stages)}})
@@ -54,14 +54,14 @@ func newScaleSite(b testing.TB, n int) *consoleSite {
 	return s
 }
 
-// sameBoard answers for every project server alike.
+// sameBoard gives the same answer for every project server.
 type sameBoard struct{ answer *domain.PipelineAnswer }
 
 func (b sameBoard) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	return b.answer, nil
 }
 
-// ask sends a GET past the network.
+// ask sends a GET without a network.
 func (s *consoleSite) ask(path string, headers ...string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodGet, path, nil)
 	request.Host = "localhost"

@@ -92,7 +92,7 @@ func TestTheSessionCookie(t *testing.T) {
 	}
 }
 
-// TestARestartEndsNoSessionAndRevivesNone: what was logged out stays so.
+// TestARestartEndsNoSessionAndRevivesNone: sessions that were logged out stay ended.
 func TestARestartEndsNoSessionAndRevivesNone(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	ended, kept := g.session(t), g.session(t)

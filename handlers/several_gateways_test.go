@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/signintest"
 )
 
-// twoGateways are the gateways "one" and "two", the first of which is asked.
+// twoGateways are the gateways "one", which answers, and "two".
 type twoGateways struct{}
 
 func (twoGateways) LiveGateways(context.Context) ([]domain.LiveGateway, error) {
@@ -30,7 +30,7 @@ func (twoGateways) LiveGateways(context.Context) ([]domain.LiveGateway, error) {
 	}, nil
 }
 
-// TestGatewaysAreShownWhereThereAreSeveral, on the page Access and in the metrics.
+// TestGatewaysAreShownWhereThereAreSeveral, on the Access page and in the metrics.
 func TestGatewaysAreShownWhereThereAreSeveral(t *testing.T) {
 	get := func(o service.Options, path string) string {
 		w := httptest.NewRecorder()
@@ -81,7 +81,7 @@ func (f *sharedFlows) TakeSignInFlow(_ context.Context, state string) (domain.Si
 	return flow, nil
 }
 
-// TestASignInMayEndOnAnotherGateway: that one writes its credentials file, and tells of it.
+// TestASignInMayEndOnAnotherGateway: that gateway writes its credentials file, and says so.
 func TestASignInMayEndOnAnotherGateway(t *testing.T) {
 	provider, flows := signintest.New(t), &sharedFlows{flows: map[string]domain.SignInFlow{}}
 	var gateways [2]*httptest.Server

@@ -68,7 +68,7 @@ func TestOnlyNavigationsReachTheSignIn(t *testing.T) {
 	query := s.approved(t)
 	s.get(t, "/callback"+query, "Sec-Fetch-Dest", "image")
 	wantResult(t, s.get(t, "/callback"+query), http.StatusOK, "Authenticated!")
-	// What is refused for where it comes from is refused before its method is.
+	// A request is refused for its origin before its method.
 	if a := s.do(t, http.MethodHead, "/callback"+query, nil, "Sec-Fetch-Dest", "image"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("HEAD by an image = %d, want 403", a.StatusCode)
 	}
@@ -108,7 +108,7 @@ func TestSecretsOfASignInAreInNoLogAndOnNoPage(t *testing.T) {
 		nil,
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		http.NotFound,
-		func(w http.ResponseWriter, r *http.Request) { // gives back what it got
+		func(w http.ResponseWriter, r *http.Request) { // echoes the request
 			io.Copy(w, r.Body)
 		},
 		func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/signintest"
 )
 
-// addressOn returns the address at which the page for signing in by hand sends people.
+// addressOn returns the provider's address on the page for signing in by hand.
 func addressOn(t *testing.T, a answer) string {
 	t.Helper()
 	found := regexp.MustCompile(`<code id="address"[^>]*>([^<]*)<`).FindStringSubmatch(a.body)

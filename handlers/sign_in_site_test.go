@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// signInSite is a gateway over real sockets that signs people in at a provider of its own.
+// signInSite is a gateway on real sockets with its own sign-in provider.
 type signInSite struct {
 	url      string
 	port     string
@@ -96,7 +96,7 @@ func (s *signInSite) submit(t testing.TB, path string, fields ...string) answer 
 	return s.do(t, http.MethodPost, path, strings.NewReader(form.Encode()), "Content-Type", "application/x-www-form-urlencoded")
 }
 
-// approved begins a sign-in, allows it at the provider, and returns the query with which the browser comes back.
+// approved starts a sign-in, approves it at the provider, and returns the query of the callback.
 func (s *signInSite) approved(t testing.TB) string {
 	t.Helper()
 	a := s.get(t, "/oauth/authorize")
@@ -128,7 +128,7 @@ func (s *signInSite) status(t testing.TB) domain.SignInStatus {
 
 var heading = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
 
-// wantResult checks one of the pages at which a sign-in ends.
+// wantResult checks a page on which a sign-in ends.
 func wantResult(t testing.TB, a answer, status int, title string) {
 	t.Helper()
 	headings := heading.FindAllStringSubmatch(a.body, -1)

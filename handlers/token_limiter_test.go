@@ -83,12 +83,12 @@ func TestWrongTokensCountBySubnetOfIPv6(t *testing.T) {
 	}
 }
 
-// TestTrustedProxiesSayWhereWrongTokensComeFrom: of all others nothing is believed.
+// TestTrustedProxiesSayWhereWrongTokensComeFrom: nobody else is believed.
 func TestTrustedProxiesSayWhereWrongTokensComeFrom(t *testing.T) {
 	const proxy, far = "10.0.0.1:7", "192.0.2.9:7"
 	for _, c := range []struct {
 		name            string
-		peer, forwarded string // of those who use up the limit
+		peer, forwarded string // of the callers that use up the limit
 		same            [2]string
 		other           [2]string
 	}{

@@ -58,7 +58,7 @@ func TestAPartIsRenderedOnceForEqualProps(t *testing.T) {
 	if again := get("/", []string{"x"}); again != first || rendered != 1 {
 		t.Errorf("rendered %d times; version %s, then %s", rendered, first, again)
 	}
-	if other := get("/", []string{"y"}); other != first || rendered != 2 { // what shows the same has the same version
+	if other := get("/", []string{"y"}); other != first || rendered != 2 { // the same content has the same version
 		t.Errorf("rendered %d times; version %s, then %s", rendered, first, other)
 	}
 	get("/?q=x", []string{"y"})

@@ -21,7 +21,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// TestEveryRoleSeesTheListAndMayDoItsPart: what a role may not do is an error result that says so.
+// TestEveryRoleSeesTheListAndMayDoItsPart: a call that a role does not allow has an error result that says so.
 func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
 	server := mcp.New(gatewaytest.New(t, service.Options{}, handlers.Gateway{}).Service, slog.New(slog.DiscardHandler), "1")
 	serve := web.Errors{}.Handler(web.Plain, server.Serve)
