@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/feed"
 )
 
-// BenchmarkRescan10000 is a scan of 10,000 items of which none changed.
+// BenchmarkRescan10000 scans 10,000 unchanged items.
 func BenchmarkRescan10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	b.ReportAllocs()
@@ -27,7 +27,7 @@ func BenchmarkRescan10000(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen10000 is the first scan of 10,000 items, which reads each.
+// BenchmarkOpen10000 scans 10,000 items for the first time, which reads each.
 func BenchmarkOpen10000(b *testing.B) {
 	board := benchBoard(b, 10_000)
 	for b.Loop() {
@@ -37,7 +37,7 @@ func BenchmarkOpen10000(b *testing.B) {
 	}
 }
 
-// BenchmarkMove is the time from a move to its event.
+// BenchmarkMove measures the time from a move to its event.
 func BenchmarkMove(b *testing.B) {
 	for _, items := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/feed"
 )
 
-// fixture is a board over a real directory that is scanned only when a test says so.
+// fixture is a board of a real directory that is scanned only by tests.
 type fixture struct {
 	*Board
 	t        *testing.T
@@ -86,7 +86,7 @@ func (d *fixture) expect(want string) {
 	}
 }
 
-// stories are the names on the board, by stage.
+// stories returns the names on the board, by stage.
 func (d *fixture) stories() string {
 	var stages []string
 	for _, stage := range d.View().Stages {
@@ -250,7 +250,7 @@ func TestWaysToMoveAFile(t *testing.T) {
 	}
 }
 
-// A change that keeps size, time of modification and inode is seen all the same.
+// Even a change that keeps size, time of modification and inode is detected.
 func TestContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: aaa\n---\n"})
 	old := time.Now().Add(-time.Hour)
@@ -261,8 +261,8 @@ func TestContentOfTheSameSizeAndTimeIsRead(t *testing.T) {
 	}
 }
 
-// Within a tick of the file system's clock a second change may leave the identity as it is: what was read of a file
-// that young is not relied upon.
+// Within a tick of the file system's clock, a second change may not change the identity, so the content of such a young
+// file is not relied upon.
 func TestAFileReadRightAfterAChangeIsReadAgain(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/a.md": "---\nblocked: key\n---\n"})
 	read := d.scanner.stages["2_current"].known["a"]
@@ -314,7 +314,7 @@ func TestWhatCannotBeReadStaysAsItWas(t *testing.T) {
 		mode, back fs.FileMode
 	}{
 		{"2_current", 0, 0o755},     // cannot be listed
-		{"2_current", 0o444, 0o755}, // lists names, but nothing about them
+		{"2_current", 0o444, 0o755}, // names can be listed, but not opened
 		{"2_current/a.md", 0, 0o644},
 	} {
 		d.must(os.Chmod(d.path(test.path), test.mode))
@@ -351,7 +351,7 @@ func withoutPrivileges(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.LockOSThread() // the file system's user is the thread's
+	runtime.LockOSThread() // the file system user id is per thread
 	if err := unix.Setfsuid(nobody); err != nil {
 		t.Fatal(err)
 	}

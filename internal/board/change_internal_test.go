@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/feed"
 )
 
-// newWritable is a fixture that allows writes.
+// newWritable returns a fixture that allows writes.
 func newWritable(t *testing.T, files map[string]string) *fixture {
 	t.Helper()
 	d := newFixture(t, files)
@@ -33,7 +33,7 @@ func (d *fixture) content(path string) string {
 	return string(content)
 }
 
-// files are the names of all files below the work directory.
+// files returns the names of all files below the work directory.
 func (d *fixture) files() string {
 	d.t.Helper()
 	var names []string
@@ -46,7 +46,7 @@ func (d *fixture) files() string {
 	return strings.Join(names, " ")
 }
 
-// change changes a story in its present version.
+// change changes the current version of a story.
 func (d *fixture) change(id string, c Change) *Details {
 	d.t.Helper()
 	c.Version = d.read(id).Version
@@ -55,7 +55,7 @@ func (d *fixture) change(id string, c Change) *Details {
 	return details
 }
 
-// notifications returns those since the last call.
+// notifications returns the notifications since the last call.
 func (d *fixture) notifications() string {
 	list := recorded(changes{notifications: d.recorded})
 	d.recorded = nil
@@ -170,7 +170,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 	if d.content("1_a/x.md") != "text" || d.content("2_b/x.md") != "older" {
 		t.Error("a file was changed")
 	}
-	for _, id := range []string{"broken", "large"} { // they can be moved all the same
+	for _, id := range []string{"broken", "large"} { // they can still be moved
 		if got := d.change(id, Change{Stage: ptr("3_c")}); got.Stage != "3_c" {
 			t.Errorf("%s is in %s", id, got.Stage)
 		}
@@ -303,7 +303,7 @@ func TestWhatAFullOrClosedDiskLeaves(t *testing.T) {
 
 const writerDir = "SWITCHYARD_TEST_WRITER_DIR"
 
-// TestWriter changes and moves a story without end: it is the process that TestAKilledWriter kills.
+// TestWriter changes and moves a story in an endless loop: it is the process that TestAKilledWriter kills.
 func TestWriter(t *testing.T) {
 	dir := os.Getenv(writerDir)
 	if dir == "" {
@@ -326,7 +326,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A writer is killed 15 times in the middle of its writes, 150 in all: the file is whole each time, and there once.
+// A writer is killed 15 times in the middle of its writes, 150 in all: each time there is exactly one complete file.
 func TestAKilledWriterLeavesTheOldFileOrTheNew(t *testing.T) {
 	d := newFixture(t, map[string]string{"1_a/x.md": "---\nname: x\n---\nbody\n", "2_b/y.md": ""})
 	for round := range 15 {

@@ -101,7 +101,7 @@ func TestTextsAreWrittenAsYAMLStrings(t *testing.T) {
 	}
 }
 
-// FuzzEdit makes sure that whatever is edited says what it should, and is otherwise as it was.
+// FuzzEdit checks that an edited file has the intended settings and is otherwise unchanged.
 func FuzzEdit(f *testing.F) {
 	for _, seed := range []string{"", "text", "---\nblocked: x # c\nname: |\n  a\n---\n", "---\r\na: [b,\r\n c]\r\n---\r\n", "---\n? a\n: b\n---\n", "---\n{a: b}\n---"} {
 		f.Add([]byte(seed), "reason")

@@ -101,7 +101,7 @@ func TestStageNames(t *testing.T) {
 	}
 }
 
-// FuzzParse makes sure that no content makes parsing fail, and that names and reasons are text of limited length.
+// FuzzParse checks that parsing never panics, and that names and reasons are valid text of limited length.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"---\nname: Log in\nblocked: true\nblocked_reason: key\nmerge_failure: yes\n---\n# Heading\n",

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// hostileFrontMatter is front matter of the greatest length that makes careless decoders take gigabytes or minutes.
+// hostileFrontMatter returns front matter of the largest size that makes careless decoders take gigabytes or minutes.
 func hostileFrontMatter() map[string]string {
 	fill := func(unit string) string { return strings.Repeat(unit, (maxFrontMatter-1)/len(unit)) }
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
@@ -43,7 +43,7 @@ func nestedByIndentation(levels int) string {
 	return b.String()
 }
 
-// 13,000 equal keys took a decoder gigabytes: each may take 64 MiB in all, and far less than a second on a machine that has nothing else to do.
+// 13,000 equal keys took a decoder gigabytes: the limit for each is 64 MiB in total, and far less than a second on an idle machine.
 func TestHostileFrontMatterCostsLittle(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	for name, head := range hostileFrontMatter() {

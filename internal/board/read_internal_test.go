@@ -41,7 +41,7 @@ func TestAVersionChangesWithContentAndStage(t *testing.T) {
 		t.Errorf("versions %s and %s", first, d.read("y").Version)
 	}
 	d.move("1_a/x.md", "2_b/x.md")
-	second := d.read("x").Version // the move has not been noticed before
+	second := d.read("x").Version // the move had not been noticed before
 	d.write("2_b/x.md", "texT")
 	third := d.read("x").Version
 	d.write("2_b/x.md", "text")

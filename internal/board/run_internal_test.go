@@ -21,7 +21,7 @@ import (
 // patience is how long a test waits for what should take milliseconds.
 const patience = time.Minute
 
-// live is a board that runs over a real directory with the machine's own watcher.
+// live is a running board of a real directory with the machine's own watcher.
 type live struct {
 	*fixture
 	notifications chan feed.Notification
@@ -37,7 +37,7 @@ func newLive(t *testing.T, files map[string]string) *live {
 	return l
 }
 
-// run starts the board, and returns once it watches: it records a file that was put there.
+// run starts the board, and returns once it watches, that is once it has recorded a new file.
 func (l *live) run() {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,12 +71,12 @@ func TestARunningBoardRecordsMoves(t *testing.T) {
 	l.next("a 1_backlog>2_current")
 	l.write("3_qa/c.md", "---\nblocked: key\n---\n")
 	l.next("c blocked: key")
-	// A stage that is new, with something in it at once, and moved on from there.
+	// A new stage that has a file at once, which then moves on.
 	l.write("5_new/d.md", "d")
 	l.next("d >5_new")
 	l.move("5_new/d.md", "3_qa/d.md")
 	l.next("d 5_new>3_qa")
-	// A stage that goes and comes is watched again, under the same name or another.
+	// A stage that is removed and comes back is watched again, under the same name or another.
 	l.remove("5_new")
 	l.write("5_new/e.md", "e")
 	l.next("e >5_new")
@@ -117,7 +117,7 @@ func TestTheBoardShowsANewStateBeforeItRecordsIt(t *testing.T) {
 	}
 }
 
-// bubble is a board that runs in a bubble of its own time, with a watcher through which the test speaks.
+// bubble is a board that runs in a synctest bubble, with a watcher whose events the test sends.
 // The files are real.
 type bubble struct {
 	*fixture
@@ -126,7 +126,7 @@ type bubble struct {
 	errors chan error
 	opened int
 	added  map[string]int
-	fail   error // of opening the watcher and of adding to it
+	fail   error // returned when opening the watcher and adding to it
 }
 
 func inBubble(t *testing.T, test func(*bubble)) {
@@ -191,7 +191,7 @@ func (b *bubble) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// within requires that the board records want, and just that, by the time that after has passed.
+// within requires that the board records exactly want within after.
 func (b *bubble) within(after time.Duration, want string) {
 	b.t.Helper()
 	b.pass(after)
@@ -287,7 +287,7 @@ func TestEveryDirectoryIsWatchedBeforeEachScan(t *testing.T) {
 	})
 }
 
-// An event that names a file costs that file, not the board.
+// An event that names a file causes only that file to be read.
 func TestAnEventHasItsFileReadAndNoOther(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		event := func(path string) { b.events <- fsnotify.Event{Name: b.path(path)} }
@@ -301,7 +301,7 @@ func TestAnEventHasItsFileReadAndNoOther(t *testing.T) {
 		event("3_qa/.hidden.md")
 		b.within(debounceMin, "")
 		for i := range maxFileSet + 1 {
-			event(fmt.Sprintf("3_qa/%d.md", i)) // too many to be read one by one
+			event(fmt.Sprintf("3_qa/%d.md", i)) // too many to read one by one
 		}
 		b.within(debounceMin, "unnoticed >3_qa")
 		b.write("3_qa/c.md", "c")
@@ -329,7 +329,7 @@ func TestAStoryThatVanishesIsForgottenAfterASecondWithoutAnyEvent(t *testing.T) 
 	})
 }
 
-// Whatever a watcher misses, and however often files move, each story is recorded to be where it ends up.
+// Whatever a watcher misses, and however often files move, each story is finally recorded in its last stage.
 func TestManyMovesAtOnceEndWhereTheFilesAre(t *testing.T) {
 	files := map[string]string{}
 	for i := range 200 {

@@ -16,7 +16,7 @@ import (
 type step struct {
 	after time.Duration
 	board string
-	want  string // what it records, separated by "; "
+	want  string // the notifications, separated by "; "
 }
 
 func TestRecordingRules(t *testing.T) {

@@ -32,7 +32,7 @@ func ask(t *testing.T, q bot.Question, prepare func(*fakeGateway)) (answer strin
 	return answer, sent
 }
 
-// twice puts a second story of the id 12_pay on a board, and another one whose number is 12.
+// twice adds a second story with the id 12_pay, and another one with the number 12.
 func twice(g *fakeGateway) {
 	g.last = []domain.Stage{{Name: "1_backlog", Items: []domain.Item{{StoryID: "12_pay", StoryName: "Pay twice"}, {StoryID: "12_other"}}}}
 }
@@ -192,7 +192,7 @@ func TestStoryCommandsSayWhenTimeIsUp(t *testing.T) {
 func TestAcknowledgeCommand(t *testing.T) {
 	for _, test := range []struct {
 		text, want string
-		key        string // of what is acknowledged
+		key        string // of the acknowledged alert
 		lasts      time.Duration
 	}{
 		{"ack 12_pay", "12_pay (blocked) is acknowledged until it changes.", "blocked/alpha/12_pay", 0},

@@ -87,7 +87,7 @@ func TestMessagesEscapeWhatOthersWrote(t *testing.T) {
 	if want := "&lt;!here&gt; &amp; ∗x∗ ˍyˍ ∼z∼ a_b ˋqˋ*&lt;b&gt;∗*`ˋcˋ&lt;`\nnext"; m.Mrkdwn() != want {
 		t.Errorf("mrkdwn %s\nwant   %s", m.Mrkdwn(), want)
 	}
-	// A name cannot forge a line of its own, or turn the text around.
+	// A name cannot forge a line, or reverse the direction of the text.
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
 		g.happen("alpha", domain.StoryBlocked, `"story_id":"1\n■ beta","story_name":"\u202eevil\u0007","reason":"a\r\nb"`)

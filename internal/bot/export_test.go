@@ -2,8 +2,8 @@ package bot
 
 import "switchyard/internal/domain"
 
-// SetBuild has s use another transport.
+// SetBuild makes s use another transport.
 func (s *Supervisor) SetBuild(build func(domain.BotConfig) (Transport, error)) { s.build = build }
 
-// ErrRefused is what a transport returns for a room that does not take a message.
+// ErrRefused is what a transport returns for a room that does not accept a message.
 var ErrRefused = errRefused

@@ -54,7 +54,7 @@ func (g *fakeGateway) happen(project string, kind domain.EventType, fields strin
 	if err != nil {
 		panic(raw)
 	}
-	record.Type = kind // a feed's own feed_gap would be a foreign one
+	record.Type = kind // as a record of a feed, feed_gap would be a foreign type
 	g.events = append(g.events, domain.Event{ID: id, Project: project, Record: record})
 	close(g.changed)
 	g.changed = make(chan struct{})
@@ -130,7 +130,7 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 	}
 }
 
-// List is more than what is wrong in pipelines.
+// List returns more alerts than those of the pipelines.
 func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
 	day := func(string, string) time.Duration { return 24 * time.Hour }
 	found := append(domain.FindAlerts(pipelines, day, time.Now()),
@@ -169,7 +169,7 @@ func (g *fakeGateway) Assign(_ context.Context, id, project string) (domain.Agen
 	return domain.Agent{}, domain.Errorf(domain.NotFound, "agent not found")
 }
 
-// process is one gateway process as far as the bot goes: it can die and start again on the same store.
+// process is the bot's part of a gateway process: it can be killed and started again on the same store.
 type process struct {
 	t          *testing.T
 	gateway    *fakeGateway
@@ -232,7 +232,7 @@ func (p *process) save(c domain.BotConfig) {
 	}
 }
 
-// waitState returns the status once it has this state and its detail holds text.
+// waitState returns the status once it has this state and its detail contains text.
 func (p *process) waitState(state domain.BotState, text string) domain.BotStatus {
 	p.t.Helper()
 	var status domain.BotStatus
@@ -246,7 +246,7 @@ func (p *process) waitState(state domain.BotState, text string) domain.BotStatus
 	return status
 }
 
-// waitNoDetail returns once the bot is connected and has nothing to say about it.
+// waitNoDetail returns once the bot is connected and the status has no detail.
 func (p *process) waitNoDetail() {
 	p.t.Helper()
 	eventually(p.t, func() string {
@@ -268,7 +268,7 @@ func (p *process) waitRooms(n int) {
 	})
 }
 
-// eventually waits until check has no complaint any more.
+// eventually waits until check has no more complaints.
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)

@@ -17,17 +17,17 @@ import (
 	"switchyard/internal/domain"
 )
 
-// executioner kills a process at one step of its work: a call of the chat server or a write to the store, before it is
-// done or after. From then on the dead process reaches neither.
+// executioner kills a process before or after one of its steps, which are calls to the chat server and writes to the store. From
+// then on the dead process reaches neither.
 type executioner struct {
 	store bot.State
 	at    int  // the step, counted from 1; 0 for none
-	after bool // the step is done, but the process does not learn it
+	after bool // the step is done, but the process does not get the result
 
 	mu    sync.Mutex
 	steps int
 	dead  chan struct{} // closed at death
-	alive bool          // again
+	alive bool          // started again
 }
 
 var errDead = errors.New("this process is dead")
@@ -66,7 +66,7 @@ func (e *executioner) SetState(ctx context.Context, key, value string) (err erro
 	return errors.Join(died, err)
 }
 
-// through has the calls of a chat server pass the executioner. Long-polls are not steps: nothing depends on them.
+// through makes each call to a chat server a step. Long polls are not steps: nothing depends on them.
 func (e *executioner) through(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/sync") {
@@ -104,8 +104,8 @@ func within(t *testing.T, check func() string) bool {
 	}
 }
 
-// killed runs a life of p in which it dies at e's step and is started again. The life is said once the bot's position
-// in the stream is stored: three events, all of which must be posted. It returns when done says so.
+// killed runs p, which dies at e's step and is started again. happen is called once the bot's position in the stream is stored,
+// and adds three events, all of which must be posted. killed returns when done has no complaint.
 func (p *process) killed(e *executioner, ready func() bool, happen func(), done func() string) bool {
 	p.start()
 	go func() {
@@ -136,7 +136,7 @@ func (p *process) killed(e *executioner, ready func() bool, happen func(), done 
 	return within(p.t, done)
 }
 
-// everyStep runs life undisturbed to count its steps, and then, many at a time, killed at each.
+// everyStep runs life undisturbed to count its steps, and then once for each step, killed there, many at a time.
 func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 	t.Helper()
 	count := &executioner{dead: make(chan struct{})}
@@ -187,12 +187,12 @@ func killMatrixAtEveryStep(t *testing.T, forgetful bool) {
 			for _, post := range h.Posts("!ops") {
 				bodies = append(bodies, post.Body)
 			}
-			if len(bodies) >= 4 && p.settled(e) {
+			if len(bodies) >= 4 && p.idle(e) {
 				return ""
 			}
 			return fmt.Sprintf("step %d %v: posts %q", e.at, e.after, bodies)
 		})
-		slices.SortStableFunc(bodies, func(a, b string) int { // the reply may come anywhere among the events
+		slices.SortStableFunc(bodies, func(a, b string) int { // the reply may be anywhere among the events
 			return strings.Compare(a[:1], b[:1])
 		})
 		want := []string{
@@ -209,7 +209,7 @@ func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 	t.Parallel()
 	everyStep(t, func(t *testing.T, e *executioner) {
 		s := bottest.NewWorkspace(t)
-		s.Patient = true // a new process does not know when the dead one posted
+		s.Patient = true // the new process does not know when the dead one posted
 		s.Channels["C2"] = "dev"
 		s.HTTP.Config.Handler = e.through(s)
 		p := newProcess(t, bot.Options{TeamAPIURL: s.HTTP.URL + "/api"})
@@ -224,7 +224,7 @@ func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 					texts = append(texts, post.Channel+" "+post.Text)
 				}
 			})
-			if len(texts) >= 6 && p.settled(e) {
+			if len(texts) >= 6 && p.idle(e) {
 				return ""
 			}
 			return fmt.Sprintf("step %d %v: posts %q", e.at, e.after, texts)
@@ -241,11 +241,11 @@ func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 	})
 }
 
-// rooms are those of the running bot, none while there is no process.
+// rooms returns the running bot's rooms, none while there is no process.
 func (p *process) rooms() []string { return p.current().Status().Rooms }
 
-// settled reports whether the bot has nothing more to post.
-func (p *process) settled(e *executioner) bool {
+// idle reports whether the bot has nothing more to post.
+func (p *process) idle(e *executioner) bool {
 	stored, err := e.store.State(p.t.Context(), "bot.outbox")
 	return err == nil && stored == fmt.Sprintf(`{"cursor":%d}`, p.gateway.LastID()) && p.current().Status().State == domain.BotConnected
 }

@@ -15,7 +15,7 @@ import (
 
 const refusedLogin = "The homeserver refuses this user name or password"
 
-// A password change logs the bot out in the middle of whatever it is doing.
+// A password change logs the bot out whatever it is doing.
 func TestMatrixSaysThatTheLoginIsRefused(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
@@ -88,11 +88,11 @@ func TestMatrixLosesNothingWhenTheLoginIsRefusedDuringACall(t *testing.T) {
 	}
 }
 
-// slowState takes as long for a write as the test wants.
+// slowState holds each write until the test lets it proceed.
 type slowState struct {
 	memory
 	writing chan struct{} // receives when a write begins
-	proceed chan struct{} // lets it go on
+	proceed chan struct{} // lets it proceed
 }
 
 func (s *slowState) SetState(ctx context.Context, key, value string) error {
@@ -118,7 +118,7 @@ func TestStatusDoesNotWaitForTheStore(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the status waits for a write to the store")
 	}
-	go func() { // from now on every write goes on at once
+	go func() { // from now on every write proceeds at once
 		for range state.writing {
 		}
 	}()

@@ -64,7 +64,7 @@ func TestMatrixUnderstandsHowItIsAddressed(t *testing.T) {
 	}
 }
 
-// A change of the bot's name looks like joining; what was said before it still counts.
+// A change of the bot's name looks like joining; messages from before it are still answered.
 func TestMatrixAnswersWhatWasSaidBeforeItsNameChanged(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)

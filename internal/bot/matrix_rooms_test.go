@@ -20,7 +20,7 @@ func TestMatrixShowsWhereItMayNotPost(t *testing.T) {
 	p.waitState(domain.BotConnected, "may not post in Operations (since ")
 	h.Mute("!ops", false)
 	p.waitNoDetail()
-	// A refusal shows, too, whatever the power levels say; a message that is accepted ends it.
+	// A refusal shows in the status, too, whatever the power levels say, until a message is accepted.
 	h.Expel("!ops")
 	p.gateway.move("alpha", 1)
 	p.waitState(domain.BotConnected, "may not post in Operations")
@@ -41,7 +41,7 @@ func TestMatrixFollowsARoomUpgrade(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
 	h.Upgrade("!ops", "!ops2", bottest.Stranger)
-	h.Invite("!ops2", bottest.Stranger) // as clients do for every member
+	h.Invite("!ops2", bottest.Stranger) // like clients for every member
 	eventually(t, func() string {
 		if h.IsMember("!ops2") && !h.IsMember("!ops") {
 			return ""
@@ -60,7 +60,7 @@ func TestMatrixFollowsARoomUpgrade(t *testing.T) {
 	}
 }
 
-// What was meant for the old room when it was replaced is posted in the new one.
+// Messages for the old room when it was replaced are posted in the new one.
 func TestMatrixLosesNothingInARoomUpgrade(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
@@ -70,7 +70,7 @@ func TestMatrixLosesNothingInARoomUpgrade(t *testing.T) {
 			if !strings.Contains(r.URL.Path, "/send/") {
 				return false
 			}
-			h.Do(func() { h.Before, h.Limited = nil, 1 }) // so that the message is sent a second time
+			h.Do(func() { h.Before, h.Limited = nil, 1 }) // so that the message is received a second time
 			close(sending)
 			<-upgraded
 			return false
@@ -86,7 +86,7 @@ func TestMatrixLosesNothingInARoomUpgrade(t *testing.T) {
 	}
 }
 
-// Whoever may close a room must not send the bot to any other.
+// Users who may close a room must not be able to send the bot to any other.
 func TestMatrixDoesNotFollowToARoomThatIsNoSuccessor(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)

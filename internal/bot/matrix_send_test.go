@@ -16,12 +16,12 @@ func TestMatrixEndsASendUnderWayBeforeItStops(t *testing.T) {
 	t.Parallel()
 	sending, stopping := make(chan struct{}), make(chan struct{})
 	sends := sync.OnceFunc(func() { close(sending) })
-	var polls atomic.Int64 // that are under way
+	var polls atomic.Int64 // under way
 	p, h := joinedThrough(t, func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/send/") {
 				sends()
-				<-stopping // the bot was told to stop, and has cut off its long-poll
+				<-stopping // the bot was told to stop, and has aborted its long poll
 				if r.Context().Err() != nil {
 					t.Error("the send was cut off")
 				}
@@ -49,7 +49,7 @@ func TestMatrixEndsASendUnderWayBeforeItStops(t *testing.T) {
 	}
 }
 
-// Dendrite goes on with a request that was cut off, and does not remember its transaction id.
+// Dendrite continues an aborted request, and does not remember its transaction id.
 func TestMatrixFindsWhatACutRequestPosted(t *testing.T) {
 	t.Parallel()
 	var once sync.Once
@@ -62,7 +62,7 @@ func TestMatrixFindsWhatACutRequestPosted(t *testing.T) {
 		})
 	})
 	h.Do(func() { h.Forgetful = true })
-	for range 150 { // others speak, too
+	for range 150 { // other users post, too
 		h.Say("!ops", bottest.Stranger, "good morning")
 	}
 	h.Event("!ops", bottest.Stranger, "m.room.message", map[string]any{"msgtype": "m.text", "body": "x", "switchyard.key": 7})

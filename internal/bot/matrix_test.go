@@ -20,7 +20,7 @@ func joined(t *testing.T) (*process, *bottest.Homeserver) {
 	return joinedThrough(t, func(h http.Handler) http.Handler { return h })
 }
 
-// joinedThrough is joined with something between bot and homeserver.
+// joinedThrough is joined with a proxy between the bot and the homeserver.
 func joinedThrough(t *testing.T, proxy func(http.Handler) http.Handler) (*process, *bottest.Homeserver) {
 	t.Helper()
 	h := bottest.NewHomeserver(t)
@@ -40,7 +40,7 @@ func joinedThrough(t *testing.T, proxy func(http.Handler) http.Handler) (*proces
 	return p, h
 }
 
-// roomPosts returns what the bot said in a room once it is n messages.
+// roomPosts returns the bot's messages in a room once there are n.
 func roomPosts(t *testing.T, h *bottest.Homeserver, id string, n int) []bottest.Post {
 	t.Helper()
 	var posts []bottest.Post
@@ -174,7 +174,7 @@ func TestMatrixSkipsNothingThatItsEndInterrupts(t *testing.T) {
 	}
 }
 
-// A proxy whose homeserver is away may answer 404, too: that says nothing of a room.
+// A proxy whose homeserver is down may also answer 404, which says nothing about a room.
 func TestMatrixSkipsNothingForAProxy(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
@@ -224,7 +224,7 @@ func TestMatrixIgnoresWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
 	h.Create("!new", "", bottest.Operator, false)
-	h.Say("!new", bottest.Operator, "!switch alpha") // before the bot is there
+	h.Say("!new", bottest.Operator, "!switch alpha") // before the bot has joined
 	h.Invite("!new", bottest.Operator)
 	h.Say("!new", bottest.Operator, "so")
 	eventually(t, func() string {
@@ -264,7 +264,7 @@ func TestMatrixLeavesOutARoomThatRefuses(t *testing.T) {
 		}
 		return ""
 	})
-	h.Expel("!ops") // without a word
+	h.Expel("!ops") // without a reason
 	p.gateway.move("alpha", 1)
 	roomPosts(t, h, "!two", 1)
 	err := p.supervisor.SendTest(t.Context())

@@ -9,18 +9,18 @@ import (
 	"switchyard/internal/domain"
 )
 
-// fakeStories is what the service knows of stories beyond the boards of the fakeGateway.
+// fakeStories is what the service knows about stories beyond the boards of the fakeGateway.
 type fakeStories struct {
-	last   []domain.Stage              // of the project that is unreachable now
+	last   []domain.Stage              // of the unreachable project
 	gone   []domain.StoryRef           // on no board
 	edit   func(s *domain.Story)       // changes what Get returns
 	patch  func() (int, []byte, error) // answers changes
 	sent   []string                    // changes that were sent
-	failed []domain.Item               // further stories of alpha
+	failed []domain.Item               // more stories of alpha
 	taken  []domain.Acknowledgement
 }
 
-// Get knows what the boards show, and what is gone.
+// Get finds the stories on the boards, and those that are gone.
 func (g *fakeGateway) Get(ctx context.Context, project, id string) (domain.Story, error) {
 	if ctx.Err() != nil {
 		return domain.Story{}, ctx.Err()
@@ -78,7 +78,7 @@ func (g *fakeGateway) Stories(_ context.Context, text string, limit int) ([]doma
 	return found[:min(limit, len(found))], nil
 }
 
-// Acknowledge knows the alerts that List returns.
+// Acknowledge finds the alerts that List returns.
 func (g *fakeGateway) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	_, pipelines := g.All(ctx, 0)
 	alerts, err := g.List(ctx, pipelines)

@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// fakeChat is a chat network without any network, for bubbles of synctest.
+// fakeChat is a chat network in memory, for synctest bubbles.
 type fakeChat struct {
 	connect func(ctx context.Context, attempt int) error
 	send    func(room string) error
@@ -107,7 +107,7 @@ func (c *fakeChat) texts() []string {
 type memory struct {
 	mu     sync.Mutex
 	values map[string]string
-	full   bool // takes nothing
+	full   bool // refuses writes
 }
 
 func (m *memory) State(_ context.Context, key string) (string, error) {
@@ -134,7 +134,7 @@ func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervis
 	return runOn(t, &memory{}, g, build)
 }
 
-// runOn is run with a state that the test has.
+// runOn is run with the given state.
 func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
 	s := bot.New(bot.Options{State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
 	s.SetBuild(func(domain.BotConfig) (bot.Transport, error) { return build(), nil })
@@ -254,7 +254,7 @@ func TestBurstsBecomeDigests(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		happen func(*fakeGateway)
-		want   []string // how each message begins
+		want   []string // the beginning of each message
 	}{
 		{"one", stories(1, "alpha"), []string{"alpha · s0"}},
 		{"five", stories(5, "alpha"), []string{"alpha · s0", "alpha · s1", "alpha · s2", "alpha · s3", "alpha · s4"}},

@@ -17,7 +17,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// teamPosts returns what the bot posted once it is n messages.
+// teamPosts returns the bot's messages once there are n.
 func teamPosts(t *testing.T, s *bottest.Workspace, n int) []bottest.ChannelPost {
 	t.Helper()
 	var posts []bottest.ChannelPost
@@ -107,7 +107,7 @@ func TestTeamAnswersWhatWasSaidBeforeItConnected(t *testing.T) {
 	t.Parallel()
 	p, s := team(t)
 	p.kill()
-	s.Do(func() { // nothing is answered meanwhile
+	s.Do(func() { // no call is answered meanwhile
 		p.start()
 		p.waitState(domain.BotConnecting, "")
 		body := mentioned("Ev1", bottest.TeamOperator, "<@UBOT> help")
@@ -145,7 +145,7 @@ func TestTeamActsOnceOnEachEvent(t *testing.T) {
 	teamPosts(t, s, 1)
 	send("Ev1")
 	p.kill()
-	s.Do(func() { clear(s.Last) }) // the pace is kept within one process
+	s.Do(func() { clear(s.Last) }) // the rate is limited within one process
 	p.start()
 	p.waitState(domain.BotConnected, "")
 	send("Ev1")
@@ -178,7 +178,7 @@ func TestTeamCommand(t *testing.T) {
 	if got := ask(bottest.TeamOperator, "switch alpha"); got != `{"response_type":"in_channel","text":"The active project is now *alpha*."}` {
 		t.Errorf("operator: %s", got)
 	}
-	// The same call again, as whoever recorded it would send it, does nothing.
+	// The same call again, as in a replay attack, does nothing.
 	if err := p.gateway.Switch(t.Context(), "beta two"); err != nil {
 		t.Fatal(err)
 	}

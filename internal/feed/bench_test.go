@@ -24,7 +24,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkRecordAndRead is an event and the first request that reads it, which builds the array.
+// BenchmarkRecordAndRead records an event and reads it for the first time, which builds the array.
 func BenchmarkRecordAndRead(b *testing.B) {
 	ring := full()
 	b.ReportAllocs()
@@ -43,7 +43,7 @@ func BenchmarkAfter(b *testing.B) {
 	}
 }
 
-// BenchmarkWaiters is an event that 1,000 waiting readers get, each what is new to it.
+// BenchmarkWaiters records an event for which 1,000 readers wait, each of whom gets what is new to it.
 func BenchmarkWaiters(b *testing.B) {
 	const waiters = 1000
 	ring := full()

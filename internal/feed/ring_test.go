@@ -187,7 +187,7 @@ func TestTwoRingsAreTwoInstances(t *testing.T) {
 	}
 }
 
-// A reader that always asks for what is newer than the last it has misses and repeats nothing, while a writer bursts.
+// A reader that always asks for events after its last one neither misses nor repeats any, even while a writer bursts.
 func TestAFollowingReaderSeesEachEventOnce(t *testing.T) {
 	ring := feed.New(time.Now)
 	const total = 3000
@@ -230,14 +230,14 @@ func TestAThousandWaitersWakeOnceForABatch(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		ring.Record(feed.WorkItem{ItemID: "new", Stage: "1_backlog"}) // stores nothing, wakes nobody
+		ring.Record(feed.WorkItem{ItemID: "new", Stage: "1_backlog"}) // records no event, wakes nobody
 		synctest.Wait()
 		ring.Record(move(1), move(2), move(3))
 		waiters.Wait()
 	})
 }
 
-// FuzzRecord holds that whatever a board says, the feed stays one valid JSON array.
+// FuzzRecord checks that the feed is always a valid JSON array, whatever is recorded.
 func FuzzRecord(f *testing.F) {
 	f.Add("7_login", "Login", "2_current", "3_qa")
 	f.Add("a\xff,]", "\"},{", "\u2028", "\x00")

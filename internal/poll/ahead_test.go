@@ -22,7 +22,7 @@ func TestStampsFarAheadHideNothingThatFollows(t *testing.T) {
 				a.push(first, first+year)
 				y.pass(interval)
 				for i := range int64(5) {
-					a.push(first + 1 + i) // before the clock of the gateway, after the record ahead
+					a.push(first + 1 + i) // behind the gateway's clock, recorded after the record ahead of it
 					y.pass(interval)
 				}
 				y.want(fmt.Sprint(first, first+year, first+1, first+2, first+3, first+4, first+5))
@@ -73,11 +73,11 @@ func TestReadsSayWhetherTheProjectsClockIsAhead(t *testing.T) {
 			t.Errorf("newest stamp ahead is %d, want %d", got, ahead)
 		}
 		y.stop()
-		y.start() // what was known before is forgotten
+		y.start() // a new process: state in memory is lost
 		if got := last(); got != ahead || len(y.reads) < 2 {
 			t.Errorf("after a restart it is %d in %d reads, want %d", got, len(y.reads), ahead)
 		}
-		a.restart("j", nowMS()) // with its clock set right
+		a.restart("j", nowMS()) // with its clock corrected
 		if got := last(); got != 0 {
 			t.Errorf("afterwards it is %d", got)
 		}

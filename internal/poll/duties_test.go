@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/poll"
 )
 
-// duties are what a gateway among others has to do.
+// duties are those of one of several gateways.
 type duties struct {
 	mu      sync.Mutex
 	epochs  map[string]int64
@@ -39,7 +39,7 @@ func (d *duties) Changed() <-chan struct{} {
 	return d.changed
 }
 
-// grant gives the gateway the feed of alpha under an epoch, 0 takes it away.
+// grant gives the gateway the duty to follow alpha under an epoch; 0 takes it away.
 func (d *duties) grant(epoch int64) {
 	d.mu.Lock()
 	d.epochs[domain.FeedDuty("alpha")] = epoch
@@ -75,7 +75,7 @@ func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
 			t.Errorf("what the feed said last of its pipeline still counts: %v", y.reported)
 		}
 		y.mu.Lock()
-		y.cursors[0].Since, y.cursors[0].Sequence = 30, 3 // read by the other one
+		y.cursors[0].Since, y.cursors[0].Sequence = 30, 3 // read by the other gateway
 		y.mu.Unlock()
 		y.duties.grant(5)
 		a.push(40)

@@ -29,7 +29,7 @@ type memory struct {
 	reported []string
 	fail     error                      // of Record and FeedCursors
 	before   func(read domain.FeedRead) // called by Record before it stores
-	looking  chan struct{}              // closed when readers have seen what they wait for; nil while there are none
+	waiting  chan struct{}              // closed when readers have seen what they wait for; nil while there are none
 }
 
 func (m *memory) Registry() *domain.Registry {
@@ -84,14 +84,14 @@ func (m *memory) Record(_ context.Context, read domain.FeedRead) error {
 
 func (m *memory) Yield(context.Context) {
 	m.mu.Lock()
-	looking := m.looking
+	waiting := m.waiting
 	m.mu.Unlock()
-	if looking != nil {
-		<-looking
+	if waiting != nil {
+		<-waiting
 	}
 }
 
-// RefetchIfChanged keeps what was reported: "v2" for a version, "+" behind it for news, "failed".
+// RefetchIfChanged keeps the results: "v2" for a version, followed by "+" if there were records, or "failed".
 func (m *memory) RefetchIfChanged(_ domain.Project, r domain.FeedResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *memory) RefetchIfChanged(_ domain.Project, r domain.FeedResult) {
 	m.reported = append(m.reported, text)
 }
 
-// stream is what was stored of a project, once each: the stamps of records, and gaps as "missed:stamp".
+// stream returns what was stored of a project: the stamps of records, and gaps as "missed:stamp".
 func (m *memory) stream(project string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,22 +137,22 @@ func (m *memory) stored() int {
 	return len(m.reads)
 }
 
-// server is a project server as it should be, with switches for what is wrong with it.
+// server is a correct project server, with switches for faults.
 type server struct {
 	mu       sync.Mutex
 	instance string
 	sequence int64
-	pipeline string // its version, "" for none
+	pipeline string // the version, "" for none
 	board    string // its JSON, over sockets
 	records  []domain.Record
 	size     int // of the buffer
 	news     chan struct{}
 
 	plain       bool                         // knows neither wait nor the headers
-	impatient   bool                         // has the headers, but answers at once whatever wait says
+	impatient   bool                         // has the headers, but ignores wait
 	deaf        bool                         // ignores since
-	down        error                        // answers nothing else
-	hanging     bool                         // answers nothing at all
+	down        error                        // its answer to every request
+	hanging     bool                         // never answers
 	answer      func(a *upstream.FeedAnswer) // changes each answer
 	asked       []ask                        // every request
 	beforeReply func(ctx context.Context)    // called before an answer goes out
@@ -191,7 +191,7 @@ func (s *server) push(stamps ...int64) {
 	s.news = make(chan struct{})
 }
 
-// restart gives the server a new instance with an empty buffer; requests under way are cut off.
+// restart gives the server a new instance with an empty buffer; requests under way are aborted.
 func (s *server) restart(instance string, stamps ...int64) {
 	s.mu.Lock()
 	s.instance, s.sequence, s.records = instance, 0, nil
@@ -242,7 +242,7 @@ func (s *server) feed(ctx context.Context, r upstream.FeedRequest) (upstream.Fee
 		s.mu.Unlock()
 		if hanging {
 			select {
-			case <-time.After(wait + 2*time.Second): // as long as the client has patience
+			case <-time.After(wait + 2*time.Second): // the client's timeout
 				return upstream.FeedAnswer{}, errors.New("no answer")
 			case <-ctx.Done():
 				return upstream.FeedAnswer{}, ctx.Err()
@@ -267,11 +267,11 @@ func (s *server) feed(ctx context.Context, r upstream.FeedRequest) (upstream.Fee
 	}
 }
 
-// network is where servers are, by URL.
+// network holds servers by URL.
 type network struct{ servers sync.Map }
 
 func (n *network) add(url string, s *server) {
-	s.change(func() { s.news = make(chan struct{}) }) // belongs to the bubble
+	s.change(func() { s.news = make(chan struct{}) }) // so that it belongs to the bubble
 	n.servers.Store(url, s)
 }
 
@@ -289,8 +289,8 @@ type site struct {
 	*network
 	t      *testing.T
 	log    *waittest.Log
-	duties *duties // nil while the gateway is alone
-	start  func()  // starts the poller (again)
+	duties *duties // nil for a single gateway
+	start  func()  // starts or restarts the poller
 	stop   func()  // ends it
 
 	poller *poll.Poller
@@ -327,13 +327,13 @@ func following(t *testing.T, a *server, test func(y *site)) {
 
 var alpha = domain.Project{Name: "alpha", URL: "http://a"}
 
-// pass lets time go by.
+// pass lets time pass.
 func (y *site) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// soon is more than it takes to read what is new.
+// soon is longer than it takes to read new records.
 const soon = 5 * time.Millisecond
 
 // want checks what was stored of alpha soon after.

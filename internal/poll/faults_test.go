@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// mortalStore is a real store whose process can die in the middle of an append.
+// mortalStore is a real store whose process can be killed in the middle of an append.
 type mortalStore struct {
 	*sqlite.DB
 	mu   sync.Mutex
@@ -55,7 +55,7 @@ func (m *mortalStore) dieNext(when string) {
 	m.dies = when
 }
 
-// world is a gateway over a real database and project servers, all of which can fail.
+// world is a gateway with a real database and project servers, all of which can fail.
 type world struct {
 	t       *testing.T
 	dir     string
@@ -96,7 +96,7 @@ func (w *world) start() {
 	}
 }
 
-// restartIfDead starts a new process for one that died.
+// restartIfDead starts a new process if the last one died.
 func (w *world) restartIfDead() {
 	select {
 	case <-w.db.dead:
@@ -122,10 +122,10 @@ func (w *world) push(s *server, n int) {
 			w.pushed++
 		}
 	})
-	s.push() // cuts the buffer and wakes readers
+	s.push() // truncates the buffer and wakes readers
 }
 
-// step does something that happens in the life of a gateway.
+// step causes a random event or fault.
 func (w *world) step(project string) {
 	s := w.servers[project]
 	switch w.random.IntN(14) {
@@ -149,7 +149,7 @@ func (w *world) step(project string) {
 		w.db.dieNext("before")
 	case 10:
 		w.db.dieNext("after")
-	case 11: // killed between two steps of its own
+	case 11: // killed between two of its steps
 		w.stop()
 		w.start()
 	case 12:
@@ -168,8 +168,8 @@ func (w *world) register(project string) {
 }
 
 // TestNothingIsLostOrDoubledWhateverDies lets project servers, connections and the gateway fail at random, the gateway
-// also right before and right after a commit. Afterwards every record is in the stream once and in its order, and what
-// buffers dropped unread is counted by gaps exactly.
+// also right before and right after a commit. Afterwards every record is in the stream once and in order, and gaps count
+// exactly the records that buffers dropped unread.
 func TestNothingIsLostOrDoubledWhateverDies(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -228,7 +228,7 @@ func (w *world) check() {
 	}
 	stored := map[string]map[string]int64{} // by project and instance: the last sequence
 	content := map[string]bool{}
-	gap := map[string]domain.Event{} // by project: the mark that waits for its record
+	gap := map[string]domain.Event{} // by project: the gap that waits for its record
 	for i, e := range events {
 		if e.ID != int64(i)+1 {
 			w.t.Errorf("id %d follows %d", e.ID, i)

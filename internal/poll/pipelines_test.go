@@ -25,7 +25,7 @@ func (y *site) wantNoticed(want ...string) {
 	y.reported = nil
 }
 
-// turn gives the pipeline another version.
+// turn changes the version of the pipeline.
 func (s *server) turn(version string) { s.change(func() { s.pipeline = version }); s.push() }
 
 func TestReadsSayWhatBecomesOfThePipeline(t *testing.T) {
@@ -34,7 +34,7 @@ func TestReadsSayWhatBecomesOfThePipeline(t *testing.T) {
 	following(t, a, func(y *site) {
 		y.pass(soon)
 		y.wantNoticed("v1+")
-		a.turn("v2") // an arrival, say
+		a.turn("v2") // for example by a new story
 		y.wantNoticed("v2")
 		a.push(20)
 		y.pass(100 * time.Millisecond)
@@ -87,7 +87,7 @@ func TestAPipelineThatNeverRestsIsAskedForSomeTimesASecond(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoEventIsNoticedWhileNobodyLooks: a story arrives, is unblocked and leaves.
+// TestWhatIsNoEventIsNoticedWhileNobodyLooks: a story is added, unblocked and removed.
 func TestWhatIsNoEventIsNoticedWhileNobodyLooks(t *testing.T) {
 	a := newServer("i", 10)
 	show := func(version, items string) {

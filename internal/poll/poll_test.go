@@ -70,7 +70,7 @@ func TestServerWithoutInstanceIsReadAtTheIntervalAndAskedAMillisecondBack(t *tes
 	})
 }
 
-// TestNoServerMakesTheReaderSpin holds for whatever a server does that a request costs nothing to.
+// TestNoServerMakesTheReaderSpin whatever a server answers at once.
 func TestNoServerMakesTheReaderSpin(t *testing.T) {
 	n := int64(0)
 	for name, c := range map[string]struct {
@@ -149,7 +149,7 @@ func TestFailingServerIsTriedAgainWithin30SecondsAndLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestServerThatHangsIsAskedLessAndLess: that a request takes long does not mean that reading went well.
+// TestServerThatHangsIsAskedLessAndLess: a request that takes long does not count as successful reading.
 func TestServerThatHangsIsAskedLessAndLess(t *testing.T) {
 	a := newServer("i", 10)
 	a.hanging = true
@@ -244,14 +244,14 @@ func TestFeedsThatWereNotReadYetWaitWhileReadersLookForTheFirstTime(t *testing.T
 	a, b := newServer("i", 10), newServer("k", 100)
 	following(t, a, func(y *site) {
 		y.add("http://b", b)
-		y.looking = make(chan struct{})
+		y.waiting = make(chan struct{})
 		y.register(alpha, domain.Project{Name: "beta", URL: "http://b"})
 		a.push(20)
-		y.want("10 20") // who is followed already is not held up
+		y.want("10 20") // projects that are already followed are not held up
 		if n := len(b.requests()); n != 0 {
 			t.Errorf("%d requests while somebody looks", n)
 		}
-		close(y.looking)
+		close(y.waiting)
 		y.pass(soon)
 		if got := y.stream("beta"); got != "100" {
 			t.Errorf("afterwards: %q", got)

@@ -30,12 +30,12 @@ func TestRegistryChangesTakeEffectAtOnce(t *testing.T) {
 		if n := len(a.requests()) - asked; n > 3 {
 			t.Errorf("%d requests to a project that did not change", n)
 		}
-		y.register(alpha, beta) // continues where it was
+		y.register(alpha, beta) // continues at its position
 		y.pass(soon)
 		if got := y.stream("beta"); got != "100 110" || b.requests()[len(b.requests())-2].since != 100 {
 			t.Errorf("added again: %q", got)
 		}
-		y.register(domain.Project{Name: "alpha", URL: "http://b"}) // beta removed, alpha elsewhere
+		y.register(domain.Project{Name: "alpha", URL: "http://b"}) // beta removed, alpha moved
 		y.want("10 100 110")
 		token := domain.Project{Name: "alpha", URL: "http://b", Token: "t"}
 		n := len(b.requests())
@@ -57,7 +57,7 @@ func TestSameInstanceUnderAnotherURLContinues(t *testing.T) {
 		synctest.Wait()
 		a.change(func() { a.size = 2 })
 		a.push(30, 40, 50)
-		y.register(alpha) // was read up to 20 here, too
+		y.register(alpha) // had been read up to 20 here, too
 		y.want("10 20 1:40 40 50")
 		y.register(domain.Project{Name: "alpha", URL: "http://elsewhere"})
 		a.push(60)
@@ -82,7 +82,7 @@ func TestAnswerOfARemovedProjectIsNotRecorded(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *site) {
 		a.change(func() {
-			a.beforeReply = func(context.Context) { y.register() } // removed while it answers, even though the reader does not know yet
+			a.beforeReply = func(context.Context) { y.register() } // removed while it answers, before the reader knows
 		})
 		a.push(20)
 		y.want("10")

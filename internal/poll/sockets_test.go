@@ -28,7 +28,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// ServeHTTP makes the server one that answers over sockets.
+// ServeHTTP makes the server usable over sockets.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/api/pipeline" {
 		s.mu.Lock()
@@ -42,7 +42,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
-	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // none where it is absent
+	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // 0 if it is absent
 	answer, err := s.feed(r.Context(), upstream.FeedRequest{Since: since, Wait: wait, Pipeline: r.URL.Query().Get("pipeline")})
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -61,7 +61,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(records) // the reader may be gone
 }
 
-// realGateway is a gateway's stream over a real database and real sockets.
+// realGateway is a gateway's stream with a real database and real sockets.
 type realGateway struct {
 	*service.Service
 	log  *waittest.Log
@@ -73,7 +73,7 @@ func startRealGateway(t testing.TB, interval time.Duration) *realGateway {
 	return startPatientGateway(t, interval, 30*time.Second)
 }
 
-// startPatientGateway is startRealGateway for one that waits so long for a server's answer.
+// startPatientGateway is startRealGateway with this timeout for a server's answer.
 func startPatientGateway(t testing.TB, interval, timeout time.Duration) *realGateway {
 	t.Helper()
 	db, err := sqlite.Open(context.Background(), storetest.Dir(t))

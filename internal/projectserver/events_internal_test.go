@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/web"
 )
 
-// nowhere is a ResponseWriter that costs nothing.
+// nowhere is a ResponseWriter that discards everything.
 type nowhere struct{ header http.Header }
 
 func (n nowhere) Header() http.Header         { return n.header }
@@ -38,7 +38,7 @@ func fullServer() *server {
 // feedQueries are a whole feed, a part, and nothing new.
 var feedQueries = []string{"", "since=1400", "since=1499"}
 
-// TestAnAnswerOfTheFeedTakesFewAllocations: they do not grow with the answer, and most are the query's.
+// TestAnAnswerOfTheFeedTakesFewAllocations: they do not grow with the answer, and most are for the query.
 func TestAnAnswerOfTheFeedTakesFewAllocations(t *testing.T) {
 	p := fullServer()
 	for _, query := range feedQueries {

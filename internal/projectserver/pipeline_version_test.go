@@ -27,7 +27,7 @@ func TestTheFeedNamesTheVersionOfThePipeline(t *testing.T) {
 	})
 }
 
-// held asks for the feed and hands over the answer when there is one.
+// held requests the feed and sends the answer's header to a channel.
 func (s *stories) held(query string) <-chan http.Header {
 	answered := make(chan http.Header, 1)
 	go func() {
@@ -65,7 +65,7 @@ func TestWhoKnowsThePipelineIsAnsweredWhenItChanges(t *testing.T) {
 				t.Fatal("nobody is told")
 			}
 			select {
-			case <-s.held(query): // it has changed already
+			case <-s.held(query): // it has already changed
 			case <-time.After(time.Minute):
 				t.Error("who knows an older pipeline waits")
 			}

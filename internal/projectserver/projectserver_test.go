@@ -26,9 +26,9 @@ import (
 	"switchyard/internal/web"
 )
 
-// standing is a board that tests set.
+// standing is a board whose view tests set.
 type standing struct {
-	projectserver.Board // what tests do not ask for
+	projectserver.Board // for methods that tests do not call
 	view                atomic.Pointer[workboard.View]
 }
 
@@ -38,7 +38,7 @@ func (s *standing) set(stages ...workboard.Stage) {
 	s.view.Store(&workboard.View{Stages: stages, Version: rand.Text()})
 }
 
-// projectServer is a project server without a directory, its clock at a known time.
+// projectServer is a project server without a directory, and with a fixed clock.
 type projectServer struct {
 	*standing
 	feed    *feed.Ring
@@ -64,7 +64,7 @@ func (p *projectServer) record(n int) {
 	}
 }
 
-// ask asks with headers given as "Name: value".
+// ask sends a request with headers given as "Name: value".
 func (p *projectServer) ask(method, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "localhost:3001"
@@ -91,7 +91,7 @@ func count(t *testing.T, body io.Reader) int {
 
 func TestTheFeedAnswersWhatIsNewerThanSince(t *testing.T) {
 	p := newProject("")
-	p.record(502) // stamped 1000 to 1501, of which 1002 is the first that is kept
+	p.record(502) // stamped 1000 to 1501; the first that is kept is 1002
 	for query, want := range map[string]int{
 		"": 500, "?": 500, "?since=0": 500, "?since=1001": 500, "?since=1002": 499, "?since=1500": 1, "?since=1501": 0,
 		"?since=18446744073709551615": 0, "?since=9223372036854775808": 0, "?since=007": 500, "?other=x&since=1500": 1,
@@ -150,7 +150,7 @@ func TestAMalformedQueryOfTheFeedIsRefused(t *testing.T) {
 	}
 }
 
-// inVirtualTime asks in a bubble, and returns the answer and how long it took.
+// inVirtualTime sends a request in a synctest bubble, and returns the answer and how long it took.
 func inVirtualTime(t *testing.T, query string, during func(p *projectServer, stop context.CancelFunc)) (body string, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProject("")

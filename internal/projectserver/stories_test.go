@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// stories is a project server over a real work directory, which is scanned as it is in service.
+// stories is a project server with a real work directory, which is scanned as in production.
 type stories struct {
 	t       *testing.T
 	dir     string
@@ -57,7 +57,7 @@ func (s *stories) open(dir string, allowWrites bool) {
 	s.handler = projectserver.Server{Name: "alpha", Board: work, Feed: s.feed, Commits: commits, Log: log}.Handler()
 }
 
-// write writes a file at once: no scan meets it half written.
+// write writes a file atomically, so that no scan sees it half written.
 func (s *stories) write(path, content string) {
 	s.t.Helper()
 	path = filepath.Join(s.dir, path)
@@ -87,7 +87,7 @@ func (s *stories) ask(method, target, body string) (status int, answer string, h
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// story is the answer of a request that must succeed.
+// story returns the answer to a request, which must succeed.
 func (s *stories) story(method, target, body string) map[string]any {
 	s.t.Helper()
 	status, answer, _ := s.ask(method, target, body)

@@ -6,15 +6,15 @@ import (
 	"switchyard/internal/domain"
 )
 
-// DecodeFeed lets the fuzz target reach the decoder without a socket.
+// DecodeFeed lets the fuzz target call the decoder without a socket.
 func DecodeFeed(header http.Header, body []byte) (FeedAnswer, error) {
 	return decodeFeed(header, body, 0)
 }
 
-// ParsePipeline does likewise.
+// ParsePipeline does the same for pipelines.
 func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {
 	return parsePipeline(answer{body: body}, nil)
 }
 
-// FeedsThroughTransport makes a client ask for feeds as for everything else, to compare what that costs.
+// FeedsThroughTransport makes a client request feeds through http.Transport, to compare the cost.
 func (c *Client) FeedsThroughTransport() { c.feeds = c.secureFeeds }

@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// askFeed asks a project server made of handler.
+// askFeed requests the feed of a project server with this handler.
 func askFeed(t *testing.T, handler http.HandlerFunc, since int64, wait time.Duration) (upstream.FeedAnswer, error) {
 	t.Helper()
 	return askFeedWithin(t, time.Minute, handler, since, wait)
@@ -57,7 +57,7 @@ func TestFeedIsAskedAsDocumented(t *testing.T) {
 func TestRecordsAreReadTolerantly(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
-		records    []string // as they are kept
+		records    []string // in the form in which they are stored
 		refused    int
 	}{
 		{"nothing", ` [ ] `, nil, 0},
@@ -203,7 +203,7 @@ func TestEndedCallReturnsItsContextsError(t *testing.T) {
 	}
 }
 
-// FuzzFeed holds that whatever a server sends is an error or records that can be encoded, decoded again to the same
+// FuzzFeed checks that any answer is an error, or records that can be encoded, decoded again to the same
 // content, and counted.
 func FuzzFeed(f *testing.F) {
 	for _, seed := range []string{

@@ -98,7 +98,7 @@ func TestUnknownFieldsCannotMakeAPipelineHuge(t *testing.T) {
 }
 
 func TestRecordsThatAreTooLargeOrDeepCostOnlyThemselves(t *testing.T) {
-	nested := func(levels int) string { // the record itself is one
+	nested := func(levels int) string { // the record itself is one level
 		return `{"timestamp_ms":2,"deep":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
 	}
 	padded := func(size int) string {
@@ -148,7 +148,7 @@ func TestLongTextsOfEventsAreCut(t *testing.T) {
 	}
 }
 
-// feedOf returns n records, the last one first, two to each timestamp but the first, which is 10.
+// feedOf returns n records, the last one first, two for each timestamp except the first, which is 10.
 func feedOf(n int) string {
 	var b strings.Builder
 	for i := n - 1; i >= 0; i-- {
@@ -172,7 +172,7 @@ func TestHugeFeedIsTakenFromItsOldestRecords(t *testing.T) {
 			t.Errorf("of %d: the newest taken is %d, want %d", c.records, newest, want)
 		}
 	}
-	// What was read before does not keep a server that ignores since from being read on.
+	// A server that ignores since can be read further all the same.
 	answer, err := askFeed(t, body(feedOf(15_000)), 10+5_000, 0)
 	if last := answer.Records[len(answer.Records)-1]; err != nil || last.At.UnixMilli() < 10+5_000+2400 {
 		t.Errorf("%v, up to %d", err, last.At.UnixMilli())
@@ -206,7 +206,7 @@ func TestFeedOfTinyPartsTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkFeedOfTinyParts is the time that the most expensive answer takes.
+// BenchmarkFeedOfTinyParts measures the time for the most expensive answer.
 func BenchmarkFeedOfTinyParts(b *testing.B) {
 	text := []byte(`[` + strings.Repeat(`{"timestamp_ms":1},`, 190_000) + `{"timestamp_ms":1}]`)
 	for b.Loop() {

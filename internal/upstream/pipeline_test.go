@@ -34,7 +34,7 @@ func newClient(t *testing.T) *upstream.Client {
 	return client
 }
 
-// serve starts a project server that answers everything with handler.
+// serve starts a project server that answers every request with handler.
 func serve(t *testing.T, handler http.HandlerFunc) domain.Project {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -45,7 +45,7 @@ func serve(t *testing.T, handler http.HandlerFunc) domain.Project {
 	return domain.Project{Name: "p", URL: server.URL}
 }
 
-// speak starts a server that takes connections and treats them with talk.
+// speak starts a server that accepts connections and handles them with talk.
 func speak(t *testing.T, talk func(net.Conn)) domain.Project {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func body(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// bomb answers 20 MiB of spaces in some 20 kB.
+// bomb answers with 20 MiB of spaces, compressed to some 20 kB.
 func bomb() http.HandlerFunc {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -105,7 +105,7 @@ func slice(conn net.Conn) {
 		if _, err := conn.Write([]byte("[")); err != nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // what is slow here is the server
+		time.Sleep(20 * time.Millisecond) // the server is slow
 	}
 }
 
@@ -143,7 +143,7 @@ func TestPipelineIsReadAsItCame(t *testing.T) {
 	}
 }
 
-// Text may hold any number of brackets, and what is no deeper than a reader can go is kept.
+// Texts may contain any number of brackets, and an answer within the depth limit is accepted.
 func TestPipelineMayNest(t *testing.T) {
 	text := strings.Repeat(`[{\"\\`, 100)
 	stages := `[{"name":"` + text + `","items":[],"x":` + strings.Repeat("[", 97) + strings.Repeat("]", 97) + `,"y":[[],[]]}]`
@@ -273,7 +273,7 @@ func TestEnvironmentProxyIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded asks sixty servers at once that send as much as they can.
+// TestMemoryIsBounded requests sixty pipelines at once, all as large as possible.
 func TestMemoryIsBounded(t *testing.T) {
 	const servers = 60
 	lie := strings.Repeat(" ", 1<<20)
@@ -299,7 +299,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	for range servers {
-		// Those that got no slot in time are timed out.
+		// Those that do not get a slot in time time out.
 		if err := <-results; !strings.Contains(domain.MessageOf(err), "too large") && !strings.Contains(domain.MessageOf(err), "timed out") {
 			t.Errorf("got %v", err)
 		}
@@ -307,7 +307,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		peak = max(peak, now.HeapInuse)
 	}
 	group.Wait()
-	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 300 { // reading all at once would take 480 MiB and the garbage of as much again
+	if grown := (peak - min(peak, before.HeapInuse)) >> 20; grown > 300 { // reading all at once would take 480 MiB, and as much again in garbage
 		t.Errorf("the heap grew by %d MiB", grown)
 	}
 }
@@ -327,7 +327,7 @@ func FuzzPipeline(f *testing.F) {
 			}
 			return
 		}
-		// What is kept goes into the gateway's own answers as it is.
+		// An accepted pipeline goes into the gateway's own answers unchanged.
 		if !json.Valid(answer.Raw) || !utf8.Valid(answer.Raw) || answer.Raw[0] != '[' || answer.Stages == nil {
 			t.Errorf("%q was taken: %q", body, answer.Raw)
 		}

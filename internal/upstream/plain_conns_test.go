@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/upstream"
 )
 
-// feedServer answers with these texts, one for each request of a connection, and closes it then.
+// feedServer answers with these texts, one for each request of a connection, and then closes it.
 func feedServer(t *testing.T, answers ...string) (project domain.Project, connections *atomic.Int64) {
 	connections = &atomic.Int64{}
 	return speak(t, func(conn net.Conn) {
@@ -40,7 +40,7 @@ const emptyFeed = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 func TestAFeedsConnectionIsUsedAgainWhereItCanBe(t *testing.T) {
 	for _, c := range []struct {
 		name, answer string
-		connections  int64 // for two requests
+		connections  int64 // number of them for two requests
 	}{
 		{"with a length", emptyFeed, 1},
 		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", 1},
@@ -159,7 +159,7 @@ func TestHostNamesWithOtherLettersAreLookedUp(t *testing.T) {
 	}
 }
 
-// BenchmarkFeedRead measures what a feed costs each time its long-poll brings nothing: ten thousand are read 400 times a second.
+// BenchmarkFeedRead measures the cost of a long poll without news: ten thousand feeds are read 400 times a second.
 func BenchmarkFeedRead(b *testing.B) {
 	answer := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nFeed-Instance: 1795352516952490098\r\nFeed-Sequence: 12\r\n" +
 		"Pipeline-Version: 1795352516952490098-1\r\nDate: Sun, 22 Nov 2026 13:02:58 GMT\r\nContent-Length: 2\r\n\r\n[]"
@@ -192,8 +192,8 @@ func BenchmarkFeedRead(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleFeeds measures what a feed costs while an answer is waited for: with stacks, in bytes, without what the server
-// needs. Transport is the same by http.Transport.
+// BenchmarkIdleFeeds measures the memory of a feed that waits for an answer, in bytes, including stacks, without the server's
+// part. Transport measures the same with http.Transport.
 func BenchmarkIdleFeeds(b *testing.B) {
 	for _, way := range []string{"own", "transport"} {
 		b.Run(way, func(b *testing.B) {
@@ -238,7 +238,7 @@ func idleFeedBytes(b *testing.B, transport bool) float64 {
 		open = append(open, conn)
 	}
 	runtime.GC()
-	runtime.GC() // shrinks stacks that are hardly used
+	runtime.GC() // shrinks mostly unused stacks
 	runtime.ReadMemStats(&after)
 	cancel()
 	group.Wait()
