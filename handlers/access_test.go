@@ -228,8 +228,8 @@ func TestWithoutAnAdminTokenEveryoneIsTheAdministrator(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAConnectionAreStrangers: each has to authenticate itself.
-func TestRequestsOfAConnectionAreStrangers(t *testing.T) {
+// TestEachRequestOfAConnectionAuthenticatesItself: each has to authenticate itself.
+func TestEachRequestOfAConnectionAuthenticatesItself(t *testing.T) {
 	g := newGuardedAgentGateway(t, "the token")
 	conn, from := g.dial()
 	ids := map[string]bool{}

@@ -24,7 +24,7 @@ func (*failedBot) Status() domain.BotStatus {
 	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotFailed, Detail: "wrong password", Since: time.UnixMilli(7)}
 }
 
-func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
+func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAlertsAreWhateverNeedsSomebody(t *testing.T) {
 	}
 }
 
-func TestNothingNeedsSomebody(t *testing.T) {
+func TestNothingNeedsAttention(t *testing.T) {
 	s, _ := wholeGateway(t, "")
 	s.add("alpha", upstreamServer(t, says(`{"stages":[{"name":"2_current","items":[]}]}`)))
 	waittest.Until(t, "alpha has answered", func() bool { // as soon as alpha has answered

@@ -64,7 +64,7 @@ func ask(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
 
 const noBotConfig = `{"transport":"matrix","homeserver":null,"username":null,"password":null,"team_bot_token":null,"team_signing_secret":null}`
 
-func TestBotConfigIsReplacedAsAWhole(t *testing.T) {
+func TestBotConfigIsReplacedEntirely(t *testing.T) {
 	bot := &fakeBot{}
 	h, path := botGateway(t, bot)
 	steps := []struct{ name, post, get string }{
@@ -152,7 +152,7 @@ func TestBotConfigRefusals(t *testing.T) {
 	}
 }
 
-func TestFailedSaveIsTold(t *testing.T) {
+func TestFailedSaveIsReported(t *testing.T) {
 	bot := &fakeBot{}
 	h, path := botGateway(t, bot)
 	if err := os.Mkdir(path, 0o700); err != nil { // a directory cannot be replaced by a file

@@ -73,7 +73,7 @@ func inBubble(t *testing.T, connection *slowConnection, test func(svc *service.S
 	})
 }
 
-func TestSilentStreamShowsEvery15SecondsThatItLives(t *testing.T) {
+func TestSilentStreamSendsAKeepaliveEvery15Seconds(t *testing.T) {
 	var c slowConnection
 	inBubble(t, &c, func(*service.Service, <-chan struct{}) {
 		for n := range 4 {
@@ -139,7 +139,7 @@ func TestReadersOfLargeEventsHoldLittle(t *testing.T) {
 	})
 }
 
-func TestReaderThatTakesNothingIsDropped(t *testing.T) {
+func TestReaderThatReadsNothingIsDisconnected(t *testing.T) {
 	var c slowConnection
 	inBubble(t, &c, func(svc *service.Service, ended <-chan struct{}) {
 		c.stalled = true

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-func TestBotPageHoldsNoSecret(t *testing.T) {
+func TestBotPageContainsNoSecret(t *testing.T) {
 	h, path := botGateway(t, &fakeBot{})
 	text := "transport = 'team'\npassword = 'canary-1'\nteam_bot_token = 'canary-2'\nteam_signing_secret = 'canary-3'\nhomeserver = 'canary-4'\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -54,7 +54,7 @@ func TestARefusedProjectKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-func TestSwitchingAndTakingItBack(t *testing.T) {
+func TestSwitchingAndUndoingIt(t *testing.T) {
 	s := newConsoleSite(t)
 	s.add("alpha", nil)
 	s.add("beta", nil)
@@ -86,7 +86,7 @@ func (s *consoleSite) submitUndo(page answer) answer {
 	return s.submit(action[1], fields...)
 }
 
-func TestRemovingAndTakingItBack(t *testing.T) {
+func TestRemovingAndUndoingIt(t *testing.T) {
 	s := newConsoleSite(t)
 	token := domain.Secret("secret-1")
 	if _, err := s.Projects.Add(t.Context(), "a/b c", "http://127.0.0.1:3001", &token); err != nil {

@@ -144,7 +144,7 @@ func TestAPartIsSentWhenItHasChanged(t *testing.T) {
 	s.get(addresses["/events"], "HX-Request", "true").wantText(t, "9_story_search", "Current → QA", "Backlog → Current")
 }
 
-func TestEveryPartTellsTheActiveProjectWhenThatChanges(t *testing.T) {
+func TestEveryPartNamesTheActiveProjectWhenItChanges(t *testing.T) {
 	s := sampleSite(t)
 	for _, path := range []string{"/", "/projects", "/projects/gamma", "/agents", "/events", "/bot-config"} {
 		address := s.get(path).partAddress(t)
@@ -187,7 +187,7 @@ func TestManyReadersShareTheirFetches(t *testing.T) {
 	}
 }
 
-func TestPagesAreCompressedForWhoTakesIt(t *testing.T) {
+func TestPagesAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	s := sampleSite(t)
 	for offer, want := range map[string]string{"gzip": "gzip", "br, gzip;q=0.5": "gzip", "br": "", "gzip;q=0": ""} {
 		page := s.get("/", "Accept-Encoding", offer)
@@ -252,7 +252,7 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 	s.get("/nowhere").wantText(t, "Not found</h1>", "Back to Overview")
 }
 
-func TestAPartWhoseProjectIsGoneLoadsItsPageAnew(t *testing.T) {
+func TestAPartWhoseProjectIsGoneReloadsItsPage(t *testing.T) {
 	s := sampleSite(t)
 	address := s.get("/projects/beta").partAddress(t)
 	if _, err := s.Projects.Remove(t.Context(), "beta"); err != nil {

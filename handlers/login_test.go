@@ -191,7 +191,7 @@ func TestSeveralTabsLogInAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoRoleGetsAPageThatSaysSo(t *testing.T) {
+func TestAUserWithoutARoleGetsAPageThatSaysSo(t *testing.T) {
 	s := newLoginSite(t)
 	for what, claims := range map[string]map[string]any{
 		"unverified": {"sub": "1", "email": "jo@example.com", "email_verified": false},
@@ -237,7 +237,7 @@ func TestAProviderThatFailsIsAPageWithWords(t *testing.T) {
 }
 
 // People who cannot reach the provider can still use tokens.
-func TestTokensRemainAWayInBesideALogin(t *testing.T) {
+func TestTokensStillWorkBesideALogin(t *testing.T) {
 	s := newLoginSite(t, func(h *handlers.Gateway) { h.AdminToken = adminToken })
 	_, token := namedToken(t, s.Service, "ci", domain.RoleViewer)
 	for _, bearer := range []string{adminToken, token} {

@@ -187,7 +187,7 @@ func TestTotalsOfCallsNeverFall(t *testing.T) {
 	}
 }
 
-func TestMetricsAreCompressedForWhoTakesIt(t *testing.T) {
+func TestMetricsAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	s, _ := wholeGateway(t, "")
 	request, err := http.NewRequest("GET", s.url+"/metrics", nil)
 	if err != nil {

@@ -141,8 +141,8 @@ func wantRefusal(t *testing.T, route, media, body string) {
 	}
 }
 
-// TestTheRoleStandsWhereAuthenticationDoes: it is checked after the guards, and before the request itself.
-func TestTheRoleStandsWhereAuthenticationDoes(t *testing.T) {
+// TestTheRoleIsCheckedWithAuthentication: it is checked after the guards, and before the request itself.
+func TestTheRoleIsCheckedWithAuthentication(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	_, token := namedToken(t, g.service, "dashboard", domain.RoleViewer)
 	auth := []string{"Authorization", "Bearer " + token}

@@ -135,7 +135,7 @@ func TestASessionEnds(t *testing.T) {
 	})
 }
 
-func TestBrowsersWithoutASessionAreLedToTheLogin(t *testing.T) {
+func TestBrowsersWithoutASessionAreRedirectedToTheLogin(t *testing.T) {
 	g := newGuarded(t, adminToken, "key")
 	part := g.send(here, "GET", "/agents", "", "HX-Request", "true")
 	if part.StatusCode != 401 || part.Header.Get("HX-Refresh") != "true" {

@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/signintest"
 )
 
-func TestOnlyGetIsTaken(t *testing.T) {
+func TestOnlyGetIsAllowed(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	query := s.approved(t)
 	for _, path := range []string{"/callback" + query, "/oauth/callback" + query, "/oauth/authorize", "/oauth/status"} {

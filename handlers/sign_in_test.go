@@ -61,7 +61,7 @@ func TestSigningInAndOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsFoundInOrder(t *testing.T) {
+func TestWhatIsMissingIsReportedInOrder(t *testing.T) {
 	for _, configured := range []bool{true, false} {
 		s := newSignInSite(t, nil)
 		if configured {
@@ -97,7 +97,7 @@ func TestWhatIsMissingIsFoundInOrder(t *testing.T) {
 	}
 }
 
-func TestAnErrorLeavesThePendingFlow(t *testing.T) {
+func TestAnErrorKeepsThePendingFlow(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	query := s.approved(t)
 	values, _ := url.ParseQuery(query[1:])
@@ -138,7 +138,7 @@ func TestFailedExchangesHaveTheirPageAndChangeNoFile(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatCannotBeWrittenAreSaidSo(t *testing.T) {
+func TestCredentialsThatCannotBeWrittenAreReported(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	const foreign = "# not ours\n"
 	if err := os.WriteFile(s.path, []byte(foreign), 0o600); err != nil {
@@ -178,7 +178,7 @@ func TestAnExpiredSignInIsStillOne(t *testing.T) {
 	}
 }
 
-func TestOfManyCallbacksAtOnceOneIsExchanged(t *testing.T) {
+func TestOneOfManyConcurrentCallbacksIsExchanged(t *testing.T) {
 	s := newSignInSite(t, signintest.New(t))
 	query := s.approved(t)
 	statuses := make(chan int, 100)

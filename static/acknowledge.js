@@ -1,4 +1,4 @@
-// The buttons that acknowledge share a form, which asks for how long.
+// All Acknowledge buttons of a page share a form, which asks for how long.
 (() => {
   document.addEventListener('click', (event) => {
     const button = event.target.closest('button[form="acknowledge"]')

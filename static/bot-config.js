@@ -1,14 +1,14 @@
-// The page Bot configuration: fills its form from the JSON API, shows the fields of the chosen transport, saves, and sends a
-// test message. Secrets exist only in the API's answers and the fields.
+// The Bot configuration page: fills its form from the JSON API, shows the fields of the chosen transport, saves, and sends a
+// test message. Secrets are only in the API's answers and the fields.
 (() => {
   const form = () => document.getElementById('bot-config')
   const groups = () => form().querySelectorAll('fieldset[data-transport]')
 
-  let stored = {} // as the gateway has it
+  let stored = {} // the gateway's configuration
 
   const labelsOf = (fields) => [...fields].map((field) => field.labels[0].textContent).join(', ').replace(/, (?=[^,]*$)/, ' and ')
 
-  // Only the chosen transport's fields are kept: what saving will erase is said before.
+  // Saving keeps only the chosen transport's fields: warn about those that it will erase.
   const showGroup = () => {
     const transport = form().elements.transport.value
     const erased = []
@@ -110,7 +110,7 @@
     if (event.target.id === 'bot-test') once(event.target, test)
   })
 
-  // A form in the header replaces the page, with empty fields: what was typed is put back.
+  // A form in the header replaces the page with empty fields: restore what was typed.
   let typed = null
   document.addEventListener('htmx:beforeSwap', (event) => {
     if (event.detail.target === document.body && form()) typed = Object.fromEntries(new FormData(form()))

@@ -1,5 +1,5 @@
-// A button with data-copy puts the text of the element with that id on the clipboard and says so. A path with data-address
-// becomes the whole address.
+// A button with data-copy copies the text of the element with that id to the clipboard and says so. A path with data-address
+// is copied as the whole address.
 (() => {
   document.addEventListener('click', async (event) => {
     const button = event.target.closest('[data-copy]')
@@ -10,7 +10,7 @@
       await navigator.clipboard.writeText(source.textContent.trim())
       say(button, 'Copied')
     } catch {
-      // Without a secure context there is no clipboard: select the text, so that the usual key copies it.
+      // Without a secure context there is no clipboard: select the text for the reader to copy.
       source.hidden = false
       getSelection().selectAllChildren(source)
       say(button, 'Selected')

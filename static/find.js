@@ -1,24 +1,24 @@
-// The header's field finds while something is typed. Enter opens the first result, the arrow keys walk through the others,
+// The header's field searches while the reader types. Enter opens the first result, the arrow keys move through the results,
 // Escape leaves.
 (() => {
   const form = () => document.querySelector('[data-find]')
   const results = () => document.getElementById('find-results')
 
-  // Who walks through the results while others come stays on the same one, or goes back to the field.
-  let walked
+  // When the results change while one has the focus, the same one keeps it, or else the field gets it.
+  let focused
   document.addEventListener('htmx:beforeSwap', (event) => {
-    if (event.detail.target === results()) walked = results().contains(document.activeElement) && document.activeElement.href
+    if (event.detail.target === results()) focused = results().contains(document.activeElement) && document.activeElement.href
   })
   document.addEventListener('htmx:afterSwap', (event) => {
     if (event.detail.target !== results()) return
-    if (walked) {
+    if (focused) {
       form().elements.q.focus() // without focus within, the results are hidden
-      ;[...results().querySelectorAll('a')].find((link) => link.href === walked)?.focus()
+      ;[...results().querySelectorAll('a')].find((link) => link.href === focused)?.focus()
     }
     const count = results().querySelectorAll('a').length
     document.getElementById('announcer').textContent = results().childElementCount ? count + ' found' : ''
   })
-  // The list may be of what was typed before: the gateway knows what is first now.
+  // The list may be for an older text, so the gateway finds the first result.
   document.addEventListener('submit', (event) => {
     if (event.target !== form()) return
     event.preventDefault()

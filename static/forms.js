@@ -1,5 +1,5 @@
-// A second click does nothing while the first is under way: a form that changes something is sent once at a time, and shows
-// that it is busy.
+// A second click does nothing while the first is under way: a POST form is sent only once at a time, and shows that it is
+// busy.
 (() => {
   const busy = new WeakSet()
   const isSent = (form) => form instanceof HTMLFormElement && form.method === 'post'

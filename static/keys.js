@@ -1,5 +1,6 @@
 // Keyboard shortcuts: "/" goes to the header's field, "f" to the filter, "g" and a letter to a page, "j" and "k"
-// walk through lists, "?" shows the list. None acts while something is typed. They can be turned off in that list, since voice input types letters as well.
+// move through lists, "?" shows the shortcuts. They are ignored in text fields, and can be turned off, since voice input types
+// letters, too.
 (() => {
   const off = () => localStorage.getItem('keys') === 'off'
   for (const name of ['DOMContentLoaded', 'htmx:afterSettle']) {
@@ -11,14 +12,14 @@
     if ('keys' in event.target.dataset) localStorage.setItem('keys', event.target.checked ? 'on' : 'off')
   })
 
-  // A link that is a button acts on the space bar, too.
+  // A link with the role button is also activated by the space bar.
   document.addEventListener('keydown', (event) => {
     if (event.key !== ' ' || !event.target.matches('a[role="button"]')) return
     event.preventDefault()
     event.target.click()
   })
 
-  // Escape in a filter shows everything again, and then leaves it, as it leaves any other field.
+  // Escape in a filter clears it, and a second one leaves it, as it leaves any other field.
   const leave = (event) => {
     const field = event.target
     if (!('filter' in field.dataset) || field.value === '') return field.blur()

@@ -1,11 +1,11 @@
-// Parts of a page that refresh themselves carry data-live. They pause while the tab is hidden or when the reader pauses
-// them, refresh immediately on return, and report when the gateway does not answer.
+// Parts of a page that refresh themselves have data-live. They pause while the tab is hidden or when the reader pauses
+// them, refresh at once on return, and say when the gateway does not answer.
 (() => {
   const root = document.documentElement
   root.dataset.scripts = ''
 
-  // Swap styles of the console: "morph" replaces the target and keeps what is being typed; "morph:innerHTML" replaces
-  // what it holds, values included, but for a filter's. (Idiomorph's own extension needs eval for that, which the page forbids.)
+  // The console's swap styles: "morph" replaces the target and keeps what is being typed; "morph:innerHTML" replaces
+  // its content, including values except a filter's. (Idiomorph's own extension needs eval for that, which the page forbids.)
   const callbacks = {
     // Whether a disclosure is open is the reader's choice.
     beforeAttributeUpdated: (name, element) => !(name === 'open' && element.tagName === 'DETAILS'),
@@ -13,28 +13,28 @@
       if (node.dataset && 'fresh' in node.dataset) node.classList.add('fresh')
     },
   }
-  // The result of an action, with its Undo, stays while its part refreshes: until the next action, or until dismissed. So
-  // does an open dialog, with what was typed in it.
+  // While their part refreshes, the result of an action, with its Undo, stays until the next action or until dismissed, and
+  // an open dialog keeps what was typed in it.
   const partCallbacks = {
     ...callbacks,
     beforeNodeRemoved: (node) => !node.matches?.('.said, :popover-open'),
     beforeNodeMorphed: (node) => !node.matches?.(':popover-open'),
   }
 
-  // A story that has moved travels: its wagon goes from where it was to where it is, or to the number at the end of its
-  // track. One that comes from the backlog starts at the number there.
+  // The wagon of a story that has moved travels from its old position to the new one, or to the count at the end of its
+  // track. A story from the backlog starts at the count there.
   const wagons = () => new Map([...document.querySelectorAll('.rail .wagon')].map((wagon) => {
     const row = wagon.closest('tr')
     return [wagon.pathname, { wagon, ghost: wagon.cloneNode(true), row: row.id, at: wagon.closest('td').dataset.label, box: wagon.getBoundingClientRect(), done: row.querySelector('.last .load')?.textContent }]
   }))
-  const still = matchMedia('(prefers-reduced-motion: reduce)')
+  const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)')
   const move = (element, by, reverse) => element.animate(
     { transform: [`translate(${by.left}px, ${by.top}px)`, 'none'], zIndex: [1, 1] },
     { duration: 300, easing: 'ease-in-out', direction: reverse ? 'reverse' : 'normal' },
   )
   const distance = (from, to) => ({ left: from.left - to.left, top: from.top - to.top })
   const travel = (before) => {
-    if (still.matches || !before.size) return
+    if (reducedMotion.matches || !before.size) return
     const after = wagons()
     for (const [story, { wagon, at, box }] of after) {
       const was = before.get(story)
@@ -42,7 +42,7 @@
       const from = was?.box ?? (isNew ? wagon.closest('tr').querySelector('.first .load')?.getBoundingClientRect() : null)
       if (from && was?.at !== at) move(wagon, distance(from, box))
     }
-    for (const [story, { ghost, row, box, done }] of before) { // what was a wagon may be another one's now
+    for (const [story, { ghost, row, box, done }] of before) { // the element may now show another story
       const end = document.getElementById(row)?.querySelector('.last .load')
       if (after.has(story) || !end || Number(end.textContent) <= Number(done)) continue
       ghost.classList.add('ghost')
@@ -75,8 +75,8 @@
     if (event.target.closest('[data-dismiss]')) event.target.closest('.said').remove()
   })
 
-  // Between the two halves of a click nothing changes, or it would be lost, or mean something else: news wait for the next
-  // refresh. A menu of the browser may keep the second half to itself.
+  // Nothing changes between the two halves of a click, or it would be lost or hit something else: the change waits for the
+  // next refresh. After 10 s it no longer waits: a menu of the browser may swallow the second half.
   let pressed = -Infinity
   document.addEventListener('pointerdown', () => { pressed = performance.now() }, true)
   for (const name of ['pointerup', 'pointercancel']) document.addEventListener(name, () => { pressed = -Infinity }, true)
@@ -84,7 +84,7 @@
     if ('live' in detail.elt.dataset && performance.now() - pressed < 10000) detail.shouldSwap = false
   })
 
-  // Only the gateway's own pages and parts replace what is shown, not a proxy's error or a refusal in plain text.
+  // Only the gateway's own pages and parts replace content, not a proxy's error or a refusal in plain text.
   const isOurs = (xhr) => xhr.getResponseHeader('X-Request-Id') !== null
   document.addEventListener('htmx:beforeSwap', (event) => {
     const { xhr, requestConfig, elt } = event.detail
@@ -139,7 +139,7 @@
     if (document.hidden && 'live' in event.detail.elt.dataset) event.preventDefault()
   })
 
-  // What the reader asked for and what takes long shows that it is under way.
+  // Requests of the reader show that they are under way, if they take long.
   const busy = (on) => root.toggleAttribute('data-busy', on)
   document.addEventListener('htmx:beforeSend', ({ detail: { elt } }) => {
     if (!('live' in elt.dataset)) busy(true)
@@ -162,7 +162,7 @@
   })
 
   let lost = false
-  let answered = new Date() // when the gateway did last
+  let answered = new Date() // time of the gateway's last answer
   const announce = (text) => {
     document.getElementById('announcer').textContent = text
   }
@@ -196,7 +196,7 @@
     const { xhr } = event.detail
     if (xhr.status > 0) setLost(xhr.status >= 502 && xhr.getResponseHeader('As-Of') === null || !isOurs(xhr))
   })
-  // The active project may be switched elsewhere. The header shows that, unless the reader is about to switch as well.
+  // If the active project is switched elsewhere, the header shows it, unless the reader is about to switch it, too.
   document.addEventListener('htmx:afterRequest', (event) => {
     const active = event.detail.xhr.getResponseHeader('Active-Project')
     const select = document.getElementById('active-project')
@@ -209,7 +209,7 @@
     if (![...select.options].some((option) => option.value === name)) select.add(new Option(name || 'none', name))
     select.value = name
   })
-  // While the database cannot be reached, the page says as of when it is.
+  // While the database cannot be reached, the page says how old its data is.
   document.addEventListener('htmx:afterRequest', (event) => {
     const { xhr } = event.detail
     if (xhr.status === 0 || !isOurs(xhr)) return
@@ -219,7 +219,7 @@
     if (since === null) return
     old.querySelector('[data-known]').textContent = 'as of ' + new Date(since).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   })
-  // So does the number of what needs attention, on every page.
+  // Every answer updates the number of open alerts in the header.
   document.addEventListener('htmx:afterRequest', (event) => {
     const open = event.detail.xhr.getResponseHeader('Attention')
     const count = document.querySelector('[data-attention]')
@@ -228,13 +228,13 @@
     count.parentElement.title = open === '0' ? '' : open + (open === '1' ? ' needs attention' : ' need attention')
   })
   document.addEventListener('htmx:afterSettle', () => {
-    const titled = document.querySelector('[data-title]') // a part may know a better title than its page did
+    const titled = document.querySelector('[data-title]') // a part may have a newer title than its page
     if (titled) document.title = titled.dataset.title
     show()
   })
   document.addEventListener('DOMContentLoaded', () => {
     show()
-    const here = document.querySelector('.wide [aria-current]') // of a long journey
+    const here = document.querySelector('.wide [aria-current]') // the current station of a long journey
     if (here) here.closest('.wide').scrollLeft = here.offsetLeft - innerWidth / 3
   })
 })()

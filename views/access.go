@@ -31,8 +31,8 @@ func viaWords(v domain.Via) string {
 	return string(v)
 }
 
-// wayAndRole returns an entry's auth method and role in words.
-func wayAndRole(e domain.AuditEntry) string {
+// methodAndRole returns an entry's auth method and role in words.
+func methodAndRole(e domain.AuditEntry) string {
 	if e.Role == "" {
 		return viaWords(e.Via)
 	}

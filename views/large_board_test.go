@@ -61,7 +61,7 @@ func TestTheGridGrowsWithTheNumberOfStuckStories(t *testing.T) {
 	}
 }
 
-func TestABoardShowsSoManyStoriesOnly(t *testing.T) {
+func TestABoardShowsALimitedNumberOfStories(t *testing.T) {
 	p, alerts := stuckBoard(20_000)
 	var b bytes.Buffer
 	part := views.ProjectPart(views.ProjectProps{Project: domain.Project{Name: "large"}, Pipeline: p, Stuck: alerts.Stuck["large"], Now: now})

@@ -81,7 +81,7 @@ func days(counts ...int) (list []domain.DayCount) {
 	return list
 }
 
-func TestComponentsAreWrittenAsTheyWereLookedAt(t *testing.T) {
+func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 	pipelines := []domain.ProjectPipeline{alpha, stale, lost, unheard}
 	eventsPage := views.EventsProps{Filter: views.EventFilter{Text: "a b"}, Events: events(t), From: 1, Older: 1, Now: now}
 	day := func(string, string) time.Duration { return 24 * time.Hour }
@@ -172,7 +172,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestTheNumberOfAStoryIsSaidOnce(t *testing.T) {
+func TestTheNumberOfAStoryIsShownOnce(t *testing.T) {
 	p := domain.ProjectPipeline{Project: "alpha", Reachable: true, Stages: []domain.Stage{{Name: "1_backlog"}, {Name: "2_current", Items: []domain.Item{
 		{StoryID: "10_story_login", StoryName: "Log in", Since: now}, {StoryID: "11_story_pay", StoryName: "11_story_pay", Since: now},
 	}}, {Name: "3_done"}}}

@@ -155,7 +155,7 @@ func TestAFileWithoutReadableFrontMatterIsNamedByItsHeadingOrID(t *testing.T) {
 	d.expectStories("1_a[Heading empty Not large Limit Title]")
 }
 
-func TestSavesOfEditorsAreNoNews(t *testing.T) {
+func TestSavesOfEditorsCauseNoEvents(t *testing.T) {
 	const before, after = "---\nname: Old\nblocked: key\n---\n", "---\nname: New\nblocked: key\n---\nmore\n"
 	const item = "2_current/7_login.md"
 	for name, save := range map[string]func(d *fixture){

@@ -241,7 +241,7 @@ func TestNewStories(t *testing.T) {
 	}
 }
 
-func TestOfManyChangesOfOneVersionOneSucceeds(t *testing.T) {
+func TestOneOfManyChangesOfAVersionSucceeds(t *testing.T) {
 	d := newWritable(t, map[string]string{"1_a/x.md": "---\nname: x\n---\ntext\n", "2_b/y.md": ""})
 	for round := range 20 {
 		version := d.read("x").Version

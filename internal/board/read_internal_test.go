@@ -17,7 +17,7 @@ func (d *fixture) read(id string) *Details {
 	return details
 }
 
-func TestAStoryIsReadWhole(t *testing.T) {
+func TestAStoryIsReadInFull(t *testing.T) {
 	d := newFixture(t, map[string]string{"2_current/7_login.md": "---\nname: Log in\nblocked: true\nblocked_reason: key\nretry_count: 3\n" +
 		"depends_on: [5_x, 6_y]\nagent: ~\nqa: {server: true, limit: .inf}\nmerge_failure: conflict\n---\n\n  \n# Log in\n\n- [x] one\n- [ ] two\n\n\n"})
 	got := d.read("7_login")

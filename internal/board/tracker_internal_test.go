@@ -322,7 +322,7 @@ func stagesOf(t *testing.T, board string) []*stage {
 	return stages
 }
 
-func TestABlockHasATimeOfItsOwn(t *testing.T) {
+func TestABlockHasItsOwnTime(t *testing.T) {
 	var board tracker
 	start := time.UnixMilli(1_700_000_000_000)
 	for _, step := range []struct {

@@ -327,7 +327,7 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestMatrixBeginsAnewWhereItsPositionIsUnknown(t *testing.T) {
+func TestMatrixStartsAgainWhereItsPositionIsUnknown(t *testing.T) {
 	t.Parallel()
 	p, h := joined(t)
 	p.kill()

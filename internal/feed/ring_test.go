@@ -80,7 +80,7 @@ func TestEachKindHasItsForm(t *testing.T) {
 	}
 }
 
-func TestTheOldestGoFirstAndStampsIncreaseWithinOneMillisecond(t *testing.T) {
+func TestTheOldestAreDroppedFirstAndStampsIncreaseWithinOneMillisecond(t *testing.T) {
 	ring, _ := newRing()
 	for i := range 1000 {
 		ring.Record(move(i))

@@ -53,7 +53,7 @@ func TestReadsSayWhatBecomesOfThePipeline(t *testing.T) {
 	})
 }
 
-func TestNewsAfterAChangeOfThePipelineComeSoon(t *testing.T) {
+func TestEventsAfterAChangeOfThePipelineArriveSoon(t *testing.T) {
 	a := newServer("i", 10)
 	a.pipeline = "v1"
 	following(t, a, func(y *site) {
@@ -87,8 +87,8 @@ func TestAPipelineThatNeverRestsIsAskedForSomeTimesASecond(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoEventIsNoticedWhileNobodyLooks: a story is added, unblocked and removed.
-func TestWhatIsNoEventIsNoticedWhileNobodyLooks(t *testing.T) {
+// TestChangesWithoutEventsAreNoticedWithoutReaders: a story is added, unblocked and removed.
+func TestChangesWithoutEventsAreNoticedWithoutReaders(t *testing.T) {
 	a := newServer("i", 10)
 	show := func(version, items string) {
 		a.change(func() {

@@ -167,7 +167,7 @@ func TestServerThatHangsIsAskedLessAndLess(t *testing.T) {
 	})
 }
 
-func TestOneProjectsTroubleIsItsOwn(t *testing.T) {
+func TestOneProjectsTroubleDoesNotAffectOthers(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *site) {
 		projects := []domain.Project{alpha}
@@ -240,7 +240,7 @@ func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.
 	})
 }
 
-func TestFeedsThatWereNotReadYetWaitWhileReadersLookForTheFirstTime(t *testing.T) {
+func TestNewFeedsWaitForRequestsOfUnknownPipelines(t *testing.T) {
 	a, b := newServer("i", 10), newServer("k", 100)
 	following(t, a, func(y *site) {
 		y.add("http://b", b)

@@ -128,7 +128,7 @@ func (g *realGateway) next(t testing.TB, project string, after int64, n int) (st
 	return stamps, after
 }
 
-func TestBadServersCostThemselvesOnlyAndLeaveNothingBehind(t *testing.T) {
+func TestBadServersAffectOnlyThemselvesAndLeakNothing(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	_, _ = z.Write(make([]byte, 9<<20))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestOfALargeBoardTheGatewayGetsTheFirstStoriesAndTheirNumber(t *testing.T) {
+func TestTheGatewayGetsTheFirstStoriesOfALargeBoardAndTheirNumber(t *testing.T) {
 	files := map[string]string{}
 	for n := range 5 {
 		files[fmt.Sprintf("1_backlog/%d_a.md", n)] = "a"

@@ -279,7 +279,7 @@ func TestAWorkDirectoryThatIsGoneIsUnavailableWithItsReason(t *testing.T) {
 	}
 }
 
-func TestDoorsOfAProjectServer(t *testing.T) {
+func TestAccessToAProjectServer(t *testing.T) {
 	const right = "Authorization: Bearer s3cret"
 	for name, test := range map[string]struct {
 		token          domain.Secret

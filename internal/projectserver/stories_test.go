@@ -112,7 +112,7 @@ func encode(t *testing.T, v any) string {
 	return string(text)
 }
 
-func TestAStoryIsAnsweredWhole(t *testing.T) {
+func TestAStoryIsAnsweredInFull(t *testing.T) {
 	s := newStories(t, false, map[string]string{
 		"2_current/7_login.md": "---\nname: Log <in>\nblocked: true\nblocked_reason: key\ndepends_on: [5_x]\nagent: coder-1\nqa: human\n" +
 			"review_hold: true\nretry_count: 2\n---\n\n# Log in\n- [x] a\n- [ ] b\n",
@@ -297,7 +297,7 @@ func TestStoriesMovedByGitAreRecorded(t *testing.T) {
 	}
 }
 
-func TestTwoWhoChangeOneVersionDoNotLoseAnything(t *testing.T) {
+func TestConcurrentChangesOfOneVersionLoseNothing(t *testing.T) {
 	s := newStories(t, true, map[string]string{"1_a/x.md": "text", "2_b/y.md": ""})
 	body := `{"version":"` + s.version("x") + `"`
 	statuses := make([]int, 2)

@@ -121,7 +121,7 @@ func reset(conn net.Conn) {
 	conn.Close()
 }
 
-func TestPipelineIsReadAsItCame(t *testing.T) {
+func TestPipelineIsKeptUnchanged(t *testing.T) {
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/below/api/pipeline" || r.Header.Get("Authorization") != "Bearer s3cret" {
 			http.NotFound(w, r)
@@ -177,7 +177,7 @@ func TestUnchangedPipelineIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestTroubleIsToldInWords(t *testing.T) {
+func TestFailuresAreErrorsInWords(t *testing.T) {
 	plain := serve(t, body(board))
 	for name, test := range map[string]struct {
 		project domain.Project

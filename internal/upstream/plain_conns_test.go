@@ -37,7 +37,7 @@ func feedServer(t *testing.T, answers ...string) (project domain.Project, connec
 
 const emptyFeed = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 
-func TestAFeedsConnectionIsUsedAgainWhereItCanBe(t *testing.T) {
+func TestAFeedsConnectionIsReusedIfPossible(t *testing.T) {
 	for _, c := range []struct {
 		name, answer string
 		connections  int64 // number of them for two requests
@@ -118,7 +118,7 @@ func TestPipelinesAreFetchedOverOneConnection(t *testing.T) {
 	}
 }
 
-func TestPackedFeedIsUnpacked(t *testing.T) {
+func TestCompressedFeedIsDecompressed(t *testing.T) {
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "gzip" {
 			t.Errorf("asked with %v", r.Header)
@@ -152,7 +152,7 @@ func TestAFeedsHeaderIsBounded(t *testing.T) {
 	}
 }
 
-func TestHostNamesWithOtherLettersAreLookedUp(t *testing.T) {
+func TestHostNamesBeyondASCIIAreResolved(t *testing.T) {
 	_, err := newClient(t).Feed(t.Context(), domain.Project{Name: "p", URL: "http://zürich.invalid"}, upstream.FeedRequest{})
 	if message := domain.MessageOf(err); message != "no such host" && message != "host name could not be looked up" {
 		t.Errorf("%v", err)

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/upstream"
 )
 
-func TestStoriesPassAsTheyAre(t *testing.T) {
+func TestStoriesPassUnchanged(t *testing.T) {
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		w.WriteHeader(map[string]int{"GET": 200, "PATCH": 409, "POST": 201}[r.Method])
