@@ -116,7 +116,7 @@ func TestHandEditsOfTheBotFileAreRead(t *testing.T) {
 		t.Errorf("unparsable: GET = %d %s; want 500 with file and line", w.Code, w.Body)
 	}
 	if strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("the error shows what stands in the file: %s", w.Body)
+		t.Errorf("the error shows the content of the file: %s", w.Body)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestEveryPartNamesTheActiveProjectWhenItChanges(t *testing.T) {
 			}
 			part := s.get(address, "HX-Request", "true").wantStatus(t, http.StatusOK)
 			if got := part.Header.Get("Active-Project"); got != name {
-				t.Errorf("%s: tells %q, want %q", path, got, name)
+				t.Errorf("%s: active project %q, want %q", path, got, name)
 			}
 			address = part.partAddress(t)
 		}

@@ -108,10 +108,10 @@ func TestKeysWalkThroughLists(t *testing.T) {
 	wagon.Call(`function() { document.querySelector('.wagon').focus() }`)
 	tab.Wait(`document.querySelector('#tip:popover-open')?.textContent.includes('in this stage for')`)
 	if covers := browsertest.Eval[bool](tab, `document.getElementById('tip').getBoundingClientRect().bottom > document.querySelector('.wagon').getBoundingClientRect().top`); covers {
-		t.Error("what is told covers the wagon")
+		t.Error("the tooltip covers the wagon")
 	}
 	if behind := browsertest.Eval[string](tab, `getComputedStyle(document.getElementById('tip'), '::backdrop').backgroundColor`); behind != "rgba(0, 0, 0, 0)" {
-		t.Errorf("the page behind what is told gets the colour %s", behind)
+		t.Errorf("the page behind the tooltip gets the colour %s", behind)
 	}
 	tab.Keys(kb.Escape)
 	tab.Wait(`!document.querySelector('#tip:popover-open')`)

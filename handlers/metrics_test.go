@@ -141,7 +141,7 @@ func wantExposition(t *testing.T, text string) {
 				t.Errorf("%s is not of the histogram %s", found[1], name)
 			}
 		} else if found[1] != name {
-			t.Errorf("%s stands among the samples of %s", found[1], name)
+			t.Errorf("%s is among the samples of %s", found[1], name)
 		}
 	}
 }

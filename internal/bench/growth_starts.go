@@ -7,11 +7,11 @@ import (
 
 // measureStarts measures the first answers after a start, several times, and returns the last gateway that it started.
 func measureStarts(binary, dir string, g *growth) (gateway *process, err error) {
-	looks := []struct{ what, path string }{
+	firsts := []struct{ what, path string }{
 		{"first look at a project and its charts", "/projects/project-0001"}, {"then first look at all projects and their charts", "/"},
 	}
 	var starts []float64
-	took, charts := make([][]float64, len(looks)), 0
+	took, charts := make([][]float64, len(firsts)), 0
 	for range repeats {
 		if gateway != nil {
 			gateway.stop()
@@ -21,9 +21,9 @@ func measureStarts(binary, dir string, g *growth) (gateway *process, err error) 
 			return nil, err
 		}
 		starts = append(starts, float64(start.Microseconds())/1000)
-		for i, look := range looks {
+		for i, first := range firsts {
 			began := time.Now()
-			page, _, err := get(gateway.url() + look.path)
+			page, _, err := get(gateway.url() + first.path)
 			if err != nil {
 				gateway.stop()
 				return nil, err
@@ -36,8 +36,8 @@ func measureStarts(binary, dir string, g *growth) (gateway *process, err error) 
 		time.Sleep(time.Second) // so that the start is over before the stop
 	}
 	g.add("start to first answer", median(starts), "ms", "≤ 10 ms")
-	for i, look := range looks {
-		g.add(look.what, median(took[i]), "ms", "≤ 50 ms")
+	for i, first := range firsts {
+		g.add(first.what, median(took[i]), "ms", "≤ 50 ms")
 	}
 	g.add("charts in the first look at a project", 100*float64(charts)/repeats, "%", "100 %")
 	return gateway, nil

@@ -34,7 +34,7 @@ type Feeds interface {
 	Feed(ctx context.Context, project domain.Project, r upstream.FeedRequest) (upstream.FeedAnswer, error)
 }
 
-// Pipelines is told which pipelines may have changed.
+// Pipelines learns which pipelines may have changed.
 type Pipelines interface {
 	// RefetchIfChanged takes the result of a read, after its records were stored. It is called for every successful read, and for
 	// the first of several failed ones in a row.

@@ -249,7 +249,7 @@ func TestNewFeedsWaitForRequestsOfUnknownPipelines(t *testing.T) {
 		a.push(20)
 		y.want("10 20") // projects that are already followed are not held up
 		if n := len(b.requests()); n != 0 {
-			t.Errorf("%d requests while somebody looks", n)
+			t.Errorf("%d requests while a reader waits", n)
 		}
 		close(y.waiting)
 		y.pass(soon)

@@ -62,7 +62,7 @@ func TestWhoKnowsThePipelineIsAnsweredWhenItChanges(t *testing.T) {
 					t.Errorf("version %q after %q, events %s", answer.Get(version), before.Get(version), got)
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("nobody is told")
+				t.Fatal("no reader wakes up")
 			}
 			select {
 			case <-s.held(query): // it has already changed
