@@ -13,10 +13,10 @@ import (
 	"switchyard/internal/files"
 )
 
-// File is the chat bot's configuration file. Nothing of it is kept in memory.
+// File is the chat bot's configuration file. It caches nothing.
 type File struct{ Path string }
 
-// content is the file's content. A key that is absent is unset, an empty string is kept.
+// content is the file's content. An absent key is unset; empty strings are kept.
 type content struct {
 	Transport         *string `toml:"transport"`
 	Homeserver        *string `toml:"homeserver"`
@@ -26,10 +26,10 @@ type content struct {
 	TeamSigningSecret *string `toml:"team_signing_secret"`
 }
 
-const header = "# The chat bot's configuration. Edits by hand are read when the page is opened next, or when the bot restarts.\n\n"
+const header = "# The chat bot's configuration. Edits by hand are read when its page is opened and when the bot restarts.\n\n"
 
-// Load reads the file. Without a file the transport is matrix and all else unset. The error for a file that cannot be
-// read or parsed names it and says why, without any secret.
+// Load reads the file. Without a file the transport is matrix and nothing else is set. The error for a file that cannot be
+// read or parsed names it and the reason, without secrets.
 func (f File) Load() (domain.BotConfig, error) {
 	data, err := files.Read(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +59,7 @@ func (f File) Load() (domain.BotConfig, error) {
 	}, nil
 }
 
-// position says where an error is, but not what is there: it may be a password.
+// position returns where an error is, without quoting what is there: it may be a password.
 func position(err error) string {
 	var at *toml.DecodeError
 	if !errors.As(err, &at) {
@@ -69,7 +69,7 @@ func position(err error) string {
 	return fmt.Sprintf(": line %d, column %d", line, column)
 }
 
-// Save replaces the file's content; see files.WriteAtomic.
+// Save replaces the file's content atomically; see files.WriteAtomic.
 func (f File) Save(c domain.BotConfig) error {
 	stored := content{
 		Transport:         (*string)(&c.Transport),
@@ -91,10 +91,10 @@ func (f File) Save(c domain.BotConfig) error {
 	return files.WriteAtomic(f.Path, out.Bytes())
 }
 
-// Name is the file's path.
+// Name returns the file's path.
 func (f File) Name() string { return f.Path }
 
-// Tidy repairs the file's mode and removes what killed writers left beside it.
+// Tidy makes the file private and removes temporary files that killed writers left behind.
 func (f File) Tidy() error {
 	return errors.Join(files.SweepOrphans(f.Path), files.Restrict(f.Path))
 }

@@ -1,5 +1,5 @@
-// Package files writes small private files so that a crash at any moment leaves the old content or the new, and
-// locks them among processes. It knows nothing of what is in them.
+// Package files writes small private files atomically, so that a crash leaves either the old or the new content, and locks
+// them between processes. It knows nothing about their content.
 package files
 
 import (
@@ -12,17 +12,17 @@ import (
 	"syscall"
 )
 
-// privateFile and privateDir are the modes of everything that this package makes: the owner's only.
+// privateFile and privateDir are the modes of everything that this package creates: accessible to the owner only.
 const (
 	privateFile fs.FileMode = 0o600
 	privateDir  fs.FileMode = 0o700
 )
 
-// WriteAtomic makes data the content of the file at path, with mode 0600 whatever it had and whatever the umask is.
-// Missing directories are made with mode 0700; existing ones keep theirs. A symbolic link stays, and the file that it
-// points to is replaced. When WriteAtomic returns nil the content is on the disk; when it fails, the old file is whole.
+// WriteAtomic replaces the content of the file at path by data, and sets its mode to 0600 regardless of the umask. Missing
+// directories are created with mode 0700; existing ones keep theirs. If path is a symbolic link, the file that it points to is
+// replaced. When WriteAtomic returns nil the content has been synced to disk; when it fails, the old file is unchanged.
 //
-// Writers that read before they write, or that may meet SweepOrphans, hold Lock(path).
+// A writer that reads before it writes, or may run concurrently with SweepOrphans, must hold Lock(path).
 func WriteAtomic(path string, data []byte) error {
 	target, err := resolve(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func WriteAtomic(path string, data []byte) error {
 	return nil
 }
 
-// cause strips the names of temporary files, which say nothing to people.
+// cause strips the names of temporary files, which mean nothing to people.
 func cause(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -74,8 +74,8 @@ func fill(f *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// tempPattern and tempGlob name the temporary files of target, which are hidden and beside it: for os.CreateTemp, and for
-// filepath.Match.
+// tempPattern and tempGlob return patterns, for os.CreateTemp and filepath.Match, for the temporary files of target, which are
+// hidden files beside it.
 func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
 
 func tempGlob(target string) string {
@@ -83,7 +83,7 @@ func tempGlob(target string) string {
 	return "." + quoted + ".*.tmp"
 }
 
-// SyncDir makes names that are new in dir durable.
+// SyncDir makes new names in dir durable.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// MakePrivateDir makes dir and what is missing above it with mode 0700 under any umask. An existing directory stays as it is.
+// MakePrivateDir creates dir and missing parents with mode 0700 under any umask. Existing directories are not changed.
 func MakePrivateDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil {
@@ -110,15 +110,15 @@ func MakePrivateDir(dir string) error {
 		}
 	}
 	switch err := os.Mkdir(dir, privateDir); {
-	case errors.Is(err, fs.ErrExist): // another process was quicker
+	case errors.Is(err, fs.ErrExist): // another process was faster
 		return nil
 	case err != nil:
 		return err
 	}
-	return os.Chmod(dir, privateDir) // the umask may have taken bits of the owner
+	return os.Chmod(dir, privateDir) // the umask may have removed permissions of the owner
 }
 
-// Restrict repairs the mode of the file at path to 0600. A missing file is fine.
+// Restrict sets the mode of the file at path to 0600. A missing file is not an error.
 func Restrict(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -132,7 +132,7 @@ func Restrict(path string) error {
 	return os.Chmod(path, privateFile)
 }
 
-// SweepOrphans removes the temporary files that killed writers of path left behind. It holds Lock(path) meanwhile.
+// SweepOrphans removes temporary files that killed writers of path left behind, holding Lock(path).
 func SweepOrphans(path string) error {
 	target, err := resolve(path)
 	if err != nil {
@@ -164,14 +164,14 @@ func SweepOrphansLocked(path string) error {
 	return err
 }
 
-// maxLinks is the number of symbolic links that are resolved on the way to a file, as many as in Linux.
+// maxLinks is how many symbolic links are followed, as many as in Linux.
 const maxLinks = 40
 
-// resolve follows path, which need not exist, to the file that it stands for.
+// resolve follows symbolic links. The file need not exist.
 func resolve(path string) (string, error) {
 	start := path
 	for range maxLinks {
-		dir, name := filepath.Split(path) // not Dir and Join: ".." is for the file system to follow
+		dir, name := filepath.Split(path) // unlike Dir and Join, leaves ".." to the file system
 		if real, err := filepath.EvalSymlinks(cmp.Or(dir, ".")); err == nil {
 			dir = real
 		}

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked is why a lock was refused: another process, or another holder in this one, has it.
+// ErrLocked is returned when another process, or another holder in this one, has the lock.
 var ErrLocked = errors.New("is locked by another process")
 
 const (
-	// lockWait is how long Lock waits for other holders, which hold it for one small write.
+	// lockWait is how long Lock waits for other holders, each of which holds it for one small write.
 	lockWait = 10 * time.Second
-	// lockRetry is the time between two tries; flock has no wait with a limit.
+	// lockRetry is the time between two attempts: flock has no timeout.
 	lockRetry = 10 * time.Millisecond
 )
 
-// Lock takes the lock that guards writing the file at path, waiting for other holders for 10 s at most, then it
-// returns ErrLocked. The lock is an flock of the file path+".lock", so the kernel frees it when its holder dies.
+// Lock takes the lock for writing the file at path. It waits for other holders for at most 10 s and then returns ErrLocked. The
+// lock is an flock of the file path+".lock", so the kernel releases it when its holder dies.
 func Lock(path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
@@ -39,7 +39,7 @@ func Lock(path string) (unlock func(), err error) {
 	}
 }
 
-// TryLock is Lock without waiting.
+// TryLock is Lock without waiting. It returns ErrLocked.
 func TryLock(path string) (unlock func(), err error) {
 	target, err := resolve(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func TryLock(path string) (unlock func(), err error) {
 	return flock(f, path)
 }
 
-// LockDir takes a lock on the directory itself, without waiting for another holder.
+// LockDir takes a lock on the directory itself without waiting. It returns ErrLocked.
 func LockDir(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -64,8 +64,8 @@ func LockDir(dir string) (unlock func(), err error) {
 	return flock(f, dir)
 }
 
-// openLockFile opens or makes a lock file for its owner only. It does not follow a link: whoever may write to the directory
-// could have another file's mode changed by one.
+// openLockFile opens or creates a lock file with private mode. It does not follow symbolic links, with which others who may write
+// to the directory could have another file's mode changed.
 func openLockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateFile)
 	if errors.Is(err, unix.ELOOP) {
@@ -88,7 +88,7 @@ func openLockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// flock locks f, which stands for path, and closes it where that fails.
+// flock locks f, the lock file of path, and closes it if that fails.
 func flock(f *os.File, path string) (unlock func(), err error) {
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -103,7 +103,7 @@ func flock(f *os.File, path string) (unlock func(), err error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	// unlock refers to f, which keeps the collector from closing it while the lock is held.
-	// It frees the lock itself: a process that is just being started may hold a copy of f until it runs its program.
+	// unlock refers to f, so that the garbage collector does not close it while the lock is held. It releases the lock
+	// explicitly, as a child process that is just being started may hold a copy of f.
 	return func() { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN); f.Close() }, nil
 }

@@ -10,14 +10,14 @@ import (
 
 var errNotRegular = errors.New("is not a regular file")
 
-// Read returns the content of the regular file at path. Anything else is an error and is not waited for: a pipe may never
-// have a writer, and a device never end.
+// Read returns the content of the regular file at path. Anything else is an error, without waiting: a pipe may never have a
+// writer, and a device may never end.
 func Read(path string) ([]byte, error) {
 	data, _, err := ReadInfo(path)
 	return data, err
 }
 
-// ReadInfo is Read that says more of the file that it has read.
+// ReadInfo is Read, and also returns information about the file.
 func ReadInfo(path string) ([]byte, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package fold makes texts comparable that people take for the same: case and accents are left out. It knows nothing of
-// Switchyard.
+// Package fold removes case and accents from texts, so that they can be compared as people do.
 package fold
 
 import (
@@ -11,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Text returns text without case and accents: "Überblick" and "uberblick" are the same, as are "Straße" and "STRASSE".
+// Text returns text folded: "Überblick" and "uberblick" become equal, as do "Straße" and "STRASSE".
 func Text(text string) string {
 	if isPlain(text) {
 		return strings.ToLower(text)

@@ -1,5 +1,5 @@
-// Package markdown renders the text of stories for pages. The text may come from anybody: raw HTML shows as text, nothing is
-// loaded from elsewhere, and links lead only to the web or to a mail address.
+// Package markdown renders the text of stories for pages. The text is untrusted: raw HTML is shown as text, nothing is loaded
+// from other sites, and links lead only to http, https and mailto addresses.
 //
 // It knows nothing of Switchyard.
 package markdown
@@ -21,19 +21,19 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// What the parser takes more than linear time for is bounded; text beyond these bounds is shown as it is.
+// Limits of constructs for which the parser takes more than linear time. Text that exceeds them is shown unrendered.
 const (
 	// maxDepth is how deep quotes and lists may be nested.
 	maxDepth = 100
-	// maxDelimiters is how many characters of emphasis and links a paragraph, heading or cell of a table may have. Without it,
+	// maxDelimiters is how many delimiters of emphasis and links a paragraph, heading or table cell may have. Without it,
 	// 256 KiB of "_a*" took four minutes (TestHostileTextIsRenderedSoon).
 	maxDelimiters = 1000
 )
 
-// topHeading is the level that a heading of level 1 gets: the first is the page's own.
+// topHeading is the level that headings of level 1 get, since the page has its own.
 const topHeading = 2
 
-// converter is made when the first text is rendered.
+// converter is created when the first text is rendered.
 var converter = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
@@ -50,20 +50,20 @@ func HTML(source string) string {
 	}
 	var b bytes.Buffer
 	if err := converter().Convert([]byte(source), &b); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return b.String()
 }
 
-// blocks finds paragraphs, code and so on, but nothing within a line, and no link definitions, of which many in one paragraph
-// take the square of their number: that leaves linear time.
+// blocks parses blocks only, in linear time: nothing within a line, and no link definitions, for which the parser takes quadratic
+// time.
 var blocks = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)))
 })
 
-// tooComplex reports whether the text may nest quotes and lists too deep, or has too many delimiters in one paragraph. Those
-// in code do not count.
+// tooComplex reports whether the text may nest quotes and lists too deeply, or has too many delimiters in one paragraph, not
+// counting code.
 func tooComplex(source string) bool {
 	delimiters := 0
 	for line := range strings.Lines(source) {
@@ -79,7 +79,7 @@ func tooComplex(source string) bool {
 
 const delimiterSet = "*_~[]"
 
-// markers is how many quotes and list items may begin at the start of a line. What a marker of a list is has space behind it.
+// markers returns how many quotes and list items may begin at the start of a line. List markers are followed by space.
 func markers(start string) int {
 	n := count(start, ">")
 	for i := range len(start) {
@@ -90,7 +90,7 @@ func markers(start string) int {
 	return n
 }
 
-// delimitersWithinABlock is how many delimiters the block has that has most of them.
+// delimitersWithinABlock returns the largest number of delimiters in any block.
 func delimitersWithinABlock(source []byte) (most int) {
 	_ = ast.Walk(blocks().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering && n.Type() == ast.TypeBlock && !n.IsRaw() {
@@ -101,7 +101,7 @@ func delimitersWithinABlock(source []byte) (most int) {
 	return most
 }
 
-// count returns how many bytes of text are one of set.
+// count returns how many bytes of text are in set.
 func count(text, set string) (n int) {
 	for i := range len(text) {
 		if strings.IndexByte(set, text[i]) >= 0 {
@@ -111,7 +111,7 @@ func count(text, set string) (n int) {
 	return n
 }
 
-// transformer lowers headings, turns pictures into links and takes links apart that lead anywhere else than the web or mail.
+// transformer lowers headings, turns images into links, and replaces links to other schemes by their text.
 type transformer struct{}
 
 func (transformer) Transform(document *ast.Document, reader text.Reader, _ parser.Context) {
@@ -131,7 +131,7 @@ func (transformer) Transform(document *ast.Document, reader text.Reader, _ parse
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, n := range slices.Backward(links) { // the inner ones first
+	for _, n := range slices.Backward(links) { // inner ones first
 		switch n := n.(type) {
 		case *ast.Image:
 			link := ast.NewLink()
@@ -154,8 +154,8 @@ func (transformer) Transform(document *ast.Document, reader text.Reader, _ parse
 	})
 }
 
-// replace puts next, with the children of n, where n is; without next, the children alone. A link within a link, or one that
-// leads nowhere, is its text.
+// replace replaces n by next, moving n's children to it, or by the children alone if next is nil: a link within a link, or one to
+// another scheme, becomes its text.
 func replace(n ast.Node, next *ast.Link) {
 	parent := n.Parent()
 	if next != nil && leadsOut(next.Destination) && !withinLink(parent) {
@@ -180,7 +180,7 @@ func withinLink(n ast.Node) bool {
 	return false
 }
 
-// rel keeps pages that a story links to from knowing or moving the console, and search engines from believing it.
+// rel keeps linked pages from accessing the console's window, and search engines from counting the link.
 const rel = "noopener nofollow"
 
 func leadsOut(address []byte) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// nodes renders what goldmark renders otherwise: raw HTML, code that may be wider than the page, check boxes, bare links.
+// nodes renders nodes differently from goldmark: raw HTML, code that may be wider than the page, check boxes, bare links.
 type nodes struct{}
 
 func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
@@ -44,7 +44,7 @@ func htmlBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkContinue, nil
 }
 
-// codeBlock can be reached by the keyboard: it scrolls where it is wider than the page.
+// codeBlock renders code blocks focusable, since they scroll if they are wider than the page.
 func codeBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		_, _ = w.WriteString("</code></pre>\n")

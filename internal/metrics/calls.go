@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// callKey names what was asked of which project: "pipeline" or "feed".
+// callKey is a project and the kind of a call: "pipeline" or "feed".
 type callKey struct{ project, kind string }
 
 func compareCalls(a, b callKey) int {
@@ -17,7 +17,7 @@ func compareCalls(a, b callKey) int {
 
 type calls struct {
 	all, failed uint64
-	up          bool // how the last one ended
+	up          bool // whether the last one succeeded
 }
 
 func (c *calls) add(err error) {
@@ -27,7 +27,7 @@ func (c *calls) add(err error) {
 	}
 }
 
-// Call counts a call of a project server that has ended: what was asked, and how it went.
+// Call counts a completed call of a project server, by its kind and result.
 func (c *Counts) Call(project, kind string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +44,8 @@ func of(counted map[callKey]*calls, k callKey) *calls {
 	return found
 }
 
-// writeCalls writes what is known of calls, and forgets those of projects that are no longer registered, or whose feeds other
-// gateways read by now. Callers hold mu.
+// writeCalls writes the metrics of calls, and forgets projects that are no longer registered or whose feeds other gateways read
+// now. The caller holds mu.
 func (c *Counts) writeCalls(t *Text, registry *domain.Registry) {
 	maps.DeleteFunc(c.calls, func(k callKey, _ *calls) bool {
 		_, found := registry.Find(k.project)
@@ -59,11 +59,11 @@ func (c *Counts) writeCalls(t *Text, registry *domain.Registry) {
 	for _, metric := range []struct {
 		name, kind, help string
 		value            func(*calls) float64
-		each             bool // makes sense of one project only
+		each             bool // only meaningful for a single project
 	}{
-		{"switchyard_upstream_calls_total", "counter", "Calls of project servers, by what was asked.", func(c *calls) float64 { return float64(c.all) }, false},
+		{"switchyard_upstream_calls_total", "counter", "Calls of project servers, by kind.", func(c *calls) float64 { return float64(c.all) }, false},
 		{"switchyard_upstream_failures_total", "counter", "Calls of project servers that failed.", func(c *calls) float64 { return float64(c.failed) }, false},
-		{"switchyard_upstream_up", "gauge", "Whether the last call of a project server went well.", func(c *calls) float64 { return Bool(c.up) }, true},
+		{"switchyard_upstream_up", "gauge", "Whether the last call of a project server succeeded.", func(c *calls) float64 { return Bool(c.up) }, true},
 	} {
 		if metric.each && !c.PerProject {
 			continue
@@ -80,7 +80,7 @@ func (c *Counts) writeCalls(t *Text, registry *domain.Registry) {
 	c.writeUp(t)
 }
 
-// writeUp writes how many projects answered their last call. Callers hold mu.
+// writeUp writes how many projects' last calls succeeded and failed. The caller holds mu.
 func (c *Counts) writeUp(t *Text) {
 	up, down := map[string]int{}, map[string]int{}
 	for k, calls := range c.calls {
@@ -91,7 +91,7 @@ func (c *Counts) writeUp(t *Text) {
 		}
 	}
 	name := "switchyard_upstream_projects"
-	t.Metric(name, "gauge", "Projects that were called, by what was asked and by how the last call ended.")
+	t.Metric(name, "gauge", "Projects by the kind and the result of the last call.")
 	for _, k := range slices.SortedFunc(maps.Keys(c.totals), compareCalls) {
 		t.Sample(name, float64(up[k.kind]), "kind", k.kind, "state", "up")
 		t.Sample(name, float64(down[k.kind]), "kind", k.kind, "state", "down")

@@ -1,4 +1,4 @@
-// Package metrics counts what a gateway does and writes it, and the state of the process, in Prometheus' text form.
+// Package metrics counts what a gateway does, and writes that and the state of the process in Prometheus' text format.
 package metrics
 
 import (
@@ -10,11 +10,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Counts are what a gateway did since its start. They are safe for concurrent use.
+// Counts are a gateway's counters since its start. They are safe for concurrent use.
 type Counts struct {
-	// PerProject asks for series of each project instead of those of all together. It must be set before anything is counted.
+	// PerProject adds series for each project. It must be set before anything is counted.
 	PerProject bool
-	// Follows reports whether this gateway reads the project's feed; nil where it reads all. It must be set before Write is called.
+	// Follows reports whether this gateway reads the project's feed; nil if it reads all. It must be set before Write is called.
 	Follows func(project string) bool
 
 	inFlight, streams   atomic.Int64
@@ -26,7 +26,7 @@ type Counts struct {
 	events              map[string]uint64     // by type
 }
 
-// New returns Counts with nothing counted.
+// New returns Counts that are all zero.
 func New() *Counts {
 	return &Counts{
 		requests:  map[requestKey]uint64{},
@@ -37,13 +37,13 @@ func New() *Counts {
 	}
 }
 
-// StreamOpened counts a reader of the stream until it calls what this returns.
+// StreamOpened counts a reader of the stream until closed is called.
 func (c *Counts) StreamOpened() (closed func()) {
 	c.streams.Add(1)
 	return func() { c.streams.Add(-1) }
 }
 
-// knownTypes are the event types with a series of their own. Others share one: projects choose them freely.
+// knownTypes are the event types with separate series. All others share one, since projects choose them freely.
 var knownTypes = []domain.EventType{domain.StageTransition, domain.MergeFailure, domain.StoryBlocked, domain.FeedGap}
 
 // Events counts events that were stored.
@@ -59,7 +59,7 @@ func (c *Counts) Events(added []domain.Event) {
 	}
 }
 
-// BotMessage counts a message of the bot: the room took it, or refused it.
+// BotMessage counts a message of the bot, which the room accepted or refused.
 func (c *Counts) BotMessage(refused bool) {
 	if refused {
 		c.botRefused.Add(1)
@@ -68,7 +68,7 @@ func (c *Counts) BotMessage(refused bool) {
 	}
 }
 
-// Write writes what was counted, of projects only those that are registered.
+// Write writes all counters, those of projects only for registered ones.
 func (c *Counts) Write(t *Text, registry *domain.Registry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Counts) Write(t *Text, registry *domain.Registry) {
 		t.Sample(name, float64(c.events[label]), "type", label)
 	}
 	name = "switchyard_bot_messages_total"
-	t.Metric(name, "counter", "Messages about events, by whether the room took or refused them.")
+	t.Metric(name, "counter", "Messages about events, by whether the room accepted or refused them.")
 	t.Sample(name, float64(c.botSent.Load()), "result", "sent")
 	t.Sample(name, float64(c.botRefused.Load()), "result", "refused")
 }

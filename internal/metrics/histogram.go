@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// bucketLimits are the upper ends of a histogram's buckets, in seconds: from a small answer to one that is held.
+// bucketLimits are the upper bounds of a histogram's buckets, in seconds, from small responses to held ones.
 var bucketLimits = [...]float64{0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60}
 
 // histogram counts durations in seconds.
 type histogram struct {
-	counts [len(bucketLimits) + 1]uint64 // not cumulative; the last is of what is above all limits
+	counts [len(bucketLimits) + 1]uint64 // not cumulative; the last one is above all limits
 	sum    float64
 }
 

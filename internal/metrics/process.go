@@ -14,7 +14,7 @@ import (
 
 var started = time.Now()
 
-// WriteBuild writes what runs: the program's version, its commit where the build knew it, and Go's version.
+// WriteBuild writes the program's version, its commit if known, and Go's version.
 func WriteBuild(t *Text, version string) {
 	revision := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -24,11 +24,11 @@ func WriteBuild(t *Text, version string) {
 			}
 		}
 	}
-	t.Metric("switchyard_build_info", "gauge", "Always 1; its labels say what runs.")
+	t.Metric("switchyard_build_info", "gauge", "Always 1; the labels are the version, revision and Go version.")
 	t.Sample("switchyard_build_info", 1, "version", version, "revision", revision, "goversion", runtime.Version())
 }
 
-// WriteProcess writes what the process uses. Where the system has no /proc, what only that tells is left out.
+// WriteProcess writes the resources that the process uses. It omits those that only /proc shows if there is none.
 func WriteProcess(t *Text) {
 	samples := []gometrics.Sample{
 		{Name: "/sched/goroutines:goroutines"},
@@ -41,7 +41,7 @@ func WriteProcess(t *Text) {
 	gometrics.Read(samples)
 	value := func(i int) float64 { return float64(samples[i].Value.Uint64()) }
 	t.Gauge("go_goroutines", "Goroutines that exist.", value(0))
-	t.Gauge("go_memstats_heap_alloc_bytes", "Bytes of heap objects, dead ones that were not yet collected among them.", value(1))
+	t.Gauge("go_memstats_heap_alloc_bytes", "Bytes of heap objects, including dead ones not yet collected.", value(1))
 	t.Gauge("go_memstats_heap_inuse_bytes", "Bytes of heap spans in use.", value(1)+value(2))
 	t.Counter("go_gc_cycles_total", "Garbage collections since the start.", value(3))
 	t.Counter("go_memstats_alloc_bytes_total", "Bytes of heap objects allocated since the start.", value(4))
@@ -49,21 +49,21 @@ func WriteProcess(t *Text) {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
 		seconds := time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-		t.Counter("process_cpu_seconds_total", "CPU time since the start, of user and system.", seconds)
+		t.Counter("process_cpu_seconds_total", "User and system CPU time since the start.", seconds)
 	}
-	t.Gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", math.Round(float64(started.UnixMilli()))/1000)
+	t.Gauge("process_start_time_seconds", "Start time of the process in Unix seconds.", math.Round(float64(started.UnixMilli()))/1000)
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
-		t.Gauge("process_max_fds", "Files and sockets that the process may have open.", float64(limit.Cur))
+		t.Gauge("process_max_fds", "Maximum number of open files and sockets.", float64(limit.Cur))
 	}
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		t.Gauge("process_open_fds", "Files and sockets that the process has open.", float64(len(open)-1)) // but for the directory itself
+		t.Gauge("process_open_fds", "Number of open files and sockets.", float64(len(open)-1)) // without the directory itself
 	}
 	status, _ := os.ReadFile("/proc/self/status")
 	for _, line := range []struct{ key, name, help string }{
-		{"VmRSS:", "process_resident_memory_bytes", "Memory that the process holds."},
-		{"VmHWM:", "process_resident_memory_peak_bytes", "The most memory that the process ever held."},
-		{"VmSize:", "process_virtual_memory_bytes", "Memory that the process has addresses for."},
+		{"VmRSS:", "process_resident_memory_bytes", "Resident memory."},
+		{"VmHWM:", "process_resident_memory_peak_bytes", "Peak resident memory."},
+		{"VmSize:", "process_virtual_memory_bytes", "Virtual memory."},
 	} {
 		if kib, ok := statusNumber(status, line.key); ok {
 			t.Gauge(line.name, line.help, kib*1024)

@@ -21,8 +21,8 @@ func compareRequests(a, b requestKey) int {
 // RequestBegan counts a request as in flight until RequestEnded.
 func (c *Counts) RequestBegan() { c.inFlight.Add(1) }
 
-// RequestEnded counts a request that began. Paths without a route and unusual methods share a label each, so that callers
-// cannot make series.
+// RequestEnded counts a completed request. Paths without a route and unusual methods each share a label, so that clients cannot
+// create series.
 func (c *Counts) RequestEnded(route, method string, status int, took time.Duration) {
 	c.inFlight.Add(-1)
 	route = cmp.Or(route, "none")
@@ -42,17 +42,17 @@ func (c *Counts) RequestEnded(route, method string, status int, took time.Durati
 	durations.add(took.Seconds())
 }
 
-// writeRequests writes what is known of requests. Callers hold mu.
+// writeRequests writes the metrics of requests. The caller holds mu.
 func (c *Counts) writeRequests(t *Text) {
-	t.Gauge("switchyard_http_requests_in_flight", "Requests being served, this one and held ones among them.", float64(c.inFlight.Load()))
-	t.Gauge("switchyard_open_streams", "Readers of the merged stream by server-sent events.", float64(c.streams.Load()))
+	t.Gauge("switchyard_http_requests_in_flight", "Requests being served, including this one and held ones.", float64(c.inFlight.Load()))
+	t.Gauge("switchyard_open_streams", "Readers of the merged stream through server-sent events.", float64(c.streams.Load()))
 	name := "switchyard_http_requests_total"
 	t.Metric(name, "counter", "Requests answered, by route, method and status.")
 	for _, k := range slices.SortedFunc(maps.Keys(c.requests), compareRequests) {
 		t.Sample(name, float64(c.requests[k]), "route", k.route, "method", k.method, "status", strconv.Itoa(k.status))
 	}
 	name = "switchyard_http_request_duration_seconds"
-	t.Metric(name, "histogram", "How long requests took, by route.")
+	t.Metric(name, "histogram", "Duration of requests in seconds, by route.")
 	for _, route := range slices.Sorted(maps.Keys(c.durations)) {
 		c.durations[route].write(t, name, "route", route)
 	}

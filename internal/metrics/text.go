@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Text is an answer in Prometheus' text form. The samples of a metric must follow its Metric at once.
+// Text is a response in Prometheus' text format. The samples of a metric must immediately follow its Metric.
 type Text struct{ b bytes.Buffer }
 
-// Bytes returns what was written.
+// Bytes returns the text written so far.
 func (t *Text) Bytes() []byte { return t.b.Bytes() }
 
-// Metric begins a metric of a kind: counter, gauge or histogram.
+// Metric begins a metric. kind is counter, gauge or histogram.
 func (t *Text) Metric(name, kind, help string) {
 	fmt.Fprintf(&t.b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// labelEscapes are those of Prometheus' text form.
+// labelEscapes escapes label values.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// Sample writes a value, with labels given as name, value, ….
+// Sample writes a value. labels are alternating names and values.
 func (t *Text) Sample(name string, value float64, labels ...string) {
 	t.b.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {
@@ -37,19 +37,19 @@ func (t *Text) Sample(name string, value float64, labels ...string) {
 	fmt.Fprintf(&t.b, " %s\n", strconv.FormatFloat(value, 'g', -1, 64))
 }
 
-// Gauge writes a gauge that has no labels.
+// Gauge writes a gauge without labels.
 func (t *Text) Gauge(name, help string, value float64) {
 	t.Metric(name, "gauge", help)
 	t.Sample(name, value)
 }
 
-// Counter writes a counter that has no labels.
+// Counter writes a counter without labels.
 func (t *Text) Counter(name, help string, value float64) {
 	t.Metric(name, "counter", help)
 	t.Sample(name, value)
 }
 
-// States writes a gauge that is 1 for the state that holds and 0 for the others.
+// States writes a gauge that is 1 for the current state and 0 for the others.
 func States[S ~string](t *Text, name, help string, holds S, states ...S) {
 	t.Metric(name, "gauge", help)
 	for _, state := range states {
@@ -57,7 +57,7 @@ func States[S ~string](t *Text, name, help string, holds S, states ...S) {
 	}
 }
 
-// Bool is 1 or 0.
+// Bool returns 1 or 0.
 func Bool(b bool) float64 {
 	if b {
 		return 1

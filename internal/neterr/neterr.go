@@ -18,8 +18,8 @@ import (
 
 const speaksHTTP = "speaks http, not https"
 
-// Describe returns what went wrong in a call that may take limit at most, as people should read it: a few words in lower
-// case without a full stop, to stand after "unreachable: ". With a limit of 0 a time-out names none.
+// Describe describes the error of a call with the time limit limit in a few words for people, in lower case and without a full
+// stop, as in "unreachable: …". If limit is 0, a timeout does not mention it.
 func Describe(err error, limit time.Duration) string {
 	var proxy *net.OpError
 	if errors.As(err, &proxy) && proxy.Op == "proxyconnect" {
@@ -96,9 +96,9 @@ var systemErrors = map[syscall.Errno]string{
 
 // protocolErrors are recognised by their text: net/http has no types for them.
 var protocolErrors = []struct{ text, message string }{
-	{"server gave HTTP response to HTTPS client", speaksHTTP}, // as http.Client says it; its transport leaves it to TLS
+	{"server gave HTTP response to HTTPS client", speaksHTTP}, // from http.Client; its transport returns a TLS error
 	{"malformed HTTP", "does not speak HTTP"},
-	{"readLoopPeekFailLocked", "does not speak HTTP"}, // the server sent something before it was asked
+	{"readLoopPeekFailLocked", "does not speak HTTP"}, // the server sent data before the request
 	{"server response headers exceeded", "answer's header is too large"},
 	{"malformed chunked encoding", "answer is damaged"},
 	{"invalid byte in chunk length", "answer is damaged"},

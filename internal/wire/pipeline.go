@@ -6,11 +6,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Pipeline is a project server's answer at /api/pipeline.
+// Pipeline is a project server's response at /api/pipeline.
 type Pipeline struct {
 	Project string  `json:"project"`
 	Stages  []Stage `json:"stages"`
-	Left    int     `json:"left,omitempty"` // how many items it has besides, where no more were asked for
+	Left    int     `json:"left,omitempty"` // how many more items it has than requested
 }
 
 // Stage is a stage of a pipeline with its stories.
@@ -23,12 +23,12 @@ type Stage struct {
 type Item struct {
 	StoryID      string  `json:"story_id"`
 	StoryName    string  `json:"story_name"`
-	Blocked      *string `json:"blocked"`       // the reason, null when it is not blocked
+	Blocked      *string `json:"blocked"`       // the reason, null if it is not blocked
 	MergeFailure *string `json:"merge_failure"` // likewise
-	SinceMS      int64   `json:"since_ms"`      // when it came into this stage
+	SinceMS      int64   `json:"since_ms"`      // when it entered this stage
 }
 
-// Stages returns what the JSON of stages says.
+// Stages converts stages from their JSON form.
 func Stages(list []Stage) []domain.Stage {
 	stages := make([]domain.Stage, len(list))
 	for i, stage := range list {
@@ -45,10 +45,10 @@ func Stages(list []Stage) []domain.Stage {
 	return stages
 }
 
-// lastDate is the end of the year 9999 in Unix milliseconds: what is later no date can say.
+// lastDate is the end of the year 9999 in Unix milliseconds, the last that dates can represent.
 const lastDate = 253402300799999
 
-// reason says why a story is in trouble; null is none.
+// reason returns why a story is blocked or its merge failed, "" for null.
 func reason(text *string) string {
 	if text != nil && *text == "" {
 		return "no reason given"

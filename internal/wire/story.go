@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Story is a story as a project server answers it at /api/stories/{story_id}, and a gateway as part of what it knows of it.
+// Story is a story as a project server returns it at /api/stories/{story_id}, and a gateway as part of its own response.
 type Story struct {
 	Project          string          `json:"project"`
 	StoryID          string          `json:"story_id"`
@@ -46,13 +46,13 @@ type Commit struct {
 	Removed int    `json:"removed"`
 }
 
-// MaxCommits is how many commits a story has at most.
+// MaxCommits is the maximum number of commits of a story.
 const MaxCommits = 50
 
 // Commits are a story's commits, null without git.
 type Commits []Commit
 
-// UnmarshalJSON reads the first MaxCommits of a list: one of millions costs no more.
+// UnmarshalJSON reads the first MaxCommits of a list, so that a longer one costs no more.
 func (c *Commits) UnmarshalJSON(list []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(list))
 	switch start, err := decoder.Token(); {
@@ -76,11 +76,11 @@ func (c *Commits) UnmarshalJSON(list []byte) error {
 type Stay struct {
 	Stage     string `json:"stage"`
 	FromMS    int64  `json:"from_ms"`
-	ToMS      *int64 `json:"to_ms"` // null while it is there
+	ToMS      *int64 `json:"to_ms"` // null while the story is there
 	BlockedMS int64  `json:"blocked_ms"`
 }
 
-// NewStay is the JSON of a stay.
+// NewStay converts a stay to its JSON form.
 func NewStay(s domain.Stay) Stay {
 	return Stay{s.Stage, s.From.UnixMilli(), TimeOrNull(s.To), s.Blocked.Milliseconds()}
 }

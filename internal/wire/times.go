@@ -8,9 +8,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// WithTimes returns stages as their project server sent them, with the times of their items as they are in dated. All else
-// stays as it came, byte for byte. Stages of which that would make something else than JSON stay as they are: other projects
-// are in the same document.
+// WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in dated. Everything
+// else is kept byte for byte. If the result would not be valid JSON, raw is returned unchanged, since it becomes part of a document
+// with other projects.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) (result json.RawMessage) {
 	defer func() {
 		if recover() != nil || !json.Valid(result) {
@@ -46,37 +46,37 @@ func WithTimes(raw json.RawMessage, dated []domain.Stage) (result json.RawMessag
 			})
 		}, func() {})
 	})
-	return bytes.Clone(append(w.out, w.in[w.copied:]...)) // which is no larger than it must be: it is kept
+	return bytes.Clone(append(w.out, w.in[w.copied:]...)) // without spare capacity, since it is kept
 }
 
-// timesWriter goes through JSON that has been decoded once, so that it is known to be valid.
+// timesWriter scans JSON that has been decoded before and so is known to be valid.
 type timesWriter struct {
 	in     []byte
 	at     int
 	out    []byte
-	copied int // how much of in is accounted for in out
+	copied int // how much of in has been copied to out or dropped
 }
 
-// copy copies what is before at.
+// copy copies the input up to at.
 func (w *timesWriter) copy() {
 	w.out = append(w.out, w.in[w.copied:w.at]...)
 	w.copied = w.at
 }
 
-// drop leaves out the value that begins here, instead of which something is to be appended.
+// drop skips the value that begins here, so that a replacement can be appended to out.
 func (w *timesWriter) drop() {
 	w.copy()
 	w.value()
 	w.copied = w.at
 }
 
-// next passes a character, if there is one.
+// next skips a character, if there is one.
 func (w *timesWriter) next() { w.at = min(w.at+1, len(w.in)) }
 
-// value passes a value.
+// value skips a value.
 func (w *timesWriter) value() { w.at = w.end() }
 
-// end returns the end of the value that begins here, at most that of the text.
+// end returns the end of the value that begins here, at most the end of the input.
 func (w *timesWriter) end() int {
 	depth := 0
 	for i := w.at; i < len(w.in); i++ {
@@ -97,7 +97,7 @@ func (w *timesWriter) end() int {
 				return i + 1
 			}
 			if depth < 0 {
-				return i // of a number or a word
+				return i // the end of a number or a literal
 			}
 		case ',':
 			if depth == 0 {
@@ -108,7 +108,7 @@ func (w *timesWriter) end() int {
 	return len(w.in)
 }
 
-// list passes a list, whose elements are passed by element.
+// list skips an array, calling element to skip each element.
 func (w *timesWriter) list(element func()) {
 	if !w.open('[') {
 		return
@@ -122,7 +122,8 @@ func (w *timesWriter) list(element func()) {
 	w.next()
 }
 
-// object passes an object, whose values are passed by value. What more appends, each with a comma before it, comes last.
+// object skips an object, calling value to skip each value. At its end it calls more, which may append members, each preceded by
+// a comma.
 func (w *timesWriter) object(value func(key []byte), more func()) {
 	if !w.open('{') {
 		return
@@ -142,7 +143,7 @@ func (w *timesWriter) object(value func(key []byte), more func()) {
 	w.next()
 }
 
-// item copies an item with the times that are known now.
+// item copies an item with its new times.
 func (w *timesWriter) item(now *domain.Item) {
 	var since, blockedSince, any bool
 	w.object(func(key []byte) {
@@ -162,7 +163,7 @@ func (w *timesWriter) item(now *domain.Item) {
 	}, func() {
 		w.copy()
 		if !since {
-			if any { // else it is the first
+			if any { // not the first
 				w.out = append(w.out, ',')
 			}
 			w.out = strconv.AppendInt(append(w.out, `"since_ms":`...), now.Since.UnixMilli(), 10)
@@ -182,7 +183,7 @@ func (w *timesWriter) appendBlockedSince(now *domain.Item) {
 	w.out = strconv.AppendInt(w.out, now.TroubleSince().UnixMilli(), 10)
 }
 
-// open passes the beginning of a list or an object. What is neither is passed as a whole.
+// open skips the opening bracket of an array or object. It skips any other value as a whole and returns false.
 func (w *timesWriter) open(bracket byte) bool {
 	w.skipSpace()
 	if w.at == len(w.in) || w.in[w.at] != bracket {
@@ -193,7 +194,7 @@ func (w *timesWriter) open(bracket byte) bool {
 	return true
 }
 
-// skipSpace passes white space.
+// skipSpace skips white space.
 func (w *timesWriter) skipSpace() {
 	for w.at < len(w.in) && (w.in[w.at] == ' ' || w.in[w.at] == '\n' || w.in[w.at] == '\t' || w.in[w.at] == '\r') {
 		w.at++

@@ -1,10 +1,10 @@
-// Package wire is the JSON of the nouns that more than one program writes or reads: what a project server answers, and the
-// gateway reads and shows again. It knows forms, no rules.
+// Package wire has the JSON forms that more than one program reads or writes: project servers' responses, which the gateway
+// reads and returns. It must contain no rules.
 package wire
 
 import "time"
 
-// TimeOrNull is t in Unix milliseconds, null for the zero time.
+// TimeOrNull returns t in Unix milliseconds, nil for the zero time.
 func TimeOrNull(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -13,7 +13,7 @@ func TimeOrNull(t time.Time) *int64 {
 	return &ms
 }
 
-// Time is the time of Unix milliseconds, the zero time for null and 0.
+// Time converts Unix milliseconds, nil and 0 to the zero time.
 func Time(ms *int64) time.Time {
 	if ms == nil || *ms == 0 {
 		return time.Time{}
@@ -21,7 +21,7 @@ func Time(ms *int64) time.Time {
 	return time.UnixMilli(*ms)
 }
 
-// Text is the text, "" for null.
+// Text returns the text, "" for nil.
 func Text(text *string) string {
 	if text == nil {
 		return ""
