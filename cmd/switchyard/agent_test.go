@@ -38,7 +38,7 @@ func newSite(t *testing.T, flags ...string) *site {
 	return s
 }
 
-// again starts the gateway, on the port and with the data that it has had.
+// again restarts the gateway with the same port and data.
 func (s *site) again() {
 	s.t.Helper()
 	s.process = start(s.t, switchyard(s.t, s.dir, s.args...))
@@ -63,7 +63,7 @@ func (s *site) agents() []domain.Agent {
 	return agents
 }
 
-// wait waits until the one agent that is alive is as wanted.
+// wait waits until there is one live agent for which ok returns true.
 func (s *site) wait(what string, ok func(domain.Agent) bool) domain.Agent {
 	s.t.Helper()
 	var last domain.Agent
@@ -88,7 +88,7 @@ func (s *site) assign(id, project string) {
 	}
 }
 
-// builder is the command of the test's agents: it writes down where it is and stays, together with a child.
+// builder is the command of the test's agents: it records its assignment and keeps running, together with a child.
 const builder = `sleep 1000 & echo "$SWITCHYARD_PROJECT $SWITCHYARD_PROJECT_URL $SWITCHYARD_AGENT_ID $$ $! ${SWITCHYARD_TOKEN-none}" >> "$0"; echo "building $SWITCHYARD_PROJECT"; wait`
 
 // run starts an agent whose command writes to DIR/work.
@@ -141,7 +141,7 @@ func (s *site) gone(j job) {
 	waittest.Until(s.t, "the command at "+j.project+" ends", func() bool { return !j.runs() })
 }
 
-// TestAgentProgram follows one agent through its life.
+// TestAgentProgram follows an agent through its life.
 func TestAgentProgram(t *testing.T) {
 	s := newSite(t, "--agent-timeout", "3m")
 	token := s.token()
@@ -252,7 +252,7 @@ func TestAgentProgram(t *testing.T) {
 	}
 }
 
-// TestAgentCommandLine: what is refused, and with which status.
+// TestAgentCommandLine checks which command lines are refused, and with which status.
 func TestAgentCommandLine(t *testing.T) {
 	s := newSite(t)
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestAgentCommandLine(t *testing.T) {
 	}
 }
 
-// TestUpEndsWithinTenSeconds: whatever an agent's command and a client do, it waits for both at the same time.
+// TestUpEndsWithinTenSeconds: it waits for an agent's command and for clients at the same time.
 func TestUpEndsWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	s := &site{t: t, dir: t.TempDir()}
@@ -304,7 +304,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	if status, took := s.stop(t, syscall.SIGTERM); status != 0 || took < 6*time.Second || took > 40*time.Second || job.runs() {
 		t.Errorf("SIGTERM: status %d after %v, the command runs: %v: %s", status, took, job.runs(), &s.stderr)
 	}
-	// A gateway that waited for the agent first would cut the client off after 16 s.
+	// A gateway that waited for the agent first would disconnect the client after 16 s.
 	if after := s.logged(t, "cut off").Sub(asked); after > 15*time.Second {
 		t.Errorf("the client was cut off after %v: %s", after, &s.stderr)
 	}
@@ -313,7 +313,7 @@ func TestUpEndsWithinTenSeconds(t *testing.T) {
 	}
 }
 
-// TestUpRunsAnAgentAlong: it joins by itself, works, says that it stops, and is the same one the next time.
+// TestUpRunsAnAgentAlong: the agent joins automatically, works, reports that it stops, and is the same one the next time.
 func TestUpRunsAnAgentAlong(t *testing.T) {
 	s := &site{t: t, dir: t.TempDir()}
 	up := func() {
@@ -348,7 +348,7 @@ func TestUpRunsAnAgentAlong(t *testing.T) {
 	}
 }
 
-// TestAgentAsksForItsToken: on standard input, where no flag and no variable gives it.
+// TestAgentAsksForItsToken: it reads the token from standard input if neither a flag nor a variable has it.
 func TestAgentAsksForItsToken(t *testing.T) {
 	s := newSite(t)
 	cmd := switchyard(t, s.dir, "agent", "--gateway", s.url, "--state", "DIR/state/agent.json")
@@ -368,7 +368,7 @@ func TestAgentAsksForItsToken(t *testing.T) {
 	}
 }
 
-// TestATokenIsSpentOnceWhateverDies: the gateway is killed right after it has answered a redemption.
+// TestATokenIsSpentOnceWhateverDies kills the gateway right after it has answered a redemption.
 func TestATokenIsSpentOnceWhateverDies(t *testing.T) {
 	s := newSite(t, "--agent-timeout", "10m")
 	for range 5 {
@@ -388,7 +388,7 @@ func TestATokenIsSpentOnceWhateverDies(t *testing.T) {
 	}
 }
 
-// exitOf runs a command that ends soon.
+// exitOf runs a short command.
 func exitOf(t *testing.T, cmd *exec.Cmd) (status int, says string) {
 	t.Helper()
 	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })

@@ -62,7 +62,7 @@ func TestABackupOfARunningGatewayIsWhole(t *testing.T) {
 	}
 }
 
-// TestAKilledBackupLeavesNothingOfItsName: a copy that is only half there must not look like one.
+// TestAKilledBackupLeavesNothingOfItsName: an incomplete copy must not look like a complete one.
 func TestAKilledBackupLeavesNothingOfItsName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

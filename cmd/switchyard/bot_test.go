@@ -50,7 +50,7 @@ func newYardWithBot(t *testing.T, operator, teamAPI string) *yardWithBot {
 	return y
 }
 
-// moveAndKill moves a few stories, the gateway being killed hard at another moment after each.
+// moveAndKill moves a few stories, and kills the gateway at a different moment after each.
 func (y *yardWithBot) moveAndKill(first, last int, posted func() int) {
 	y.Helper()
 	y.tab.Goto("about:blank") // the page would complain, rightly
@@ -69,7 +69,7 @@ func (y *yardWithBot) moveAndKill(first, last int, posted func() int) {
 	}
 }
 
-// endsCleanly ends the gateway and looks for secrets in what all of them logged.
+// endsCleanly stops the gateway and searches the logs of all gateways for secrets.
 func (y *yardWithBot) endsCleanly() {
 	y.Helper()
 	if status, took := y.gateway.stop(y.T, syscall.SIGTERM); status != 0 {

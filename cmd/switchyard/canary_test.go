@@ -14,8 +14,8 @@ import (
 	"switchyard/internal/signintest"
 )
 
-// TestNoSecretIsShown sends secrets through every flow, right and wrong ones, and looks for them in the logs of every
-// level, the metrics, all pages, every other answer, and the database.
+// TestNoSecretIsShown sends valid and invalid secrets through every flow, and searches for them in the logs of every level, the
+// metrics, all pages, every other response, and the database.
 func TestNoSecretIsShown(t *testing.T) {
 	t.Parallel()
 	const (

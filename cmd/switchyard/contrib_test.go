@@ -36,7 +36,7 @@ func TestTheImageIsBuiltFromAPinnedBaseAndChecksItsHealth(t *testing.T) {
 	}
 }
 
-// TestTheImageGetsNoSecretsAndNoWeight: "COPY . ." takes all that is not ignored.
+// TestTheImageGetsNoSecretsAndNoWeight: "COPY . ." copies everything that is not ignored.
 func TestTheImageGetsNoSecretsAndNoWeight(t *testing.T) {
 	ignored := "\n" + contrib(t, ".dockerignore")
 	for _, line := range []string{".git", "bin", "node_modules", "**/*.db", "**/session.key", "**/credentials.json", "**/bot.toml"} {
@@ -66,7 +66,7 @@ func TestTheProxyAsksGatewaysWhetherTheyAreReady(t *testing.T) {
 	}
 }
 
-// TestComposedGatewaysShareTheirDatabaseOnly: whatever is configured is the same for both, and what each writes is its own.
+// TestComposedGatewaysShareTheirDatabaseOnly: both have the same configuration, and each writes to its own files.
 func TestComposedGatewaysShareTheirDatabaseOnly(t *testing.T) {
 	var file struct {
 		Services map[string]struct {

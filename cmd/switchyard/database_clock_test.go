@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// TestGatewaysGoByTheClockOfTheirDatabase: whatever one stores is at the time that all others have.
+// TestGatewaysGoByTheClockOfTheirDatabase: times stored by one gateway agree with the clocks of all others.
 func TestGatewaysGoByTheClockOfTheirDatabase(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {

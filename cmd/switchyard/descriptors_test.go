@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestIdleStrangersShutNobodyOut: they hold more connections than the process has descriptors. Without a bound a change would wait
-// until the first of them are cut off anyway; of three one is not held up by a busy machine either.
+// TestIdleStrangersShutNobodyOut: strangers open more connections than the process has descriptors. Without a limit a change would
+// wait until the first of them time out; of three changes at least one is fast even on a busy machine.
 func TestIdleStrangersShutNobodyOut(t *testing.T) {
 	t.Parallel()
 	var took []time.Duration

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAFullDiskIsSaidAndLosesNothing needs a small file system of its own: where none can be mounted (that takes root)
-// there is nothing to fill.
+// TestAFullDiskIsSaidAndLosesNothing needs a small file system, which only root can mount.
 func TestAFullDiskIsSaidAndLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	small := filepath.Join(dir, "small")

@@ -62,7 +62,7 @@ func (b stories) move(story int, from, to string) {
 	}
 }
 
-// remote is a gateway or a project server that is asked for what it has.
+// remote is a gateway or a project server to query.
 type remote struct {
 	t   *testing.T
 	url string
@@ -114,7 +114,8 @@ func (p *process) killHard() {
 	<-p.ended
 }
 
-// freeAddress is for what is stopped and started again there. Whoever asks for any port gets one over 32767: none of these.
+// freeAddress returns an address for a server that is restarted. It is below the ephemeral ports, which start at 32768, so that no
+// other process takes it in the meantime.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
@@ -246,7 +247,7 @@ func TestAKilledProjectServerLosesNothingThatItStillHolds(t *testing.T) {
 	})
 }
 
-// sameEvents reports where the stream is not the wanted events, each once and in their order, under increasing ids.
+// sameEvents checks that the stream has exactly the wanted events, in order, under increasing ids.
 func sameEvents(t *testing.T, stream, want []event) {
 	t.Helper()
 	if len(stream) != len(want) {

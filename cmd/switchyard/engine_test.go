@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// engine is what a gateway keeps its data in: PostgreSQL at an address, or SQLite where that is "".
+// engine is where a gateway stores its data: the address of a PostgreSQL database, "" for SQLite.
 type engine string
 
 // onEachEngine runs a test on SQLite and on PostgreSQL, both at the same time.
@@ -25,7 +25,7 @@ func onEachEngine(t *testing.T, test func(t *testing.T, on engine)) {
 	})
 }
 
-// start starts a gateway or switchyard up that keeps its data in the engine, and returns when it is ready.
+// start starts a gateway or switchyard up with the engine, and returns when it is ready.
 func (e engine) start(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "SWITCHYARD_DATABASE="+string(e))

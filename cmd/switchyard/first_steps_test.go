@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/browsertest"
 )
 
-// TestTheFirstStepsAreDoneOneByOne: the command on the page moves a file, its wagon travels, and the strip says so. It is gone
-// once there is a project of one's own.
+// TestTheFirstStepsAreDoneOneByOne: the command on the page moves a file, its wagon travels, and the strip shows it as done. The
+// strip disappears once a real project has been added.
 func TestTheFirstStepsAreDoneOneByOne(t *testing.T) {
 	browsertest.Needed(t)
 	dir := t.TempDir()

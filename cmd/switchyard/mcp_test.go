@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// connectStdio connects the SDK's own client through "switchyard mcp".
+// connectStdio connects the SDK's client through "switchyard mcp".
 func connectStdio(t *testing.T, cmd *exec.Cmd, version string) *sdk.ClientSession {
 	t.Helper()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(
@@ -30,7 +30,7 @@ func connectStdio(t *testing.T, cmd *exec.Cmd, version string) *sdk.ClientSessio
 	return session
 }
 
-// callTool returns the object that a tool answers with.
+// callTool returns the object in a tool's result.
 func callTool(t *testing.T, session *sdk.ClientSession, tool, arguments string) (answer map[string]any) {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
@@ -107,7 +107,7 @@ func TestACodingAgentWorksOverStdio(t *testing.T) {
 	}
 }
 
-// TestTheCommandOfAnAgentWorksOverMCP: with what the agent gives it it reports that it is blocked and moves on, in its own project
+// TestTheCommandOfAnAgentWorksOverMCP: with its environment it reports that it is blocked and moves its story on, in its own project
 // only, over HTTP and stdio, until the assignment ends.
 func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func withEnv(cmd *exec.Cmd, variables ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestThePipeSaysWhatIsWrong: one line on stderr, exit status 1, and an answer for the program.
+// TestThePipeSaysWhatIsWrong: errors are one line on stderr, exit status 1, and a response to the client.
 func TestThePipeSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -40,7 +40,7 @@ func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
 		t.Errorf("the registry is %s, was %s", got, want)
 	}
 
-	// A target that holds something is refused, and the source stays as it is.
+	// A target that is not empty is refused, and the source is unchanged.
 	r := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/third"))
 	r.stop(t, syscall.SIGTERM)
 	if status, says := refused(t, switchyard(t, dir, "migrate", "--data=DIR/third", "--to="+url)); status != 1 || !strings.Contains(says, "is not empty") {

@@ -17,7 +17,7 @@ import (
 
 var writeNotice = flag.Bool("write-notice", false, "let TestTheNoticeHasTheLicencesOfWhatIsLinkedIn write the modules' part of NOTICE")
 
-// noticeModules is the line of NOTICE from which on it is made from the modules' own files.
+// noticeModules is the line of NOTICE after which the text is generated from the modules' files.
 const noticeModules = "# Go modules\n"
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice|patents)`)
@@ -51,7 +51,7 @@ func TestTheNoticeHasTheLicencesOfWhatIsLinkedIn(t *testing.T) {
 	}
 }
 
-// licences returns what the modules that are linked into the program say of their licences, each under its name.
+// licences returns the licence texts of the modules linked into the program, each under its name.
 func licences(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-json=Module", ".")

@@ -21,7 +21,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// The tests of processes run this test binary as switchyard.
+// Tests of processes run this test binary as switchyard.
 func TestMain(m *testing.M) {
 	if os.Getenv("SWITCHYARD_TEST_MAIN") != "" {
 		main()
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 // process is a running switchyard.
 type process struct {
 	*exec.Cmd
-	url    string // where it said that it serves
+	url    string // the printed address
 	bearer string // the token of requests, "" for none
-	said   string // on stdout until then
+	said   string // its output up to there
 	stderr waittest.Log
 	ended  chan struct{} // closed when it has ended
 }
 
-// switchyard prepares the command line with a home directory of its own. In args, "DIR" is a directory of this test.
+// switchyard returns a command with a separate home directory. "DIR" in args is replaced by dir.
 func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	for i := range args {
@@ -50,7 +50,7 @@ func switchyard(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// refused runs a command that must fail at once, and returns its exit status and what it said.
+// refused runs a command that must fail at once, and returns its exit status and output.
 func refused(t *testing.T, cmd *exec.Cmd) (status int, says string) {
 	t.Helper()
 	timer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
@@ -83,7 +83,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// start starts a gateway and returns when it serves.
+// start starts a gateway and returns when it is up.
 func start(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	stdout, write := io.Pipe()
@@ -104,7 +104,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// stop sends a signal and returns the exit status and how long the end took.
+// stop sends a signal and returns the exit status and how long the process took to end.
 func (p *process) stop(t *testing.T, signal os.Signal) (status int, took time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -136,7 +136,7 @@ func (p *process) logged(t *testing.T, text string) time.Time {
 	return time.Time{}
 }
 
-// connections are for one request each: a connection that is dialed to no use would hold up the end of its server for 5 s.
+// connections makes one request per connection: an unused connection would delay the end of its server for 5 s.
 var connections = &http.Transport{DisableKeepAlives: true}
 
 func (p *process) do(t *testing.T, method, path, body string) (status int, text string) {
@@ -166,7 +166,7 @@ func (p *process) ask(method, path, body string) (status int, text string, err e
 	return response.StatusCode, string(data), err
 }
 
-// dataDir is the directory of --data.
+// dataDir returns the directory of --data.
 func (p *process) dataDir() string {
 	for _, arg := range p.Args {
 		if dir, ok := strings.CutPrefix(arg, "--data="); ok {
@@ -195,7 +195,7 @@ func (p *process) await(t *testing.T, line string) {
 	}
 }
 
-// hold begins a request whose body never comes whole.
+// hold begins a request whose body is never complete.
 func (p *process) hold(t *testing.T) net.Conn {
 	t.Helper()
 	address := strings.TrimPrefix(p.url, "http://")
@@ -215,7 +215,7 @@ func (p *process) hold(t *testing.T) net.Conn {
 	return conn
 }
 
-// refuses waits until the process takes no new connections.
+// refuses waits until the process accepts no new connections.
 func (p *process) refuses(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -396,7 +396,7 @@ func TestTheAdminTokenReachesNoLog(t *testing.T) {
 	}
 }
 
-// TestASmallHeapIsLeftAlone: collecting few MiB again and again would cost more than it frees.
+// TestASmallHeapIsLeftAlone: collecting a few MiB again and again would cost more than it gains.
 func TestASmallHeapIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))

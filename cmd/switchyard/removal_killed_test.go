@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// longFeed serves a feed that still holds all its records, as many as said, below any path.
+// longFeed serves a feed with said records, all of which it keeps, below any path.
 func longFeed(t *testing.T, said *atomic.Int64) string {
 	began := time.Now().UnixMilli()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +39,8 @@ func longFeed(t *testing.T, said *atomic.Int64) string {
 	return server.URL
 }
 
-// TestARemovalOfOldEventsMayBeKilled: it goes on after each start, and what it has removed is not stored again, not even when the
-// project is added again at another address, where its whole feed is read once more.
+// TestARemovalOfOldEventsMayBeKilled: the removal continues after each start, and removed events are not stored again, even if the
+// project is added again at another address and its whole feed is read again.
 func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, on engine) {
 		const events, kept = 3000, 500
@@ -82,7 +82,7 @@ func TestARemovalOfOldEventsMayBeKilled(t *testing.T) {
 	})
 }
 
-// only checks that the stream has the events from first to below end, each once.
+// only checks that the stream has the events from first to end, exclusively, each once.
 func (s remote) only(first, end int) {
 	s.t.Helper()
 	var got, want []string

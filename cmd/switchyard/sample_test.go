@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAMovedSampleStoryIsAsOldInItsStageAsItsMove: after a restart the pages would else say that it has been there for days,
-// and next to that that it came a minute ago.
+// TestAMovedSampleStoryIsAsOldInItsStageAsItsMove: otherwise, after a restart, pages would contradict each other about how long it
+// has been there.
 func TestAMovedSampleStoryIsAsOldInItsStageAsItsMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "board")
@@ -31,7 +31,7 @@ func TestAMovedSampleStoryIsAsOldInItsStageAsItsMove(t *testing.T) {
 	})
 }
 
-// TestSampleMovesThatPeopleMadeAreLeftOut: the story stays where they put it.
+// TestSampleMovesThatPeopleMadeAreLeftOut: a story that somebody has moved stays where it is.
 func TestSampleMovesThatPeopleMadeAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "board")
@@ -57,7 +57,7 @@ func watchedAlready() chan struct{} {
 	return watched
 }
 
-// TestTheSampleWaitsForItsFirstViewer: whoever comes after an hour sees its moves as well.
+// TestTheSampleWaitsForItsFirstViewer: even somebody who opens the console after an hour sees its moves.
 func TestTheSampleWaitsForItsFirstViewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "board")

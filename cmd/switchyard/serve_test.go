@@ -129,7 +129,7 @@ func (l closingListener) Close() error {
 	return nil
 }
 
-// TestAStopIsCountedFromWhenTheProcessWasAsked: what had to end before the server is part of the same ten seconds.
+// TestAStopIsCountedFromWhenTheProcessWasAsked: ending an agent first counts towards the same ten seconds.
 func TestAStopIsCountedFromWhenTheProcessWasAsked(t *testing.T) {
 	for _, before := range []time.Duration{0, 7 * time.Second, drainLimit} {
 		synctest.Test(t, func(t *testing.T) {

@@ -82,8 +82,8 @@ func TestHealthSaysWhetherAServerServes(t *testing.T) {
 	}
 }
 
-// TestTheSystemdUnitsAreSoundAndHardened: they are verified with a path that exists in place of the installed program's. Where
-// systemd is missing, the keys on which their hardening rests are at least there.
+// TestTheSystemdUnitsAreSoundAndHardened verifies the units, with an existing path in place of the installed program's. Without
+// systemd it only checks that the keys for hardening are present.
 func TestTheSystemdUnitsAreSoundAndHardened(t *testing.T) {
 	hardening := []string{"NoNewPrivileges=yes", "ProtectSystem=strict", "UMask=0077"}
 	for name, c := range map[string]struct {

@@ -20,19 +20,19 @@ import (
 	"switchyard/internal/web"
 )
 
-// What several gateways promise is shorter, and internal/stress holds them to it. Here other tests use the machine too.
+// The documented limits are shorter, and are tested in internal/stress. Here other tests use the machine as well.
 const (
-	takenOver  = 30 * time.Second // after a kill; 5 s is promised
+	takenOver  = 30 * time.Second // after a kill; documented: 5 s
 	handedOver = 15 * time.Second // after a stop; 2 s
 	answered   = 15 * time.Second // without the database; 3 s
-	returned   = 45 * time.Second // when the database is there again; 10 s
+	returned   = 45 * time.Second // once the database is back; 10 s
 )
 
 // feedServer is a project server that has only a feed.
 type feedServer struct {
 	*httptest.Server
 	ring *feed.Ring
-	said []time.Time // when each event was
+	said []time.Time // the time of each event
 }
 
 func newFeedServer(t *testing.T) *feedServer {
@@ -65,7 +65,7 @@ func (s *feedServer) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(slices.Clone(head), tail...))
 }
 
-// say records an event that no other one is like.
+// say records a unique event.
 func (s *feedServer) say() {
 	s.said = append(s.said, time.Now())
 	s.ring.Record(feed.WorkItem{ItemID: strconv.Itoa(len(s.said) - 1), Name: "Story", Stage: "2_current", FromStage: "1_backlog"})
@@ -85,7 +85,7 @@ func sharing(t *testing.T, database, name string) *process {
 	return p
 }
 
-// awaitStatus waits until a path answers so, and returns after how long.
+// awaitStatus waits until a path has this status, and returns how long that took.
 func (p *process) awaitStatus(t *testing.T, path string, want int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -96,7 +96,7 @@ func (p *process) awaitStatus(t *testing.T, path string, want int) time.Duration
 	return time.Since(began)
 }
 
-// metric returns a whole number of /metrics, 0 where it is missing.
+// metric returns an integer from /metrics, 0 if it is missing.
 func (p *process) metric(t *testing.T, sample string) (value int) {
 	t.Helper()
 	_, text := p.do(t, "GET", "/metrics", "")
@@ -108,7 +108,7 @@ func (p *process) metric(t *testing.T, sample string) (value int) {
 	return value
 }
 
-// arrivals follows the stream of a gateway and keeps when each event arrived.
+// arrivals follows the stream of a gateway and records when each event arrived.
 type arrivals struct {
 	mu    sync.Mutex
 	at    map[string]time.Time // by project and story
@@ -164,7 +164,7 @@ func (a *arrivals) count() int {
 	return len(a.at)
 }
 
-// latest returns the greatest time between when events were said and when they arrived, of those said since.
+// latest returns the greatest delay between an event and its arrival, of events recorded since since.
 func (a *arrivals) latest(feeds []*feedServer, since time.Time) (most time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -221,7 +221,7 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 		return total(`switchyard_events_total{type="stage_transition"}`) == said && total(`switchyard_upstream_projects{kind="feed",state="up"}`) == len(feeds)
 	})
 
-	// The first one is killed while events come.
+	// The first gateway is killed while events arrive.
 	for range 20 {
 		sayAll()
 	}
@@ -237,7 +237,7 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 		t.Errorf("took over after %v", took)
 	}
 
-	// PostgreSQL is stopped, and started again.
+	// PostgreSQL is stopped and restarted.
 	server.Stop()
 	t.Logf("not ready after %v", other.awaitStatus(t, "/readyz", 503))
 	other.awaitStatus(t, "/api/gateway/events", 503)
@@ -287,7 +287,7 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 		t.Errorf("the log shows the database's password, or nothing: %s", text)
 	}
 
-	// A gateway that is stopped hands over at once.
+	// A stopped gateway hands over at once.
 	byThird := third.follow(t)
 	if status, _ := other.stop(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status %d: %s", status, &other.stderr)

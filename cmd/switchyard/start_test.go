@@ -33,7 +33,7 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 	}
 }
 
-// TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon: nothing that a start reads shows it.
+// TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon: the damage is not in a part that a start reads.
 func TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -98,7 +98,7 @@ func TestAnEmptyDatabaseBesideASessionKeyStopsTheStart(t *testing.T) {
 	}
 }
 
-// TestAPipeInPlaceOfAFileIsAnError: it would be waited for without end.
+// TestAPipeInPlaceOfAFileIsAnError: reading it would block forever.
 func TestAPipeInPlaceOfAFileIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func TestAPipeInPlaceOfAFileIsAnError(t *testing.T) {
 	}
 	os.Rename(filepath.Join(data, sessionKeyName), pipe)
 
-	// With pipes for the files of bot and sign-in it runs, and says what is wrong where it matters.
+	// With pipes as the files of bot and sign-in it runs, and reports the errors where they matter.
 	p := start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/pipe", "--credentials=DIR/pipe"))
 	if status, text := p.do(t, "GET", "/api/gateway/bot-config", ""); status != 500 {
 		t.Errorf("bot-config: %d %s", status, text)

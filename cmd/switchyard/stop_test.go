@@ -34,7 +34,7 @@ func TestSignalsEndAGatewayCleanly(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
-			// Requests that wait for news must not hold up the end.
+			// Long-polls must not delay the end.
 			var waiting sync.WaitGroup
 			for path, want := range map[string]string{"/api/gateway/events?wait=60s": `{"events":[],"next":0}`, "/api/gateway/events/stream": "id: 0\n\n"} {
 				waiting.Go(func() {

@@ -79,8 +79,8 @@ func TestAProjectServerReadsItsTokenFromAFile(t *testing.T) {
 	}
 }
 
-// TestTheCommandCannotReadItsAgentsEnvironment: neither its own has the agent's secrets, nor may it look at the agent's.
-// Whoever runs as root without bounds may read everything, so there the agent runs without capabilities.
+// TestTheCommandCannotReadItsAgentsEnvironment: its own environment has none of the agent's secrets, and it cannot read the agent's.
+// As root it could read everything, so the agent then runs without capabilities.
 func TestTheCommandCannotReadItsAgentsEnvironment(t *testing.T) {
 	s := newSite(t)
 	const spy = `cat /proc/$PPID/environ > "$0.parent" 2> "$0.error"; env > "$0.own"; touch "$0.done"; sleep 1000`

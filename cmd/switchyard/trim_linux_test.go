@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// filePages returns how many KiB of files this process has in memory.
+// filePages returns how many KiB of mapped files this process has in memory.
 func filePages(t *testing.T) (kib int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -29,7 +29,7 @@ func TestABoardIsNamedAfterItsDirectory(t *testing.T) {
 	}
 }
 
-// stages makes a work directory with one story in 2_current.
+// stages creates a work directory with one story in 2_current.
 func stages(t *testing.T, dir, story string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "2_current"), 0o755); err != nil {
@@ -63,7 +63,7 @@ func (p *process) registry(t *testing.T) (active string, urls map[string]string)
 	return active, urls
 }
 
-// eventually waits until path answers with all of the texts.
+// eventually waits until the response for path contains all of the texts.
 func (p *process) eventually(t *testing.T, path string, texts ...string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -110,7 +110,7 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 	}
 	p.eventually(t, "/api/gateway/events", `"project":"beta"`, `"from_stage":"2_current"`, `"to_stage":"3_qa"`)
 
-	// What was registered otherwise, and what is active, stays.
+	// Other registered projects, and the active one, are kept.
 	p.do(t, "POST", "/api/gateway/projects", `{"name":"far","url":"http://192.0.2.1:1"}`)
 	p.do(t, "POST", "/api/gateway/switch", `{"project":"alpha"}`)
 	if status, _ := p.stop(t, syscall.SIGTERM); status != 0 || strings.Contains(p.stderr.String(), "cut off") {
@@ -124,7 +124,7 @@ func TestUpServesEachDirectoryAsAProject(t *testing.T) {
 	p.eventually(t, "/api/gateway/pipeline", `"1_story_login"`, `"2_story_pay"`)
 }
 
-// TestUpServesItsProjectsToWhoHasTheToken: none is needed where the environment has none, also after a start that had one.
+// TestUpServesItsProjectsToWhoHasTheToken: no token is required if the environment has none, even after a start that had one.
 func TestUpServesItsProjectsToWhoHasTheToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -201,7 +201,7 @@ func TestUpRefusesWhatCannotBeServed(t *testing.T) {
 	}
 }
 
-// TestUpFindsTheWorkOfARepository: the directory of the repository stands for the one of its work.
+// TestUpFindsTheWorkOfARepository: a repository can be given instead of its work directory.
 func TestUpFindsTheWorkOfARepository(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestUpShowsASampleBoardAtFirst(t *testing.T) {
 	p.eventually(t, "/api/gateway/events", `"13_story_photo_sizes"`, `"to_stage":"5_done"`)
 	p.stop(t, syscall.SIGTERM)
 
-	// It stays as people have left it, also beside other projects.
+	// It is kept as people have left it, even with other projects.
 	stages(t, filepath.Join(dir, "alpha"), "1_story_login")
 	p = up("DIR/alpha")
 	if active, urls := p.registry(t); active != sampleName || len(urls) != 2 {
@@ -251,7 +251,7 @@ func TestUpShowsASampleBoardAtFirst(t *testing.T) {
 		t.Errorf("the board was unpacked again: %v", err)
 	}
 
-	// Once removed, it does not come back beside other projects.
+	// Once removed, it is not added again while there are other projects.
 	p.do(t, "DELETE", "/api/gateway/projects/"+sampleName, "")
 	p.stop(t, syscall.SIGTERM)
 	p = up()

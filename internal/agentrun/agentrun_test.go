@@ -90,7 +90,7 @@ func TestACommandThatEndsIsReportedAndStartedAgain(t *testing.T) {
 	}
 }
 
-// TestTheCommandGetsATokenOfItsOwn: the same while it is good, another one for each assignment.
+// TestTheCommandGetsATokenOfItsOwn: the same one while it is valid, and another one for each assignment.
 func TestTheCommandGetsATokenOfItsOwn(t *testing.T) {
 	t.Parallel()
 	g, out := newFakeGateway(t), filepath.Join(t.TempDir(), "out")
@@ -130,7 +130,7 @@ func TestAGatewayWithoutTokensForCommandsGivesNone(t *testing.T) {
 	waittest.Until(t, "the command runs", func() bool { data, _ := os.ReadFile(out); return string(data) == "alpha,none,none\n" })
 }
 
-// TestAHeartbeatFits: a gateway takes 4 KiB, however much longer output becomes as JSON.
+// TestAHeartbeatFits: a gateway accepts 4 KiB, however much longer output becomes as JSON.
 func TestAHeartbeatFits(t *testing.T) {
 	t.Parallel()
 	g := newFakeGateway(t)
@@ -228,7 +228,7 @@ func TestALostIdentityEndsTheAgentAndItsCommand(t *testing.T) {
 	}
 }
 
-// sleeper starts a process group of its own: a leader that ends when told to, and a child that stays.
+// sleeper starts a process group: a leader that ends on request, and a child that stays.
 func sleeper(t *testing.T, environment string) (group agentrun.Group, child int, endLeader func()) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "child")
@@ -253,7 +253,7 @@ func sleeper(t *testing.T, environment string) (group agentrun.Group, child int,
 	return agentrun.GroupOf(cmd.Process.Pid), child, func() { in.Close(); <-reaped }
 }
 
-// TestOnlyOnesOwnLeftoverIsEnded: a process that merely has the number of one that ran once is never touched.
+// TestOnlyOnesOwnLeftoverIsEnded: a process that merely has the same number as an earlier one is never touched.
 func TestOnlyOnesOwnLeftoverIsEnded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -282,7 +282,7 @@ func TestOnlyOnesOwnLeftoverIsEnded(t *testing.T) {
 	}
 }
 
-// TestNoCommandRunsUnrecorded: an agent that dies before it has written down a command leaves none behind.
+// TestNoCommandRunsUnrecorded: an agent that dies before it has recorded a command leaves none behind.
 func TestNoCommandRunsUnrecorded(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark")

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Group names a process group as the state file does.
+// Group identifies a process group as in the state file.
 type Group = processGroup
 
-// GroupOf returns the name of the process group that a process leads.
+// GroupOf returns the group of which a process is the leader.
 func GroupOf(pid int) Group {
 	started, _ := startOf(pid)
 	return Group{PGID: pid, Started: started}
 }
 
-// GraceOf returns what ends when a command that is asked to stop now has had its time; ctx is the agent's.
+// GraceOf exports graceOf.
 func GraceOf(ctx context.Context) (grace context.Context, done func()) { return graceOf(ctx) }
 
-// StopLeftover is what an agent does with the group in its state file.
+// StopLeftover stops a group as an agent stops the one in its state file.
 func StopLeftover(g Group, agentID string) bool {
 	grace, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return stopLeftover(grace, g, agentID)
 }
 
-// PrepareOnly starts a command up to where it waits to be recorded, and lets the agent die there. It returns when
-// that has ended.
+// PrepareOnly prepares a command and then acts as if the agent died before recording it. It returns when the process has
+// ended.
 func PrepareOnly(argv []string) error {
 	p, err := prepare(argv, nil, io.Discard)
 	if err != nil {
@@ -37,7 +37,7 @@ func PrepareOnly(argv []string) error {
 	return nil
 }
 
-// Tail returns what is reported of an output.
+// Tail returns the reported part of an output.
 func Tail(output ...string) string {
 	var t tail
 	for _, part := range output {

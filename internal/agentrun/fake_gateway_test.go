@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// beat is a heartbeat as the fake gateway saw it.
+// beat is a heartbeat that the fake gateway received.
 type beat struct {
 	State, Detail string
 	wait          string
@@ -25,13 +25,13 @@ type beat struct {
 type fakeGateway struct {
 	*httptest.Server
 	mu      sync.Mutex
-	status  int // of its answers, 0 for a success
+	status  int // of its responses, 0 for success
 	project string
 	beats   []beat
 	joins   int
 	tokens  int           // issued for the command
-	ended   bool          // the token that was issued last is good no more
-	noToken bool          // the gateway is of a version without such tokens
+	ended   bool          // the last token is no longer valid
+	noToken bool          // the gateway does not issue tokens, like earlier versions
 	changed chan struct{} // closed at a change of the assignment
 }
 
@@ -93,7 +93,7 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(agent)
 }
 
-// answerToken issues a token for the command, or says whether it is good. Callers hold mu.
+// answerToken issues a token for the command, or checks one. The caller holds mu.
 func (g *fakeGateway) answerToken(w http.ResponseWriter, r *http.Request) {
 	switch caller := r.Header.Get("Authorization"); {
 	case g.noToken:
@@ -122,7 +122,7 @@ func (g *fakeGateway) seen() []beat {
 	return append([]beat(nil), g.beats...)
 }
 
-// said waits for a heartbeat that is as wanted.
+// said waits for a heartbeat for which ok returns true.
 func (g *fakeGateway) said(t *testing.T, what string, ok func(beat) bool) beat {
 	t.Helper()
 	var found beat

@@ -45,7 +45,7 @@ func TestACommandThatIgnoresSIGTERMIsKilledAfterTenSeconds(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatEndsHasLessPatience: ten seconds are what its own process gets.
+// TestAnAgentThatEndsHasLessPatience: its own process has only ten seconds.
 func TestAnAgentThatEndsHasLessPatience(t *testing.T) {
 	t.Parallel()
 	for name, unassigned := range map[string]bool{"while the command runs": false, "while it is being stopped": true} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestContributingNamesWhatThereIs: a newcomer finds every file and package that CONTRIBUTING.md names, and it names every package.
+// TestContributingNamesWhatThereIs: every file and package named in CONTRIBUTING.md exists, and every package is named there.
 func TestContributingNamesWhatThereIs(t *testing.T) {
 	const root = "../../"
 	text, err := os.ReadFile(root + "CONTRIBUTING.md")

@@ -1,4 +1,4 @@
-// Package architecture holds the rules about which package may know which. It has tests only.
+// Package architecture tests the rules about which package may import which.
 package architecture
 
 import (
@@ -13,7 +13,7 @@ import (
 
 const module = "switchyard"
 
-// layers are the packages from top to bottom; imports go down this list only.
+// layers are the packages from top to bottom; a package may import only packages below it.
 var layers = []string{
 	"cmd/switchyard",
 	"handlers",
@@ -52,11 +52,10 @@ var layers = []string{
 	"internal/clock",
 }
 
-// testSupport are packages that only tests and measurements use.
+// testSupport are packages for tests and measurements only.
 var testSupport = []string{"internal/architecture", "internal/bench", "internal/bottest", "internal/browsertest", "internal/gatewaytest", "internal/generate", "internal/logintest", "internal/pgtest", "internal/screenshots", "internal/signintest", "internal/store/storetest", "internal/stress", "internal/waittest"}
 
-// mustNotKnow names what a package must not import: our packages by their path below the module,
-// others by a prefix of their import path.
+// mustNotKnow lists forbidden imports: our packages by their path in the module, others by a prefix of their import path.
 var mustNotKnow = map[string][]string{
 	"views":                   {"internal/service", "net/http", "database/sql", "os"},
 	"handlers":                {"internal/store", "internal/upstream", "internal/poll", "internal/agentrun", "database/sql", "modernc.org", "github.com/jackc"},

@@ -95,8 +95,8 @@ func TestFileIsTidied(t *testing.T) {
 	}
 }
 
-// FuzzBotFile: whatever people write into the file, reading it ends with a configuration that is saved and read again as it
-// is, or with an error that names the file and is one line.
+// FuzzBotFile: reading any file results in a configuration that survives saving and reading again, or in a one-line error that
+// names the file.
 func FuzzBotFile(f *testing.F) {
 	for _, text := range []string{
 		"", "transport = 'team'\nteam_bot_token = ''", "transport = 'matrix'\nhomeserver = \"https://a\"\npassword = '''\na\n'''", "transport = 7",

@@ -16,7 +16,7 @@ func TestWithoutAnotherClockTheTimeIsThisMachines(t *testing.T) {
 	})
 }
 
-// TestAClockIsFollowedAsFarAsReadingsTell: each reading takes two seconds.
+// TestAClockIsFollowedAsFarAsReadingsTell uses readings that take two seconds.
 func TestAClockIsFollowedAsFarAsReadingsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c clock.Clock
@@ -33,7 +33,7 @@ func TestAClockIsFollowedAsFarAsReadingsTell(t *testing.T) {
 			}
 		}
 		read(time.Hour, time.Hour)
-		read(time.Hour+time.Second, time.Hour) // as far as that can be told, it still is
+		read(time.Hour+time.Second, time.Hour) // consistent with the reading before
 		read(time.Hour-time.Second, time.Hour)
 		read(time.Hour+3*time.Second, time.Hour+2*time.Second) // at least
 		read(-time.Hour, -time.Hour+time.Second)

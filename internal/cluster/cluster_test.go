@@ -68,7 +68,7 @@ func start(t *testing.T, url, name string, wanted ...string) *gateway {
 	return g
 }
 
-// owners returns how many duties each gateway has, and fails the test for one that two have at once.
+// owners returns how many duties each gateway has, and fails the test if two have the same one.
 func owners(t *testing.T, gateways ...*gateway) (counts []int, all int) {
 	t.Helper()
 	counts = make([]int, len(gateways))
@@ -81,7 +81,7 @@ func owners(t *testing.T, gateways ...*gateway) (counts []int, all int) {
 				continue
 			}
 			if owner != nil {
-				// The one that was asked first may have handed it over meanwhile.
+				// The first one may have handed it over in the meantime.
 				if again, ok := owner.Epoch(duty); ok && again == epoch {
 					t.Fatalf("two gateways have the %s", duty)
 				}
@@ -95,7 +95,7 @@ func owners(t *testing.T, gateways ...*gateway) (counts []int, all int) {
 	return counts, all
 }
 
-// TestDutiesHaveOneOwnerEach: whatever comes and goes, no duty has two owners, and soon each has one again.
+// TestDutiesHaveOneOwnerEach: whichever gateways come and go, no duty has two owners, and soon each has one again.
 func TestDutiesHaveOneOwnerEach(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
@@ -115,7 +115,7 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 	}
 
 	began := time.Now()
-	two.stop() // a clean stop gives its duties back at once
+	two.stop() // a clean stop releases its duties at once
 	if live, err := one.Gateways(t.Context()); err != nil || slices.ContainsFunc(live, func(g cluster.Gateway) bool { return g.Name == "two" }) {
 		t.Errorf("after a clean stop the live gateways are %v, %v", live, err)
 	}
@@ -146,7 +146,7 @@ func TestDutiesHaveOneOwnerEach(t *testing.T) {
 	})
 }
 
-// TestMoreDutiesThanOneStepAreSharedByTwo: what takes longer than a lease is done in steps, the lease renewed between them.
+// TestMoreDutiesThanOneStepAreSharedByTwo: claims that would outlast a lease are made in steps, with the lease renewed in between.
 func TestMoreDutiesThanOneStepAreSharedByTwo(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
@@ -156,7 +156,7 @@ func TestMoreDutiesThanOneStepAreSharedByTwo(t *testing.T) {
 	}
 	began := time.Now()
 	one := start(t, url, "one", many...)
-	const sample = 50 // to ask for each would keep the machine busy
+	const sample = 50 // checking all would take too long
 	has := func(g *gateway) (n int) {
 		for i := 0; i < len(many); i += sample {
 			duty := many[i]

@@ -14,7 +14,7 @@ import (
 	"switchyard/internal/cluster"
 )
 
-// memory is a store of leases and duties that counts what it is asked for. It goes by the clock of the test.
+// memory is a store of leases and duties that counts its calls. It uses the test's clock.
 type memory struct {
 	mu       sync.Mutex
 	until    map[string]time.Time // of gateways
@@ -127,13 +127,13 @@ func (m *memory) Leave(_ context.Context, id string) error {
 
 func (m *memory) Gateways(context.Context) ([]cluster.Gateway, error) { return nil, nil }
 
-// simulated is a gateway in the time of a test.
+// simulated is a gateway in a test's virtual time.
 type simulated struct {
 	*cluster.Member
 	*memory
-	cut   atomic.Bool  // reaches the store no longer
-	stall atomic.Bool  // what it asks of the store happens, but the answer does not come
-	slow  atomic.Int64 // how long the answer to a renewal takes
+	cut   atomic.Bool  // calls of the store fail
+	stall atomic.Bool  // calls take effect, but do not return
+	slow  atomic.Int64 // how long a renewal takes
 	stop  func()
 }
 
@@ -173,7 +173,7 @@ func simulate(t *testing.T, store *memory, wanted func() []string) *simulated {
 	return g
 }
 
-// TestDutiesOfALeaseThatWasNearlyOverAreTakenAgain: the answer to a renewal came too late to trust it, but the lease holds.
+// TestDutiesOfALeaseThatWasNearlyOverAreTakenAgain: a renewal took too long for the gateway to trust it, but the lease is valid.
 func TestDutiesOfALeaseThatWasNearlyOverAreTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := simulate(t, newMemory(), func() []string { return duties })
@@ -195,7 +195,7 @@ func TestDutiesOfALeaseThatWasNearlyOverAreTakenAgain(t *testing.T) {
 	})
 }
 
-// TestDutiesThatCouldNotBeGivenBackAreLater: otherwise nobody would ever have them.
+// TestDutiesThatCouldNotBeGivenBackAreLater: otherwise no gateway would ever have them.
 func TestDutiesThatCouldNotBeGivenBackAreLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory()
@@ -220,7 +220,7 @@ func TestDutiesThatCouldNotBeGivenBackAreLater(t *testing.T) {
 	})
 }
 
-// TestASlowDatabaseCostsNoHandOver: an answer that takes nearly two seconds, as while a disk is busy, is no reason to take over.
+// TestASlowDatabaseCostsNoHandOver: a renewal may take nearly two seconds, as on a busy disk.
 func TestASlowDatabaseCostsNoHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory()
@@ -254,7 +254,7 @@ func TestASlowDatabaseCostsNoHandOver(t *testing.T) {
 	})
 }
 
-// TestADeadGatewayIsMissedWhenItsLeaseEnds, not at the next look at what others do.
+// TestADeadGatewayIsMissedWhenItsLeaseEnds, not at the next regular renewal.
 func TestADeadGatewayIsMissedWhenItsLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory()

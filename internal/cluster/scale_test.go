@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// simulation is many projects and the gateways that follow them, in a time of its own.
+// simulation is many projects and the gateways that follow them, in virtual time.
 type simulation struct {
 	t      *testing.T
 	store  *memory
@@ -19,8 +19,8 @@ func (s *simulation) join() {
 	s.live = append(s.live, simulate(s.t, s.store, func() []string { return s.duties }))
 }
 
-// settle waits until each duty has an owner, and returns how long that took and the smallest and the largest share.
-func (s *simulation) settle() (took time.Duration, least, most int) {
+// awaitOwners waits until each duty has an owner, and returns how long that took and the smallest and the largest share.
+func (s *simulation) awaitOwners() (took time.Duration, least, most int) {
 	s.t.Helper()
 	began := time.Now()
 	for time.Since(began) < 10*time.Second {
@@ -48,21 +48,21 @@ func (s *simulation) settle() (took time.Duration, least, most int) {
 	return 0, 0, 0
 }
 
-// moved settles and returns how many duties were newly granted since the last call.
+// moved waits until each duty has an owner and returns how many duties were newly granted since the last call.
 func (s *simulation) moved(what string) int {
 	s.t.Helper()
-	took, least, most := s.settle()
+	took, least, most := s.awaitOwners()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	claimed, claims := s.store.claimed, s.store.claims
 	s.store.claimed, s.store.claims = 0, 0
-	s.t.Logf("%s: settled within %v, %d duties granted by %d calls, shares of %d to %d\n", what, took, claimed, claims, least, most)
+	s.t.Logf("%s: complete within %v, %d duties granted by %d calls, shares of %d to %d\n", what, took, claimed, claims, least, most)
 	return claimed
 }
 
 // TestTenGatewaysShareManyProjects: a gateway that joins, leaves or dies moves about its own share and no more,
-// and what each does at rest does not grow with the number of projects. make stress does this
-// with 100,000: docs/scaling.md has the figures.
+// and the work of each at rest does not grow with the number of projects. make stress does this with 100,000: docs/scaling.md has
+// the figures.
 func TestTenGatewaysShareManyProjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &simulation{t: t, store: newMemory()}

@@ -211,7 +211,7 @@ func TestWhatSignInLacksIsNamed(t *testing.T) {
 	}
 }
 
-// processorTime is what this process has taken so far, whatever else the machine does.
+// processorTime returns the CPU time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
@@ -221,7 +221,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestManyProjectsAreReadAtOnce: at 10,000 of them, counting the lines of each from the beginning took more than 5 s.
+// TestManyProjectsAreReadAtOnce: for 10,000 projects, counting the lines before each took more than 5 s.
 func TestManyProjectsAreReadAtOnce(t *testing.T) {
 	var file strings.Builder
 	for i := range 10_000 {
@@ -238,7 +238,7 @@ func TestManyProjectsAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheReadmeNamesEveryFlag: with its variable, where there is one.
+// TestTheReadmeNamesEveryFlag checks that the README lists every flag with its variable.
 func TestTheReadmeNamesEveryFlag(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -255,7 +255,7 @@ func TestTheReadmeNamesEveryFlag(t *testing.T) {
 	})
 }
 
-// The example is the manual: it must be valid as it is and with all that is commented out, and name every key.
+// The example must be valid both unchanged and with all settings uncommented, and have every key.
 func TestTheExampleFile(t *testing.T) {
 	data, err := os.ReadFile("../../switchyard.example.toml")
 	if err != nil {

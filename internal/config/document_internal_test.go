@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzReadFile: whatever a file holds, reading it ends with a document or with one line that names the file.
+// FuzzReadFile: reading any file results in a document or a one-line error that names the file.
 func FuzzReadFile(f *testing.F) {
 	for _, text := range []string{
 		"[gateway]\nlisten = 'localhost:1'\nallow_hosts = ['a', 'b']", "gateway = {data = 'a', x.y = 1}", "[[projects]]\nname = 'a'\nurl = 'http://a'",

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// BenchmarkSumCharts sums up 10,000 projects that finished 20 stories each, as every snapshot does.
+// BenchmarkSumCharts adds up the charts of 10,000 projects with 20 finished stories each, as every snapshot does.
 func BenchmarkSumCharts(b *testing.B) {
 	var moves []any
 	for i := range 20 {
@@ -17,7 +17,7 @@ func BenchmarkSumCharts(b *testing.B) {
 	}
 	charts := make([]domain.Charts, 10_000)
 	for i := range charts {
-		charts[i] = flowOf(b, moves...).Charts(stages(usual), chartsNow)
+		charts[i] = historyOf(b, moves...).Charts(stages(usual), chartsNow)
 	}
 	for b.Loop() {
 		domain.SumCharts(charts)

@@ -14,7 +14,7 @@ var chartsNow = time.Date(2026, 10, 31, 15, 0, 0, 0, time.UTC)
 func hoursAgo(hours int) time.Time { return chartsNow.Add(-time.Duration(hours) * time.Hour) }
 
 func TestChartsMeasureTheTimeFromTheBeginningOfWorkUntilDone(t *testing.T) {
-	f := flowOf(t,
+	f := historyOf(t,
 		"1 1_backlog 2_current", hoursAgo(500), "1 2_current 3_qa", hoursAgo(400), "1 3_qa 5_done", hoursAgo(20), // 480
 		"2 1_backlog 2_current", hoursAgo(30), "2 2_current 3_qa", hoursAgo(28), "2 3_qa 2_current", hoursAgo(27),
 		"2 2_current 1_backlog", hoursAgo(26), "2 1_backlog 2_current", hoursAgo(25), "2 2_current 5_done", hoursAgo(20), // 10: it had begun
@@ -31,8 +31,8 @@ func TestChartsMeasureTheTimeFromTheBeginningOfWorkUntilDone(t *testing.T) {
 }
 
 func TestChartsOfAllProjectsAreMadeOfTheirStories(t *testing.T) {
-	slow := flowOf(t, "1 1_backlog 2_current", hoursAgo(100), "1 2_current 3_qa", hoursAgo(60), "1 3_qa 5_done", hoursAgo(30)) // 40, 30; 70
-	quick := flowOf(t,
+	slow := historyOf(t, "1 1_backlog 2_current", hoursAgo(100), "1 2_current 3_qa", hoursAgo(60), "1 3_qa 5_done", hoursAgo(30)) // 40, 30; 70
+	quick := historyOf(t,
 		"1 1_todo 2_qa", hoursAgo(12), "1 2_qa 3_current", hoursAgo(11), "1 3_current 4_done", hoursAgo(9), // 1, 2; 3
 		"2 1_todo 2_qa", hoursAgo(8), "2 2_qa 3_current", hoursAgo(5), "2 3_current 4_done", hoursAgo(1), // 3, 4; 7
 		"3 1_todo 2_qa", hoursAgo(8), "3 2_qa 3_current", hoursAgo(6), // 2
@@ -60,8 +60,8 @@ func TestAStageThatOneProjectMakesUpDoesNotCrowdOutTheOthers(t *testing.T) {
 	for i := range 20 {
 		moves = append(moves, fmt.Sprintf("%d 1_backlog 2_current", i), hoursAgo(90), fmt.Sprintf("%d 2_current 3_qa", i), hoursAgo(50))
 	}
-	usualCharts := flowOf(t, moves...).Charts(stages(usual), chartsNow)
-	odd := flowOf(t,
+	usualCharts := historyOf(t, moves...).Charts(stages(usual), chartsNow)
+	odd := historyOf(t,
 		"1 0_x 1_a", hoursAgo(9), "1 1_a 2_b", hoursAgo(8), "1 2_b 3_c", hoursAgo(7), "1 3_c 4_d", hoursAgo(6), "1 4_d 5_e", hoursAgo(5), "1 5_e 6_f", hoursAgo(4),
 	).Charts(stages("0_x 1_a 2_b 3_c 4_d 5_e 6_f 7_g"), chartsNow)
 	got := domain.SumCharts([]domain.Charts{odd, usualCharts}).Stages

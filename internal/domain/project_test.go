@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// FuzzNewProject holds that what is taken as a project can be called, shown and taken again, and that a refusal names its field.
+// FuzzNewProject checks that any accepted project can be called, shown and accepted again, and that errors name a field.
 func FuzzNewProject(f *testing.F) {
 	for _, url := range []string{
 		"http://127.0.0.1:3001", " https://[::1]:1/a%2Fb/ ", "http://", "http://a:0", "http://a:65536", "http://u:p@a", "http://a?", "http://a#", "http:a",

@@ -11,11 +11,11 @@ type Arrival struct {
 // ArrivalNews are the arrivals that gateways have shared since a position.
 type ArrivalNews struct {
 	Position int64
-	Arrivals []ToldArrival
+	Arrivals []SharedArrival
 }
 
-// ToldArrival is an arrival that a gateway has shared with others.
-type ToldArrival struct {
+// SharedArrival is an arrival that a gateway has shared with others.
+type SharedArrival struct {
 	Arrival
 	ID    int64
 	Saved bool // the stay that it began has been stored

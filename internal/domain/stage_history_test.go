@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// stages are a pipeline of these, empty.
+// stages returns empty stages with these names.
 func stages(names string) []domain.Stage {
 	var list []domain.Stage
 	for _, name := range strings.Fields(names) {
@@ -46,8 +46,8 @@ func TestFinishes(t *testing.T) {
 	}
 }
 
-// flowOf follows moves: "story from to", each with the time at which it was.
-func flowOf(t testing.TB, moves ...any) *domain.StageHistory {
+// historyOf returns the history after moves: "story from to", each followed by its time.
+func historyOf(t testing.TB, moves ...any) *domain.StageHistory {
 	t.Helper()
 	var f domain.StageHistory
 	for i := 0; i < len(moves); i += 2 {
@@ -62,7 +62,7 @@ func flowOf(t testing.TB, moves ...any) *domain.StageHistory {
 	return &f
 }
 
-// finished is the count of each day that has one: "2026-11-21 2".
+// finished lists the days with finished stories and their number: "2026-11-21 2".
 func finished(c domain.Charts) string {
 	var list []string
 	for _, d := range c.Days {
@@ -80,7 +80,7 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 31, 15, 0, 0, 0, zone)
 	at := func(day, hour, minute int) time.Time { return time.Date(2026, 10, day, hour, minute, 0, 0, zone) }
-	f := flowOf(t,
+	f := historyOf(t,
 		"1 4_merge 5_done", at(17, 23, 59), // the day before the first
 		"2 4_merge 5_done", at(18, 0, 0),
 		"3 4_merge 5_done", at(25, 0, 30),
@@ -107,7 +107,7 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 func TestChartsMeasureTimeInStage(t *testing.T) {
 	now := time.Date(2026, 10, 31, 15, 0, 0, 0, time.UTC)
 	ago := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
-	f := flowOf(t,
+	f := historyOf(t,
 		"0 1_backlog 2_current", ago(20*24), "0 2_current 3_qa", ago(19*24), // left too long ago
 		"1 1_backlog 2_current", ago(20*24), "1 2_current 3_qa", ago(10), // came before the first day, left after it
 		"2 1_backlog 2_current", ago(50), "2 2_current 3_qa", ago(49),
@@ -126,7 +126,7 @@ func TestChartsMeasureTimeInStage(t *testing.T) {
 		t.Errorf("%v, want %v", c.Stages, want)
 	}
 
-	// What is forgotten was not needed.
+	// Forgotten moves were not needed.
 	moves := f.Len()
 	f.Forget(now.Add(90*24*time.Hour - 40*time.Hour))
 	if again := f.Charts(stages(usual), now.Add(40*time.Hour)); f.Len() >= moves || again.Stages[1].Stays != 2 {
@@ -140,7 +140,7 @@ func TestFlowBoundsWhatAFeedMakesUp(t *testing.T) {
 	for i := range 1000 {
 		moves = append(moves, fmt.Sprintf("story %d_a %d_b", i, i), now)
 	}
-	if n := flowOf(t, moves...).Len(); n > 100 {
+	if n := historyOf(t, moves...).Len(); n > 100 {
 		t.Errorf("%d moves between made-up stages are kept", n)
 	}
 }

@@ -45,7 +45,7 @@ func TestAMoveCountsOnceWhoeverTellsOfItFirst(t *testing.T) {
 func TestMovesComeBackAsTheyWereSaved(t *testing.T) {
 	now := time.Now()
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes-1000) * time.Minute) }
-	old := flowOf(t, "1 1_backlog 2_current", at(10), "1 2_current 3_qa", at(500), "2 1_backlog 5_done", at(400), "1 3_qa 5_done", at(600))
+	old := historyOf(t, "1 1_backlog 2_current", at(10), "1 2_current 3_qa", at(500), "2 1_backlog 5_done", at(400), "1 3_qa 5_done", at(600))
 	saved := old.AppendMoves([]byte("before"), at(600), 2)
 	var again domain.StageHistory
 	rest, err := again.RestoreMoves(append(saved, "after"...)[len("before"):])
@@ -70,7 +70,7 @@ func TestFinishedStoriesAreCountedHoweverManyThereAre(t *testing.T) {
 	for i := range 12_000 {
 		moves = append(moves, "story 4_merge 5_done", now.Add(-time.Duration(12_000-i)*3*time.Minute)) // in 25 days
 	}
-	old := flowOf(t, moves...)
+	old := historyOf(t, moves...)
 	saved := old.AppendMoves(nil, now, 100)
 	var again domain.StageHistory
 	if _, err := again.RestoreMoves(saved); err != nil || again.Len() != 100 || len(saved) > 3000 {

@@ -22,10 +22,10 @@ var journeyStart = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func minute(n int) time.Time { return journeyStart.Add(time.Duration(n) * time.Minute) }
 
-// event is one of the stream that the gateway takes in as it happens: "move 1_a 2_b", "block" or "fail".
+// event adds an event that the gateway receives at once: "move 1_a 2_b", "block" or "fail".
 func (j *journey) event(at int, what string) { j.eventLate(at, at, what) }
 
-// eventLate is one that happened at a time and is taken in at another.
+// eventLate adds an event that happened at at and is received at known.
 func (j *journey) eventLate(at, known int, what string) {
 	j.t.Helper()
 	words, record := strings.Fields(what), ""
@@ -45,7 +45,7 @@ func (j *journey) eventLate(at, known int, what string) {
 	j.take()
 }
 
-// shows is a pipeline with the story in a stage since then; "" is not on the board.
+// shows observes a pipeline with the story in a stage since since; "" means that it is not on the board.
 func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 	stages := []domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}
 	for i := range stages {
@@ -72,7 +72,7 @@ func (j *journey) take() {
 	}
 }
 
-// text is "stage from-to blocked" of each stay, in minutes.
+// text returns "stage from-to blocked" for each stay, in minutes.
 func (j *journey) text(now int) string {
 	clock := func(t time.Time) string {
 		if t.IsZero() {

@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// Some tests need a process of their own (to be killed, or for its umask): the test binary runs itself as one.
+// Some tests need a separate process, to be killed or for its umask: the test binary runs itself.
 func TestMain(m *testing.M) {
 	path := os.Getenv("FILES_TEST_PATH")
 	switch os.Getenv("FILES_TEST_HELPER") {

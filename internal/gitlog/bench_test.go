@@ -17,8 +17,8 @@ type stillBoard struct{ view *board.View }
 
 func (b stillBoard) View() *board.View { return b.view }
 
-// BenchmarkFirstPass20000 is the time from the start until the commits of 200 stories are known, in a repository of
-// 20,000 commits of which each mentions one.
+// BenchmarkFirstPass20000 measures the first pass for 200 stories in a repository of 20,000 commits, each of which mentions a
+// story.
 func BenchmarkFirstPass20000(b *testing.B) {
 	const commits, stories = 20_000, 200
 	dir := b.TempDir()

@@ -2,5 +2,5 @@ package gitlog
 
 import "time"
 
-// SetRecheck sets how often git is asked though nothing seems to have changed.
+// SetRecheck sets how often git is run although nothing seems to have changed.
 func (l *Log) SetRecheck(d time.Duration) { l.recheck = d }

@@ -31,7 +31,7 @@ type project struct {
 
 func (p *project) View() *board.View { return p.view.Load() }
 
-// newProject has a repository of its own, the stories on its board, and does not run yet.
+// newProject returns a project with a new repository and stories on its board. It is not running yet.
 func newProject(t *testing.T, stories ...string) *project {
 	t.Helper()
 	p := &project{t: t, dir: t.TempDir()}
@@ -93,7 +93,7 @@ func (p *project) write(path, content string) {
 	}
 }
 
-// commit commits a file of its own, stamped at seconds, and returns the hash.
+// commit commits a new file at Unix time seconds and returns the hash.
 func (p *project) commit(message string, seconds int) string {
 	p.t.Helper()
 	p.write(fmt.Sprintf("file%d", seconds), "one\ntwo\n")
@@ -103,7 +103,7 @@ func (p *project) commit(message string, seconds int) string {
 	return p.git("rev-parse", "HEAD")
 }
 
-// subjects are those of a story's commits, with "null" where nothing is known.
+// subjects returns the subjects of a story's commits, "null" for no history.
 func (p *project) subjects(story string) string {
 	commits := p.log.Commits(story)
 	if commits == nil {
@@ -196,7 +196,7 @@ func TestAtMostFiftyCommitsAreKept(t *testing.T) {
 		})
 	}
 	newest("7_login: 59")
-	p.git("reset", "-q", "--hard", "HEAD~5") // older ones take the place of those that went
+	p.git("reset", "-q", "--hard", "HEAD~5") // older ones replace the removed ones
 	newest("7_login: 54")
 	p.commit("7_login: 60", 60)
 	newest("7_login: 60")
@@ -219,7 +219,7 @@ func TestWithoutGitNothingIsKnown(t *testing.T) {
 	p.expect("7_login", "null")
 	elsewhere, here := filepath.Join(t.TempDir(), ".git"), filepath.Join(p.dir, ".git")
 	p.git("init", "-q", "-b", "main", filepath.Dir(elsewhere))
-	p.rename(elsewhere, here) // whole: half a repository is a reason to log
+	p.rename(elsewhere, here) // at once: half a repository would be logged
 	p.expect("7_login", "")
 	p.rename(here, elsewhere)
 	p.expect("7_login", "null")
@@ -245,7 +245,7 @@ func TestAShallowCloneHasTheCommitsThatItHas(t *testing.T) {
 	p.expect("7_login", "7_login: three; 7_login: two")
 }
 
-// What a repository's configuration names as a program is not run.
+// Programs named in a repository's configuration are not run.
 func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 	p := newProject(t, "7_login")
 	p.write(".gitattributes", "* diff=evil filter=evil\n")

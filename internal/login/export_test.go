@@ -2,5 +2,5 @@ package login
 
 import "time"
 
-// SetCallLimit bounds each request to the provider.
+// SetCallLimit sets the time limit of requests to the provider.
 func (p *Provider) SetCallLimit(limit time.Duration) { p.http.Timeout = limit }

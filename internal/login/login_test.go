@@ -24,7 +24,7 @@ func newLogin(t *testing.T) (*logintest.Provider, *login.Provider) {
 	})
 }
 
-// begin goes to the provider as a browser does, and returns what it comes back with.
+// begin visits the provider as a browser does, and returns the parameters of the callback.
 func begin(t *testing.T, p *login.Provider) (login.Attempt, url.Values) {
 	t.Helper()
 	address, attempt, err := p.Begin(t.Context(), redirectURI)
@@ -50,7 +50,7 @@ func logIn(t *testing.T, p *login.Provider) (login.Person, error) {
 	return p.Finish(t.Context(), attempt, redirectURI, callback)
 }
 
-// checkSecrets fails when an error says something that only the provider and the gateway may know.
+// checkSecrets fails the test if an error contains a secret.
 func checkSecrets(t *testing.T, provider *logintest.Provider, err error) {
 	t.Helper()
 	for _, secret := range provider.Secrets() {
@@ -201,7 +201,7 @@ func TestWhatTheProviderRefusesIsSaid(t *testing.T) {
 
 func TestAProviderThatFailsIsSaidInWords(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that nobody waits any more
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client is gone
 		<-r.Context().Done()
 	}
 	garbage := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }

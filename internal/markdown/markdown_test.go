@@ -36,7 +36,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestLogsAreCodeLikeAnyOther: what stands in code costs the parser nothing.
+// TestLogsAreCodeLikeAnyOther: delimiters in code cost the parser nothing.
 func TestLogsAreCodeLikeAnyOther(t *testing.T) {
 	log := strings.Repeat("a_b_c [x] *y* ~z~\n", 400) + strings.Repeat(".", 300) + " ok\n" + strings.Repeat("-", 300) + " done\n+++++\n"
 	indented := "    " + strings.ReplaceAll(strings.TrimSuffix(log, "\n"), "\n", "\n    ") + "\n"
@@ -54,7 +54,7 @@ func TestLogsAreCodeLikeAnyOther(t *testing.T) {
 	}
 }
 
-// tags are the elements that a story may show.
+// tags matches the elements allowed in a story.
 var tags = regexp.MustCompile(`</?(h[2-6]|p|a|ul|ol|li|pre|code|em|strong|del|blockquote|hr|br|table|thead|tbody|tr|th|td|input)[ />]`)
 
 func FuzzHTMLHasKnownElementsOnly(f *testing.F) {
@@ -83,7 +83,7 @@ func TestHostileTextIsRenderedSoon(t *testing.T) {
 		"[a]: b\n\n", "[a](\n\n", strings.Repeat("_a*", 450) + "\n\n", strings.Repeat("[a](", 900) + "\n\n", strings.Repeat("> ", 90) + "a\n",
 		"# _a*", "> _a*", "- _a*", "|_a*", "    _a*", "```_a*", "- ```\n_a*", "```\n```\n_a*", "x\n    _a*", "<p>\n\n_a*", "[a]: b\n_a*", "_a*\n===\n", "|a|\n|-|\n|_a*",
 	} {
-		// What begins a block does so once; the last marks of emphasis are what is repeated.
+		// The beginning of a block occurs once; the last delimiters of emphasis are repeated.
 		if head, ok := strings.CutSuffix(piece, "_a*"); ok {
 			soon(t, head+strings.Repeat("_a*", (128<<10)/3))
 		}

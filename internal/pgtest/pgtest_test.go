@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Run(m.Run)) }
 
-// TestDatabasesAreEmptyAndApart: each test has a database of its own, which a restart of the server keeps.
+// TestDatabasesAreEmptyAndApart: each test has a separate database, which survives a restart of the server.
 func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	one, other := Database(t), Database(t)
 	execute(t, one, "CREATE TABLE things (name TEXT)")

@@ -13,7 +13,7 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// blockedBoard is stages with a story that is blocked for a reason, JSON.
+// blockedBoard returns the JSON of stages with a story that is blocked for a reason.
 func blockedBoard(reason string) string {
 	return fmt.Sprintf(`[{"name":"2_current","items":[{"story_id":"1","story_name":"One","blocked":%s,"since_ms":1}]},{"name":"5_done","items":[]}]`, reason)
 }
@@ -94,7 +94,7 @@ func TestAcknowledgementsEndWithTheirTrouble(t *testing.T) {
 	}
 }
 
-// open returns how many alerts nobody has acknowledged.
+// open returns the number of alerts that are not acknowledged.
 func open(t *testing.T, s *service.Service) int {
 	t.Helper()
 	time.Sleep(time.Second) // of the bubble's clock: what is known is a second old
@@ -127,7 +127,7 @@ func TestOnlyAlertsAreAcknowledged(t *testing.T) {
 	}
 }
 
-// asZoe is the context of what zoe asks for.
+// asZoe returns a context whose actor is zoe.
 func asZoe(t *testing.T) context.Context {
 	return domain.WithActor(t.Context(), &domain.Actor{Who: "zoe", Via: domain.ViaToken, Role: domain.RoleOperator})
 }

@@ -9,10 +9,10 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// callers is how many redeem at once: what they wait for is the disk, which takes them together.
+// callers is how many agents join at once: they wait for the disk, which commits them together.
 const callers = 16
 
-// BenchmarkRedemption is one agent that joins, stored, among others that join at the same time.
+// BenchmarkRedemption measures an agent that joins while others do so as well.
 func BenchmarkRedemption(b *testing.B) {
 	g := openGateway(b, storetest.Dir(b))
 	defer g.store.Close()
@@ -39,7 +39,7 @@ func BenchmarkRedemption(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkWriteBehind is what a second of heartbeats of 1,000 agents costs.
+// BenchmarkWriteBehind measures storing a second of heartbeats of 1,000 agents.
 func BenchmarkWriteBehind(b *testing.B) {
 	g := openGateway(b, storetest.Dir(b))
 	defer g.store.Close()

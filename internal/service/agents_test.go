@@ -50,7 +50,7 @@ func openGateway(t testing.TB, dir string) *testGateway {
 	return g
 }
 
-// restart replaces the service as a gateway that was killed and started again.
+// restart replaces the service, as when a gateway is killed and restarted.
 func (g *testGateway) restart() {
 	g.t.Helper()
 	s, err := service.New(context.Background(), service.Options{
@@ -138,7 +138,7 @@ func (g *testGateway) wantPresence(id string, want domain.AgentPresence) {
 
 func state(s domain.AgentState) service.Heartbeat { return service.Heartbeat{State: &s} }
 
-// inBubble runs fn in fake time with a fresh gateway.
+// inBubble runs fn in virtual time with a new gateway.
 func inBubble(t *testing.T, fn func(t *testing.T, g *testGateway)) {
 	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestAgentsAreOrderedByLabelThenID(t *testing.T) {
 	})
 }
 
-// TestAssigningWhileProjectsVanish: memory and store agree, and no agent is left at a project that is gone.
+// TestAssigningWhileProjectsVanish: memory and store agree, and no agent stays assigned to a removed project.
 func TestAssigningWhileProjectsVanish(t *testing.T) {
 	g := openGateway(t, storetest.Dir(t))
 	defer g.store.Close()

@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// TestTheAuditIsKeptFor400Days, and what is older goes in small steps.
+// TestTheAuditIsKeptFor400Days: older entries are removed in small steps.
 func TestTheAuditIsKeptFor400Days(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := storetest.Dir(t)
@@ -58,7 +58,7 @@ func TestTheAuditIsKeptFor400Days(t *testing.T) {
 	})
 }
 
-// TestATokenForOneProjectChangesThatOnly: whatever it asks for besides is Forbidden, and changes nothing.
+// TestATokenForOneProjectChangesThatOnly: any other change is Forbidden and has no effect.
 func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
 	s, shut := reopen(t, storetest.Dir(t))
 	defer shut()

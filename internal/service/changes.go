@@ -23,7 +23,7 @@ type Changes interface {
 	// when it is no longer ahead.
 	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
 	SetClockAhead(ctx context.Context, project string, since time.Time) error
-	// ShareArrivals tells all gateways, including this one, that stories arrived.
+	// ShareArrivals shares arrivals with all gateways, including this one.
 	ShareArrivals(ctx context.Context, arrivals []domain.Arrival) error
 	// ArrivalsSince returns the arrivals since a position, all that are kept for 0. It may repeat some.
 	ArrivalsSince(ctx context.Context, position int64) (domain.ArrivalNews, error)

@@ -18,7 +18,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// chartPipeline is a project with the usual stages.
+// chartPipeline returns the pipeline of a project with the usual stages.
 func chartPipeline(project string) domain.ProjectPipeline {
 	p := domain.ProjectPipeline{Project: project}
 	for _, name := range []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done"} {
@@ -27,7 +27,7 @@ func chartPipeline(project string) domain.ProjectPipeline {
 	return p
 }
 
-// went is a read with one move, made and received at that time.
+// went returns a read with one move, made and received at at.
 func went(t testing.TB, project, story, from, to string, at time.Time) domain.FeedRead {
 	t.Helper()
 	r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(
@@ -87,7 +87,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 			t.Errorf("charts without known stages: %v, %v", charts, err)
 		}
 
-		// Only what is new is read from then on.
+		// Only new events are read from then on.
 		o.queries.Store(0)
 		record(s, went(t, "beta", "2", "2_current", "5_done", now.Add(time.Minute)))
 		today, current = draw(t, s, "alpha", "beta")
@@ -95,7 +95,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 			t.Errorf("finished today %v, median %v after %d queries", today, current, o.queries.Load())
 		}
 
-		// A new day begins without anything moving.
+		// A new day begins without any move.
 		time.Sleep(24 * time.Hour)
 		today, current = draw(t, s, "alpha")
 		if fmt.Sprint(today, current) != "[0] [482h30m0s]" {
@@ -108,7 +108,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 	})
 }
 
-// slowStore answers for events when it may.
+// slowStore returns events only when it is released.
 type slowStore struct {
 	*observedStore
 	may chan struct{}
@@ -158,7 +158,7 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 	})
 }
 
-// BenchmarkCharts is over 100,000 events of 14 days in 200 projects: after a start, and for each event from then on.
+// BenchmarkCharts draws charts over 100,000 events of 14 days in 200 projects: after a start, and after each further event.
 func BenchmarkCharts(b *testing.B) {
 	const events, projects = 100_000, 200
 	o := openStore(b, storetest.Dir(b))
@@ -220,7 +220,7 @@ func BenchmarkCharts(b *testing.B) {
 	})
 }
 
-// TestChartsAreThereRightAfterAStart: in a bubble no patience ends while somebody is at work.
+// TestChartsAreThereRightAfterAStart runs in virtual time, in which no timeout ends while a goroutine is working.
 func TestChartsAreThereRightAfterAStart(t *testing.T) {
 	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		if got := restart(); !reflect.DeepEqual(got, want) {
 			t.Errorf("after a restart\n got %v\nwant %v", got, want)
 		}
-		// What is cut off is made again from the stays; what was changed otherwise at least fails nothing.
+		// Truncated moves are rebuilt from the stays; other corruption at least causes no failure.
 		at, pieces, err := o.Moves(t.Context())
 		if err != nil || pieces != 1 {
 			t.Fatal(pieces, err)
@@ -279,7 +279,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// A feed tells of what was long ago, and the gateway is killed before the moves are stored again.
+		// A feed has events from long ago, and the gateway is killed before the moves are stored again.
 		again := streamOver(t, o)
 		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ func observedStream(t *testing.T, dir string) (*service.Service, *observedStore)
 	return svc, db
 }
 
-// wantInMemory holds that a service has these events after that id, each once and in their order, without asking the store.
+// wantInMemory checks that a service has exactly these events after an id, in order, without reading the store.
 func wantInMemory(t *testing.T, s *service.Service, db *observedStore, after int64, want ...int64) {
 	t.Helper()
 	before := db.queries.Load()

@@ -18,10 +18,10 @@ func TailSize(s *Service) (events, bytes int) {
 	return len(t.events), bytes
 }
 
-// SaveBeats writes the heartbeats that wait for it.
+// SaveBeats stores pending heartbeats.
 func SaveBeats(ctx context.Context, s *Service) error { return s.Agents.table.save(ctx, true) }
 
-// SaveStays writes what became of stays, and the moves of all projects.
+// SaveStays stores changed stays, and the moves of all projects.
 func SaveStays(ctx context.Context, s *Service) error {
 	if err := s.Stays.save(ctx); err != nil {
 		return err
@@ -29,10 +29,10 @@ func SaveStays(ctx context.Context, s *Service) error {
 	return s.Stays.saveMoves(ctx, 0)
 }
 
-// SaveStaysAlone writes what became of stays.
+// SaveStaysAlone stores changed stays only.
 func SaveStaysAlone(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }
 
-// NextSnapshot takes a snapshot at once, however new the last one is.
+// NextSnapshot takes a snapshot at once, however recent the last one is.
 func NextSnapshot(ctx context.Context, s *Service) (*Snapshot, error) {
 	s.Overview.mu.Lock()
 	s.Overview.age = 0
@@ -55,7 +55,7 @@ func TickStays(ctx context.Context, s *Service) error {
 	return s.Stays.flush(ctx)
 }
 
-// LoseStore makes the stream believe that the store cannot be reached, until it is read again.
+// LoseStore marks the store as unreachable until it is read again.
 func LoseStore(s *Service) { s.Events.reached.note(0, context.DeadlineExceeded) }
 
 // SplitMoves makes pieces of moves as small as this.

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// TestHeldHeartbeatsEndTogether: those that began shortly one after the other are answered at one moment, none too late.
+// TestHeldHeartbeatsEndTogether: heartbeats that began shortly after one another are answered together, none too late.
 func TestHeldHeartbeatsEndTogether(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *testGateway) {
 		ends := make(chan time.Time, 2)
@@ -33,7 +33,7 @@ func TestHeldHeartbeatsEndTogether(t *testing.T) {
 	})
 }
 
-// TestHeldHeartbeat: what a heartbeat that is being held is answered, and when.
+// TestHeldHeartbeat checks the response to a held heartbeat and its time.
 func TestHeldHeartbeat(t *testing.T) {
 	const held = agentTimeout / 3
 	remove := func(g *testGateway, id string) {

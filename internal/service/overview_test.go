@@ -14,14 +14,14 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// sameBoard answers for every project alike, with a version.
+// sameBoard returns the same board, with a version, for every project.
 type sameBoard struct{ answer *domain.PipelineAnswer }
 
 func (b *sameBoard) Pipeline(context.Context, domain.Project, *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
 	return b.answer, nil
 }
 
-// newOverview is a service that has shown the boards of n projects, whose feeds name the boards' version.
+// newOverview returns a service that has shown the boards of n projects whose feeds send the boards' version.
 func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
 	t.Helper()
 	db, err := sqlite.Open(context.Background(), storetest.Dir(t))
@@ -129,7 +129,7 @@ func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
 	})
 }
 
-// TestTheFirstLookAtAProjectComesBeforeTheOthers: after a start, what all projects cost at once takes all processors.
+// TestTheFirstLookAtAProjectComesBeforeTheOthers: after a start, fetching all projects at once takes all processors.
 func TestTheFirstLookAtAProjectComesBeforeTheOthers(t *testing.T) {
 	slow := good(20 * time.Millisecond)
 	withServers(t, []answerFunc{slow, slow, slow, slow}, func(t *testing.T, s *service.Service, up *servers) {
@@ -180,7 +180,7 @@ func TestASnapshotFindsWhatGetsStuckWhileNothingElseHappens(t *testing.T) {
 	})
 }
 
-// BenchmarkSnapshot is what a tab of the overview costs every two seconds while nothing happens.
+// BenchmarkSnapshot measures the cost of a tab of the overview every two seconds while nothing happens.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -32,7 +32,7 @@ func (p *peer) Epoch(string) (int64, bool) { return 0, p.runs.Load() }
 
 func (p *peer) Changed() <-chan struct{} { return nil }
 
-// memoryFile is a bot's file that holds a configuration.
+// memoryFile is a bot's configuration file in memory.
 type memoryFile struct{ config domain.BotConfig }
 
 func (f *memoryFile) Load() (domain.BotConfig, error) { return f.config, nil }
@@ -88,8 +88,8 @@ func (b *countingBot) tested() int {
 	return b.tests
 }
 
-// severalGateways are n gateways on one database, which follow each other's changes and write their agents' heartbeats. The first
-// runs the bot.
+// severalGateways returns n gateways on one database, which read each other's changes and store their agents' heartbeats. The first
+// one runs the bot.
 func severalGateways(t *testing.T, n int) []*peer {
 	t.Helper()
 	url := pgtest.Database(t)

@@ -109,17 +109,17 @@ func (s *Pipelines) enqueue(state *pipelineState) {
 
 // Run fetches in the background, until ctx ends.
 func (s *Pipelines) Run(ctx context.Context) error {
-	var look <-chan time.Time // at projects that other gateways follow
+	var checkOthers <-chan time.Time // ticks if other gateways follow projects
 	if !isAlone(s.duties) {
 		tick := time.NewTicker(othersInterval)
 		defer tick.Stop()
-		look = tick.C
+		checkOthers = tick.C
 	}
 	var others others
 	for {
 		select {
 		case <-s.refetches.wake:
-		case <-look:
+		case <-checkOthers:
 			if err := s.refetchOthers(ctx, &others); err != nil {
 				return unlessEnded(ctx, err)
 			}

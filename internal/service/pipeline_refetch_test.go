@@ -12,7 +12,7 @@ import (
 	"switchyard/internal/service"
 )
 
-// versioned is a project server that names its pipeline's version.
+// versioned is a project server that sends its pipeline's version.
 type versioned struct {
 	mu      sync.Mutex
 	version int
@@ -40,7 +40,7 @@ func (v *versioned) setVersion(version int) {
 	v.version = version
 }
 
-// takeAsked returns how often it was asked since the last call.
+// takeAsked returns the number of fetches since the last call.
 func (v *versioned) takeAsked() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

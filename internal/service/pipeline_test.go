@@ -52,7 +52,7 @@ func (m *memory) RemoveSessionsBefore(context.Context, time.Time) error    { ret
 
 func (m *memory) AddProjects(context.Context, string, ...domain.Project) error { return nil }
 
-// servers are project servers by URL, each a function that answers.
+// servers are fake project servers: functions by URL.
 type servers struct {
 	answer sync.Map // URL to func(known) (*domain.PipelineAnswer, error)
 	calls  atomic.Int64
@@ -68,7 +68,7 @@ func (s *servers) Pipeline(_ context.Context, p domain.Project, known *domain.Pi
 
 func (s *servers) set(url string, answer answerFunc) { s.answer.Store(url, answer) }
 
-// good answers after a delay with a number that grows with each call.
+// good responds after a delay, with a number that increases with each call.
 func good(delay time.Duration) answerFunc {
 	var n atomic.Int64
 	return func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
@@ -84,7 +84,7 @@ func bad(delay time.Duration, message string) answerFunc {
 	}
 }
 
-// withServers runs test in a bubble with projects p0, p1, … at the addresses http://p0, … that answer so.
+// withServers runs test in virtual time with projects p0, p1, … at the addresses http://p0, …, which respond with answers.
 func withServers(t *testing.T, answers []answerFunc, test func(t *testing.T, s *service.Service, up *servers)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func withServers(t *testing.T, answers []answerFunc, test func(t *testing.T, s *
 	})
 }
 
-// ask asks as the API does and returns what it sees and how long that took.
+// ask gets all pipelines as the API does, and returns how long that took.
 func ask(t *testing.T, s *service.Service) ([]domain.ProjectPipeline, time.Duration) {
 	t.Helper()
 	began := time.Now()

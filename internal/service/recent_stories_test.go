@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// slowStories takes 20 ms for a story, whose name is the number of the call.
+// slowStories takes 20 ms to return a story, whose name is the number of the call.
 type slowStories struct {
 	service.StoryServers
 	calls atomic.Int64

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/store/storetest"
 )
 
-// TestRestoringAProject: what comes back with a project whose removal is undone, now and after a restart.
+// TestRestoringAProject checks what undoing a removal restores, at once and after a restart.
 func TestRestoringAProject(t *testing.T) {
 	ctx := context.Background()
 	g := openGateway(t, storetest.Dir(t))
@@ -61,7 +61,7 @@ func TestRestoringAProject(t *testing.T) {
 	g.restart()
 	check()
 
-	// Twice is a conflict, and takes nobody away.
+	// A second time is a conflict, and changes no assignment.
 	g.assign(free.ID, "")
 	if _, err := g.Projects.Restore(ctx, removed); domain.CodeOf(err) != domain.Conflict {
 		t.Errorf("again: %v", err)
@@ -69,7 +69,7 @@ func TestRestoringAProject(t *testing.T) {
 	if a, _ := g.Agents.Find(free.ID); a.Project != "" {
 		t.Errorf("free is assigned to %s", a.Project)
 	}
-	// Another project that was made the active one meanwhile stays so.
+	// Another project that has been made active in the meantime stays active.
 	if removed, err = g.Projects.Remove(ctx, "alpha"); err != nil {
 		t.Fatal(err)
 	}

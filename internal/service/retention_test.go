@@ -70,7 +70,7 @@ func TestOldEventsAreRemovedUnlessTheyAreStillNeeded(t *testing.T) {
 	}
 }
 
-// slowRemoval has many old events and takes its time to remove them.
+// slowRemoval is a store with many old events that it removes slowly.
 type slowRemoval struct {
 	*observedStore
 	left  int

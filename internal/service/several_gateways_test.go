@@ -18,7 +18,7 @@ func TestTheRegistryIsOne(t *testing.T) {
 	ctx := t.Context()
 	peers := severalGateways(t, 3)
 	a, b, c := peers[0], peers[1], peers[2]
-	// A name is given once, wherever it is asked for, and a project that was added a moment ago can be switched to.
+	// A name can be taken only once, on whichever gateway, and a project that has just been added can be made active.
 	var taken, added atomic.Int64
 	var adding sync.WaitGroup
 	for i := range 30 {
@@ -56,7 +56,7 @@ func TestTheRegistryIsOne(t *testing.T) {
 			t.Errorf("gateway %d published %d times", i+1, version)
 		}
 	}
-	// A removal is undone elsewhere, once, and what was active and assigned is so again.
+	// A removal can be undone on another gateway, once, and restores the active project and the assignments.
 	agent := c.join("builder")
 	if _, err := b.Agents.Assign(ctx, agent.ID, "beta"); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestTheRegistryIsOne(t *testing.T) {
 	})
 }
 
-// TestNothingRefersToWhatIsRemovedMeanwhile: two gateways at once, and the database decides.
+// TestNothingRefersToWhatIsRemovedMeanwhile: of concurrent changes on two gateways, the database accepts only consistent ones.
 func TestNothingRefersToWhatIsRemovedMeanwhile(t *testing.T) {
 	ctx := t.Context()
 	peers := severalGateways(t, 2)
@@ -126,7 +126,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	peers := severalGateways(t, 3)
 	a, b, c := peers[0], peers[1], peers[2]
 	a.project("alpha", "http://alpha")
-	// Of all redemptions of a token one succeeds, and its agent is known everywhere at once.
+	// Only one redemption of a token succeeds, and its agent is known everywhere at once.
 	token, _, err := a.Agents.CreateJoinToken(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 			t.Errorf("right after it joined: %v", err)
 		}
 	}
-	// It is alive everywhere, whoever holds its call, and an assignment ends that.
+	// It is alive everywhere, whichever gateway holds its call, and an assignment ends the call.
 	answered := make(chan domain.Agent)
 	hold := func(p *peer, assigned string) {
 		go func() {
@@ -179,7 +179,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	if got := <-answered; got.Project != "alpha" || time.Since(began) > held/2 {
 		t.Errorf("after %v it was told of %q", time.Since(began), got.Project)
 	}
-	// A call that it makes elsewhere ends the one before.
+	// A call to another gateway ends the one before.
 	hold(b, "alpha")
 	began = time.Now()
 	waittest.Until(t, "a call that is later", func() bool { return time.Now().UnixMilli() > began.UnixMilli() })
@@ -206,7 +206,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	if got := <-answered; got.ProjectURL != "http://moved" {
 		t.Errorf("it was sent to %s", got.ProjectURL)
 	}
-	// One that comes from a gateway that answered before the move is told of it.
+	// An agent that another gateway answered before the move learns of the new address.
 	if got, err := b.Agents.Heartbeat(ctx, agent.ID, service.Heartbeat{Assigned: "alpha", Wait: held}); err != nil || got.ProjectURL != "http://moved" {
 		t.Errorf("it was sent to %s, %v", got.ProjectURL, err)
 	}
@@ -226,10 +226,10 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	waittest.Until(t, "it is gone", func() bool { _, known := b.Agents.Find(agent.ID); return !known })
 }
 
-// held is how long a call is held that nothing ends.
+// held is how long a call is held if nothing ends it.
 const held = time.Minute
 
-// TestWrongClocksEndNobody: how long an agent was silent is counted by the database's clock.
+// TestWrongClocksEndNobody: an agent's silence is measured by the database's clock.
 func TestWrongClocksEndNobody(t *testing.T) {
 	ctx := t.Context()
 	peers := severalGateways(t, 2)
@@ -278,7 +278,7 @@ func TestTheBotIsOne(t *testing.T) {
 	ctx := t.Context()
 	peers := severalGateways(t, 2)
 	a, b := peers[0], peers[1]
-	// Saved anywhere, it is restarted where it runs, with what was saved, before the answer.
+	// A save on any gateway restarts the bot where it runs, with the new configuration, before the response.
 	for i := range 3 {
 		name := fmt.Sprint("bot ", i)
 		if err := peers[i%2].Bot.Save(ctx, domain.BotConfig{Transport: domain.BotTeam, Username: &name}); err != nil {
@@ -296,7 +296,7 @@ func TestTheBotIsOne(t *testing.T) {
 	if restarts := a.bot.restarted(); restarts != 3 {
 		t.Errorf("it was restarted %d times for 3 saves", restarts)
 	}
-	// So is a test message sent by that one, which says what became of it.
+	// That gateway also sends test messages, and returns the result.
 	if err := b.Bot.Test(ctx); err != nil {
 		t.Errorf("a test message: %v", err)
 	}
@@ -308,7 +308,7 @@ func TestTheBotIsOne(t *testing.T) {
 	}
 }
 
-// TestTheBotsFileIsImportedOnce: then the database holds its configuration, and the page names a file that differs.
+// TestTheBotsFileIsImportedOnce: afterwards the configuration is in the database, and the page names a file that differs.
 func TestTheBotsFileIsImportedOnce(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.Database(t)

@@ -19,7 +19,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// holder is what a gateway believes of its only duty.
+// holder is a gateway's view of its only duty.
 type holder struct{ epoch atomic.Int64 }
 
 func (h *holder) Epoch(string) (int64, bool) { return h.epoch.Load(), h.epoch.Load() > 0 }
@@ -63,7 +63,7 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	return s
 }
 
-// take takes the duty over from another one, which does not learn of it.
+// take takes over the duty from another gateway without its knowledge.
 func (s *saver) take(from string) {
 	s.t.Helper()
 	duty := []string{domain.DutyStays}
@@ -89,7 +89,7 @@ func (s *saver) tick() {
 	}
 }
 
-// want checks the stages of the story's stays, as this gateway shows them, and as they are stored.
+// want checks the stages of the story's stays, both as this gateway returns them and as stored.
 func (s *saver) want(stages ...string) {
 	s.t.Helper()
 	for what, find := range map[string]func() ([]domain.Stay, error){
@@ -133,7 +133,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 		s.want("2_current")
 		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, arrived.UnixMilli()))
 	}
-	// What one has saved already is not accounted for twice by another that begins to know the project.
+	// Events covered by the stays that one gateway has saved are not applied again by another that reads the project.
 	left := now.Add(-3 * time.Hour)
 	recordFeed(t, other.Service, went(t, "alpha", "1", "2_current", "3_qa", left))
 	show("3_qa")
@@ -144,7 +144,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, left.UnixMilli()))
 	}
 
-	// The one that was frozen saves nothing after the other has taken over.
+	// A frozen gateway saves nothing after another has taken over.
 	other.take("one")
 	back := now.Add(-time.Hour)
 	recordFeed(t, one.Service, went(t, "alpha", "1", "3_qa", "2_current", back))
@@ -176,8 +176,8 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 	}
 }
 
-// TestAStayThatOneGatewaySawBeginIsKnownToAll: the story has left the backlog before the gateway that saves stays looks, and no
-// event tells when it came there.
+// TestAStayThatOneGatewaySawBeginIsKnownToAll: the story leaves the backlog before the gateway that saves stays fetches the pipeline,
+// and there is no event for its arrival.
 func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
 	url, b := pgtest.Database(t), &boardServer{}
 	now := time.Now().Truncate(time.Millisecond)
@@ -227,7 +227,7 @@ func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
 			t.Errorf("gateway %s: %+v, %v", s.id, stays, err)
 		}
 	}
-	// Whoever saves next, or starts later, does not begin the stay again when the story has gone.
+	// A gateway that saves next, or starts later, does not begin the stay again after the story has left.
 	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]}]`)
 	raw(t, one.Service, `[]`)
 	one.tick()
@@ -240,8 +240,8 @@ func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
 	}
 }
 
-// TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it took over from a server that is lost. What had been read under an id is
-// no other event now, and what is read again from the projects comes after all that anybody has read.
+// TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it has taken over from a lost server. Ids that have been read are not assigned
+// to other events, and events read again from the projects come after all ids that have been read.
 func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 	url, b := pgtest.Database(t), &boardServer{}
 	one, other := newSaver(t, url, "one", b), newSaver(t, url, "other", b)

@@ -45,7 +45,7 @@ func overBoard(t testing.TB, db service.Store, b *boardServer) *service.Service 
 	return s
 }
 
-// raw is what is shown of the only project, as soon as that holds text.
+// raw returns the stages of the only project as soon as they contain text.
 func raw(t testing.TB, s *service.Service, text string) string {
 	t.Helper()
 	var shown string

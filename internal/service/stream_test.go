@@ -65,7 +65,7 @@ func streamOver(t testing.TB, s service.Store) *service.Service {
 	return svc
 }
 
-// moved is a read of project's feed that brought the moves of stories n to m.
+// moved returns a read of project's feed with the moves of stories n to m.
 func moved(project string, n, m int) domain.FeedRead {
 	read := domain.FeedRead{ReceivedAt: time.UnixMilli(1), Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(m)}}
 	for i := n; i <= m; i++ {
@@ -103,7 +103,8 @@ func eventIDs(t testing.TB, svc *service.Service, q domain.EventQuery) []int64 {
 	return ids
 }
 
-// holdFirst keeps the first transaction from being committed, from when held is closed until release is.
+// holdFirst keeps the first transaction from being committed: held is closed when it is about to be, and closing release lets it
+// continue.
 func (o *observedStore) holdFirst() (held, release chan struct{}) {
 	held, release = make(chan struct{}), make(chan struct{})
 	o.fail = func(commit func() error) error {
@@ -207,7 +208,7 @@ func TestEndedRecorderStoresNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryAndStoreAnswerAlike asks one service that has its events in memory and one that has not.
+// TestMemoryAndStoreAnswerAlike compares a service that has its events in memory with one that does not.
 func TestMemoryAndStoreAnswerAlike(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := openStore(t, dir)
@@ -311,7 +312,7 @@ func TestWaitingReaderGetsNothingWhenTimeOrContextEnds(t *testing.T) {
 	}
 }
 
-// TestReadersSeeEveryEventOnceAndInOrder has readers follow while many feeds are recorded at once.
+// TestReadersSeeEveryEventOnceAndInOrder follows the stream while many feeds are recorded concurrently.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	svc := streamOver(t, openStore(t, storetest.Dir(t)))
 	const projects, each = 20, 60
@@ -350,7 +351,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	readers.Wait()
 }
 
-// BenchmarkRecordFeed records one event of each of many feeds at once, as after a burst over all projects.
+// BenchmarkRecordFeed records one event of each of many feeds concurrently, as after a burst in all projects.
 func BenchmarkRecordFeed(b *testing.B) {
 	for _, feeds := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("feeds=%d", feeds), func(b *testing.B) {

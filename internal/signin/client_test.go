@@ -22,7 +22,7 @@ func newClient(p *signintest.Provider) *signin.Client {
 	return signin.New(config(p), slog.New(slog.DiscardHandler))
 }
 
-// begin begins a sign-in and returns the address at which a browser continues it.
+// begin begins a sign-in and returns the address to which to send the browser.
 func begin(t *testing.T, c *signin.Client) string {
 	t.Helper()
 	address, err := c.Begin(t.Context(), redirectURI)

@@ -95,7 +95,7 @@ func TestWhatTheTokenEndpointSaysOfItsRefusalIsTold(t *testing.T) {
 			t.Errorf("%.100s: %.200q, want %.200q", body, got, want)
 		}
 	}
-	// Some answer a refusal with 200.
+	// Some providers refuse with status 200.
 	p.Answer(answer(200, `{"error":"bad_verification_code","error_description":"The code is incorrect"}`))
 	_, err := signIn(t, p, c)
 	wantOutcome(t, err, domain.SignInUnreadable)
@@ -229,7 +229,7 @@ func TestAnEndlessAnswerIsUnreadableAndTakesLittleMemory(t *testing.T) {
 	_, err := c.Redeem(t.Context(), code, state)
 	runtime.ReadMemStats(&after)
 	wantOutcome(t, err, domain.SignInUnreadable)
-	// Everything that was allocated meanwhile, the provider's own megabyte included.
+	// Everything allocated in the meantime, including the provider's own megabyte.
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
 		t.Errorf("%d bytes were allocated", grown)
 	}

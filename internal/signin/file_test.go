@@ -22,7 +22,7 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// Some tests need processes of their own: the test binary runs itself as one.
+// Some tests need separate processes: the test binary runs itself.
 func TestMain(m *testing.M) {
 	path := os.Getenv("SIGNIN_TEST_PATH")
 	switch os.Getenv("SIGNIN_TEST_HELPER") {
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// patiently does what needs the lock, which is fair to nobody: on a slow machine one process may not get it for long.
+// patiently retries an operation that needs the lock, which is unfair: on a slow machine a process may not get it for a long time.
 func patiently(do func() error) {
 	err := do()
 	for errors.Is(err, files.ErrLocked) {
@@ -77,7 +77,7 @@ func helper(t *testing.T, what, path string) *exec.Cmd {
 	return cmd
 }
 
-// numbered are credentials whose parts all tell the same number.
+// numbered returns credentials whose parts all contain the number i.
 func numbered(i int) domain.Credentials {
 	text := strings.Repeat(strconv.Itoa(i%10), 5000)
 	return domain.Credentials{AccessToken: domain.Secret(text), RefreshToken: domain.Secret(text), ExpiresAt: uint64(i), Scopes: []string{"a"}}

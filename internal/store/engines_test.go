@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
 
-// database is what every engine is.
+// database is the interface of all engines.
 type database interface {
 	service.Store
 	State(ctx context.Context, key string) (string, error)
@@ -22,7 +22,7 @@ type database interface {
 	Close() error
 }
 
-// engines make empty databases.
+// engines create empty databases.
 var engines = []struct {
 	name string
 	open func(t testing.TB) (reopen func() (database, error))
@@ -57,7 +57,7 @@ func open(t testing.TB, reopen func() (database, error)) database {
 	return storetest.Opened(t, db, err)
 }
 
-// What tests of all engines have in common.
+// Helpers for the tests of all engines.
 var (
 	eventRecord  = storetest.Record
 	move         = storetest.Move

@@ -206,7 +206,7 @@ func TestEventsSurviveReopening(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend shows what committing many feeds' reads together saves: one synced write for all of them.
+// BenchmarkAppend shows how much committing many feeds' reads together saves: one synced write for all of them.
 func BenchmarkAppend(b *testing.B) {
 	for _, engine := range engines {
 		for _, feeds := range []int{1, 10, 100, 1000} {

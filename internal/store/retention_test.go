@@ -28,7 +28,7 @@ func TestOldEventsAreRemovedButTheLastOfEachProject(t *testing.T) {
 		if removed := remove(t, db, expired("gamma", 100, 1)); removed != nil {
 			t.Errorf("removed %v of a project that there is not", removed)
 		}
-		// A position of which the event has gone goes on with the oldest.
+		// A position whose event has been removed continues with the oldest event.
 		page, err := db.Events(t.Context(), domain.EventQuery{After: 3, Limit: 3})
 		if err != nil || !slices.Equal(ids(page.Events), []int64{6, 8, 10}) {
 			t.Errorf("after 3 come %v, %v", ids(page.Events), err)
@@ -66,7 +66,7 @@ func TestWhatWasRemovedIsNotStoredAgainAndItsStoriesStayKnown(t *testing.T) {
 		old := feedRead("alpha", move(t, 1), blocked, move(t, 2), move(t, 3))
 		appendEvents(t, db, old)
 		remove(t, db, expired("alpha", 100, 1))
-		// The project comes back at another address, with a buffer that still holds all of it.
+		// The project is added again at another address, with all its records still in its buffer.
 		again := old
 		again.Cursor.URL, again.Cursor.Instance = "http://elsewhere", ""
 		if added := appendEvents(t, db, again); len(added) != 0 {

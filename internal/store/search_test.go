@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// TestCommonAndRareTextsAreFoundAlike holds what is found by the index of words against what reading all events finds, with so many matches
-// that the index does not help.
+// TestCommonAndRareTextsAreFoundAlike compares results from the index of words with those of scanning all events, also with too many
+// matches for the index.
 func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		stories := store.MaxMatches() + 200

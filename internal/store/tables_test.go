@@ -126,7 +126,7 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 	})
 }
 
-// agentProject is the project of an agent's command.
+// agentProject returns the project of an agent's command.
 func agentProject(agent string) string {
 	if agent == "" {
 		return ""
@@ -142,7 +142,7 @@ func TestAudit(t *testing.T) {
 				At: time.UnixMilli(int64(n)), Who: who, Via: "login", Role: domain.RoleAdmin, Action: domain.Action(action), Subject: "100%_x", Detail: "Detail", RequestID: "r",
 			}
 		}
-		// What is refused, or changes nothing, leaves no entry.
+		// Refused changes, and those without an effect, leave no entry.
 		audited := domain.WithAudit(ctx, entry(1, "a", "added"))
 		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestAudit(t *testing.T) {
 				t.Errorf("%+v: %v, more %t, %v, want %v, %t", c.q, got, page.More, err, c.want, c.more)
 			}
 		}
-		// A text is found as in events, without case and accents, among however many entries.
+		// Texts are found as in events, ignoring case and accents, among any number of entries.
 		for n := range 520 {
 			e := entry(100+n, "c", "other")
 			if n == 10 {

@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// noticed is within how long a gateway says that it has no database.
+// noticed is how soon a gateway must report that its database is unreachable.
 const noticed = 3 * time.Second
 
-// TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow: in each way in which a database can be away, what was known is shown, changes
-// are refused with 503, and all goes on by itself.
+// TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow: however the database becomes unreachable, the last known state is shown, changes
+// are refused with 503, and everything recovers by itself.
 func TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow(t *testing.T) {
 	g := newGroup(t, "")
 	must(t, "POST", g.members[0].url+"/api/gateway/projects", map[string]string{"name": "alpha", "url": "http://127.0.0.1:1"}, nil)
@@ -95,7 +95,7 @@ func TestGatewaysWithoutTheirDatabaseShowWhatTheyKnow(t *testing.T) {
 	}
 }
 
-// statuses are what the gateways answer at a path, all asked at once.
+// statuses returns each gateway's status for a path, all requested concurrently.
 func (g *group) statuses(path string) []int {
 	return g.each(func(m *member) int {
 		status, _ := call(g.t.Context(), http.MethodGet, m.url+path, "", nil, nil)
@@ -117,7 +117,7 @@ func (g *group) all(path string, status int) bool {
 	return !slices.ContainsFunc(g.statuses(path), func(s int) bool { return s != status })
 }
 
-// shows reports whether a text is in what each gateway answers at a path.
+// shows reports whether each gateway's response for a path contains text.
 func (g *group) shows(path, text string) bool {
 	for _, m := range g.members {
 		if _, body := get(g.t, m.url+path); !strings.Contains(body, text) {
@@ -127,7 +127,7 @@ func (g *group) shows(path, text string) bool {
 	return true
 }
 
-// changes are what the gateways answer to a change.
+// changes returns each gateway's status for a change.
 func (g *group) changes() []int {
 	return g.each(func(m *member) int {
 		status, _ := call(g.t.Context(), "POST", m.url+"/api/gateway/switch", "", map[string]string{"project": "alpha"}, nil)
@@ -159,7 +159,7 @@ func (g *group) execute(statements ...string) {
 	}
 }
 
-// hoard is all connections that the database allows.
+// hoard holds all connections that the database allows.
 type hoard []*pgx.Conn
 
 func (h *hoard) release() {
@@ -169,7 +169,7 @@ func (h *hoard) release() {
 	*h = nil
 }
 
-// takeConnections takes all connections, and those of the gateways away from them.
+// takeConnections takes all connections, including the gateways'.
 func (g *group) takeConnections() {
 	first, err := pgx.Connect(g.t.Context(), g.database)
 	if err != nil {
@@ -196,7 +196,7 @@ func (g *group) takeConnections() {
 	}
 }
 
-// get returns what is answered at an address.
+// get returns the response for an address.
 func get(t *testing.T, address string) (status int, body string) {
 	t.Helper()
 	response, err := client.Get(address)

@@ -14,7 +14,7 @@ import (
 
 var stages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
 
-// board is a work directory in which stories move, each from stage to stage and never back, so that no two moves are alike.
+// board is a work directory in which stories move from stage to stage and never back, so that no two moves are the same.
 type board struct {
 	t       *testing.T
 	dir     string
@@ -25,7 +25,7 @@ type board struct {
 }
 
 type move struct {
-	name string // as event.move has it
+	name string // see event.move
 	at   time.Time
 }
 
@@ -65,7 +65,7 @@ func (b *board) move(count int) {
 	}
 }
 
-// last is the latest move.
+// last returns the latest move.
 func (b *board) last() move {
 	b.mu.Lock()
 	defer b.mu.Unlock()

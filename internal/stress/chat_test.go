@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/bottest"
 )
 
-// TestEachEventIsPostedOnce: while the gateways are killed, frozen and cut off one after the other, the one among them that runs
-// the bot included, a Matrix room gets one message for each event.
+// TestEachEventIsPostedOnce: while the gateways, including the one that runs the bot, are killed, frozen and cut off in turn, a Matrix
+// room gets one message for each event.
 func TestEachEventIsPostedOnce(t *testing.T) {
 	g := newGroup(t, "")
 	postsEachEventOnce(t, g, func() {
@@ -28,7 +28,7 @@ func TestEachEventIsPostedOnce(t *testing.T) {
 	})
 }
 
-// postsEachEventOnce holds that a Matrix room gets one message for each event while the gateways have trouble.
+// postsEachEventOnce checks that a Matrix room gets one message for each event during trouble.
 func postsEachEventOnce(t *testing.T, g *group, trouble func()) {
 	t.Helper()
 	hs := bottest.NewHomeserver(t)

@@ -27,12 +27,12 @@ type event struct {
 	Missed    int    `json:"missed"`
 	Timestamp int64  `json:"timestamp_ms"`
 	Received  int64  `json:"received_at_ms"`
-	Right     int64  `json:"right_ms"` // the right time, where a wrong clock made the stamp
+	Right     int64  `json:"right_ms"` // the right time, if Timestamp is from a wrong clock
 
 	seen time.Time
 }
 
-// recorded is when the project server recorded the event, in ms of this machine's clock.
+// recorded returns when the project server recorded the event, in ms by this machine's clock.
 func (e event) recorded() int64 { return cmp.Or(e.Right, e.Timestamp) }
 
 func (e event) move() string { return moveName(e.StoryID, e.From, e.To) }
@@ -79,7 +79,7 @@ func must(t *testing.T, method, url string, body, reply any) {
 	}
 }
 
-// follow reads the merged stream from the beginning, whatever happens to the gateway, and sends what it sees.
+// follow reads the merged stream from the beginning, whatever happens to the gateway, and passes each event to sees.
 func follow(ctx context.Context, t *testing.T, gateway string, sees func(event)) {
 	var after int64
 	for ctx.Err() == nil {
@@ -155,7 +155,7 @@ func metric(t *testing.T, gateway, name string) float64 {
 	return 0
 }
 
-// until waits until holds does, and reports whether that came about.
+// until waits until holds returns true. It returns false if that takes longer than limit.
 func until(limit time.Duration, holds func() bool) bool {
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(50 * time.Millisecond) {
 		if holds() {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// clock makes a project server's stamps those of a machine whose clock is wrong, by another amount in each of the server's
-// lives: it was set forward or back while the server was down.
+// clock makes a project server's timestamps wrong, by another amount after each restart of the server, as if the machine's clock
+// had been set while it was down.
 type clock struct {
 	mu      sync.Mutex
 	offsets map[string]int64 // in ms, by Feed-Instance
 }
 
-// offset is by how much the clock is wrong in a life of the server, up to an hour.
+// offset returns by how much the clock is wrong for an instance of the server, up to an hour.
 func (c *clock) offset(instance string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +34,7 @@ func (c *clock) offset(instance string) int64 {
 	return c.offsets[instance]
 }
 
-// since translates what a reader asks for to the right time.
+// since converts a reader's query to the right time.
 func since(query url.Values, offset int64) url.Values {
 	if asked, err := strconv.ParseInt(query.Get("since"), 10, 64); err == nil && asked > 0 {
 		query.Set("since", strconv.FormatInt(max(0, asked-offset), 10))
@@ -45,7 +45,7 @@ func since(query url.Values, offset int64) url.Values {
 // nothing is a query for no events.
 var nothing = url.Values{"since": {strconv.Itoa(math.MaxInt64)}}
 
-// shift changes the stamps of a feed, and keeps the right ones beside them.
+// shift changes the timestamps in a feed, and adds the right ones.
 func shift(feed []byte, offset int64) ([]byte, error) {
 	var records []map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(feed))

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// idleStrangers are as many connections as would shut everybody else out if nobody closed them.
+	// idleStrangers is a number of connections that would shut everybody else out if they were not closed.
 	idleStrangers = 241
-	// deafReaders ask for large answers and never read them.
+	// deafReaders request large responses and never read them.
 	deafReaders = 200
-	// deafTime is by when they are gone: an answer may take 30 s.
+	// deafTime is how soon they must be disconnected: a response may take 30 s.
 	deafTime = 50 * time.Second
 )
 
@@ -32,8 +32,8 @@ func connect(t *testing.T, g *server) net.Conn {
 	return conn
 }
 
-// TestIdleStrangersShutNobodyOut: whoever has the token gets in past connections that say nothing, and past those that asked
-// once and stay.
+// TestIdleStrangersShutNobodyOut: clients with the token are served despite connections that send nothing, and despite those that
+// stay open after one request.
 func TestIdleStrangersShutNobodyOut(t *testing.T) {
 	g := guarded(t)
 	for i := range idleStrangers {
@@ -50,7 +50,7 @@ func TestIdleStrangersShutNobodyOut(t *testing.T) {
 	}
 }
 
-// TestDeafReadersAreDropped: 200 connections ask for answers that they never read.
+// TestDeafReadersAreDropped: 200 connections request responses that they never read.
 func TestDeafReadersAreDropped(t *testing.T) {
 	g := guarded(t)
 	before := g.files()
@@ -60,7 +60,7 @@ func TestDeafReadersAreDropped(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Now()) })
 		request := "GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + rightToken + "\r\n\r\n"
-		_, _ = io.WriteString(conn, strings.Repeat(request, 400)) // until the gateway takes no more
+		_, _ = io.WriteString(conn, strings.Repeat(request, 400)) // until the gateway reads no more
 		stop()
 		cancel()
 	}

@@ -22,7 +22,7 @@ type member struct {
 	wire *wire // to PostgreSQL
 }
 
-// freeze stops the process for a while, as a machine does that is suspended or out of memory.
+// freeze stops the process for a while, as on a machine that is suspended or out of memory.
 func (m *member) freeze(duration time.Duration) {
 	m.t.Helper()
 	if err := m.current.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -58,7 +58,7 @@ func (m *member) stop() {
 	m.current = nil
 }
 
-// lastLines are the last ones of the log.
+// lastLines returns the last lines of the log.
 func (m *member) lastLines(count int) string {
 	text, err := os.ReadFile(m.log.Name())
 	if err != nil {
@@ -77,13 +77,13 @@ type group struct {
 	hoard    hoard
 }
 
-// newGroup starts them. With a token, all that is asked of them needs it.
+// newGroup starts a group. If token is not "", all requests need it.
 func newGroup(t *testing.T, token string) *group {
 	t.Helper()
 	return newGroupOf(t, build(t), token, nil)
 }
 
-// newGroupOf starts gateways of a program, each with what more returns in its environment.
+// newGroupOf starts gateways of a program, each with the variables that more returns.
 func newGroupOf(t *testing.T, program, token string, more func(i int) []string) *group {
 	t.Helper()
 	postgres, err := pgtest.Start()

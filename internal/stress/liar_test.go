@@ -22,13 +22,13 @@ import (
 const (
 	honestProjects = 9
 	liarTime       = 8 * time.Second
-	// fast is within how long answers about honest projects must come, in the median and for 19 of 20 of them.
+	// fast is the time limit of responses about honest projects, for the median and the 95th percentile.
 	fast, fastMost = 100 * time.Millisecond, 250 * time.Millisecond
-	// maxResident is how much memory the gateway may have taken at most, in MiB.
+	// maxResident is the gateway's memory limit, in MiB.
 	maxResident = 150
 )
 
-// honest is a project server as it should be.
+// honest is a well-behaved project server.
 type honest struct {
 	mu   sync.Mutex
 	last int64
@@ -75,7 +75,7 @@ func (h *honest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeat joins n texts that are made of their number.
+// repeat joins text(0) to text(n-1).
 func repeat(n int, text func(i int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -84,7 +84,7 @@ func repeat(n int, text func(i int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// lies are what a project server may send, by the path that it sends them at; n is the number of the request.
+// lies are hostile responses by their path; n is the number of the request.
 var lies = map[string]struct {
 	path string
 	body func(n int) string
@@ -145,14 +145,14 @@ func TestALiarCostsItsOwnRowOnly(t *testing.T) {
 				mu.Lock()
 				requests++
 				text := prepared
-				if requests > 1 && requests%5 == 0 { // making them takes this machine's time, too
+				if requests > 1 && requests%5 == 0 { // generating them takes CPU time as well
 					prepared = lie.body(requests)
 				}
 				mu.Unlock()
 				w.Header().Set("Feed-Instance", "liar")
 				_, _ = io.WriteString(w, text)
 			}))
-			defer func() { liar.CloseClientConnections(); go liar.Close() }() // it may be writing still
+			defer func() { liar.CloseClientConnections(); go liar.Close() }() // it may still be writing
 			gateway := newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(t.TempDir(), "data"))
 			gateway.start()
 			var all []*honest
@@ -225,7 +225,7 @@ func read(t *testing.T, url string) {
 	}
 }
 
-// peak is the most memory that the server has had, in MiB.
+// peak returns the server's peak memory in MiB.
 func (s *server) peak() int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.current.Process.Pid))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// numbered is a project server whose events are numbered: those of the stories 0, 1, 2, …. It holds them all, so that none
-// falls out however long nobody reads.
+// numbered is a project server whose events are about the stories 0, 1, 2, …. It keeps all of them, so that none is dropped
+// however long nobody reads.
 type numbered struct {
 	name string
 
@@ -26,8 +26,7 @@ type numbered struct {
 	news    chan struct{} // closed by the next event
 }
 
-// newNumbered starts so many project servers behind one listener. It returns them and their address, below which each has its
-// name.
+// newNumbered starts project servers behind one listener. It returns them and their address; each is below it, at its name.
 func newNumbered(t *testing.T, count int) (all []*numbered, address string) {
 	mux := http.NewServeMux()
 	for i := range count {
@@ -57,14 +56,14 @@ func (n *numbered) push() {
 	n.news = make(chan struct{})
 }
 
-// count is how many events there were.
+// count returns the number of events.
 func (n *numbered) count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.records)
 }
 
-// after returns the events stamped later than since, how many there were, and what the next one closes.
+// after returns the events with timestamps after since, the number of all events, and a channel that the next one closes.
 func (n *numbered) after(since int64) (records []string, sequence int, news <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// operator changes things at the gateway while that is killed, and checks that what was acknowledged stays.
+// operator makes changes while the gateway is repeatedly killed, and checks that confirmed ones persist.
 type operator struct {
 	t        *testing.T
 	gateway  string
@@ -77,7 +77,7 @@ func (o *operator) join(ctx context.Context) {
 	}
 }
 
-// check holds that every acknowledged join stands, and that its token is used up.
+// check checks that every confirmed agent exists, and that its token is used up.
 func (o *operator) check() {
 	for _, a := range o.agents {
 		url := fmt.Sprintf("%s/gateway/agents/%s/heartbeat", o.gateway, a.id)

@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// fault is what a proxy does to answers.
+// fault is what a proxy does to responses.
 type fault string
 
 const (
 	none     fault = "none"
 	refuse   fault = "refuse"   // nobody listens
-	hang     fault = "hang"     // no answer, ever
-	reset    fault = "reset"    // the connection is reset amid the answer
+	hang     fault = "hang"     // never a response
+	reset    fault = "reset"    // the connection is reset in the middle of the response
 	trickle  fault = "trickle"  // one byte a second
-	truncate fault = "truncate" // half of the answer
-	bomb     fault = "bomb"     // 256 MiB that came as 250 kB
+	truncate fault = "truncate" // half of the response
+	bomb     fault = "bomb"     // 256 MiB compressed to 250 kB
 )
 
 var faults = []fault{refuse, hang, reset, trickle, truncate, bomb}
@@ -39,7 +39,7 @@ type proxy struct {
 	address string
 	target  string
 	client  http.Transport
-	clock   *clock // nil where the server's own is right
+	clock   *clock // nil if the server's clock is right
 
 	mu      sync.Mutex
 	fault   fault
@@ -67,7 +67,7 @@ func (p *proxy) listen() {
 	go func(s *http.Server) { _ = s.Serve(listener) }(p.server)
 }
 
-// set makes the proxy do something else, to requests under way as well.
+// set changes the fault, for requests in progress as well.
 func (p *proxy) set(f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		header, body, err := p.ask(r, changed)
-		if now, _ := p.state(); now != f { // the fault hits the answer under way
+		if now, _ := p.state(); now != f { // the fault hits the response in progress
 			continue
 		}
 		if err != nil {
@@ -118,7 +118,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask asks the project server; it gives up when the fault changes.
+// ask forwards a request to the project server; it gives up when the fault changes.
 func (p *proxy) ask(r *http.Request, changed <-chan struct{}) (http.Header, []byte, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -163,7 +163,7 @@ func (p *proxy) get(ctx context.Context, path string, query url.Values) (http.He
 	return response.Header, body, err
 }
 
-// answer writes an answer as the fault has it.
+// answer writes a response with the fault.
 func (p *proxy) answer(w http.ResponseWriter, r *http.Request, f fault, body []byte) {
 	flush := http.NewResponseController(w).Flush
 	switch f {
@@ -200,7 +200,7 @@ func (p *proxy) answer(w http.ResponseWriter, r *http.Request, f fault, body []b
 // bombBody is the beginning of an endless feed, compressed.
 var bombBody = sync.OnceValue(func() []byte {
 	var body bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&body, gzip.BestSpeed) // the level is right
+	w, _ := gzip.NewWriterLevel(&body, gzip.BestSpeed) // the level is valid
 	_, _ = io.WriteString(w, "[")
 	for range 256 {
 		_, _ = w.Write(bytes.Repeat([]byte(" "), 1<<20))

@@ -26,25 +26,25 @@ func build(t *testing.T, flags ...string) string {
 	return program
 }
 
-// server is a program that is killed and started again, always at one address.
+// server is a program that is killed and restarted at the same address.
 type server struct {
 	t       *testing.T
 	command []string
-	log     *os.File // what all its lives wrote to stderr
+	log     *os.File // stderr of all its processes
 	url     string
 	lives   []life
 	current *exec.Cmd
-	mayFail bool     // whether errors in its log are what is to be expected
-	more    []string // of its environment
+	mayFail bool     // whether errors in its log are expected
+	more    []string // additional environment variables
 }
 
-// life is the time in which a server surely served.
+// life is a time in which a server was certainly up.
 type life struct{ began, ended time.Time }
 
-// forever is the end of a life that was not ended.
+// forever is the end of a life that has not ended.
 var forever = time.Unix(1<<40, 0)
 
-// loopback returns an address that is free and stays so while nobody listens there: outgoing connections begin at 127.0.0.1.
+// loopback returns an address that stays free while nobody listens there: outgoing connections come from 127.0.0.1.
 func loopback(t *testing.T, n int) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.77.0.%d:0", n))
@@ -74,7 +74,7 @@ func newServer(t *testing.T, name, address string, command ...string) *server {
 	return s
 }
 
-// start returns when the server serves.
+// start starts the server and returns when it is up.
 func (s *server) start() {
 	s.t.Helper()
 	s.current = exec.Command(s.command[0], s.command[1:]...)
@@ -106,7 +106,7 @@ func (s *server) kill() {
 	s.current = nil
 }
 
-// served reports whether the server lived from a time on for at least so long.
+// served reports whether the server was up from a time on for at least duration.
 func (s *server) served(from time.Time, duration time.Duration) bool {
 	for _, l := range s.lives {
 		if !from.Before(l.began) && from.Add(duration).Before(l.ended) {
@@ -116,7 +116,7 @@ func (s *server) served(from time.Time, duration time.Duration) bool {
 	return false
 }
 
-// files is the number of files and sockets that the server has open.
+// files returns the number of files and sockets that the server has open.
 func (s *server) files() int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.current.Process.Pid))
 	if err != nil {

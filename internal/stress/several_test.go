@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// severalProjects have eventsOfEach events each, eventRate a second all together as long as there are faults to come.
+	// severalProjects have eventsOfEach events each, at eventRate a second in all while there are more faults to come.
 	severalProjects = 40
 	eventsOfEach    = 5_000
 	eventRate       = 1_000
 	// frozen is longer than a lease.
 	frozen = 8 * time.Second
-	// takenOver is within how long another gateway goes on with what a killed one did.
+	// takenOver is how soon another gateway must take over from a killed one.
 	takenOver = 5 * time.Second
-	// handedOver is the same for one that was stopped.
+	// handedOver is how soon it must take over from a stopped one.
 	handedOver = 2 * time.Second
-	// returned is within how long everything goes on when PostgreSQL is there again.
+	// returned is how soon everything must work again once PostgreSQL is back.
 	returned = 12 * time.Second
-	// gone is how long PostgreSQL is away.
+	// gone is how long PostgreSQL is down.
 	gone = time.Minute
 )
 
-// TestSeveralGatewaysLoseAndDoubleNothing: 200,000 events come in while gateways and PostgreSQL are killed, frozen and cut off.
+// TestSeveralGatewaysLoseAndDoubleNothing: 200,000 events arrive while gateways and PostgreSQL are killed, frozen and cut off.
 func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 	g := newGroup(t, "")
 	projects, address := newNumbered(t, severalProjects)
@@ -68,7 +68,7 @@ func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 	s.check()
 }
 
-// produce makes each project's events: at a steady rate, and the rest at once when there is hurry.
+// produce produces each project's events at a steady rate, and the rest at once when hurry is closed.
 func produce(projects []*numbered, hurry <-chan struct{}) {
 	tick := time.NewTicker(time.Second / eventRate * severalProjects)
 	defer tick.Stop()
@@ -83,7 +83,7 @@ func produce(projects []*numbered, hurry <-chan struct{}) {
 	}
 }
 
-// several is what is done to the gateways, and what comes of it.
+// several is the test of a group with its results.
 type several struct {
 	t        *testing.T
 	group    *group
@@ -91,7 +91,7 @@ type several struct {
 	projects []*numbered
 }
 
-// during does something, waits until all that happened until then has arrived, and says how long a project was silent.
+// during calls do, waits until all events so far have arrived, and logs the longest silence of a project.
 func (s *several) during(what string, limit time.Duration, do func()) {
 	s.t.Helper()
 	s.watcher.silence()
@@ -104,7 +104,7 @@ func (s *several) during(what string, limit time.Duration, do func()) {
 	}
 }
 
-// awaitAll waits until what there is now has arrived.
+// awaitAll waits until all events so far have arrived.
 func (s *several) awaitAll(limit time.Duration) {
 	s.t.Helper()
 	counts := map[string]int{}
@@ -116,7 +116,7 @@ func (s *several) awaitAll(limit time.Duration) {
 	}
 }
 
-// check holds that each gateway has each event once, and all have the same stream.
+// check checks that each gateway has each event once, and that all have the same stream.
 func (s *several) check() {
 	var first []event
 	for i, m := range s.group.members {

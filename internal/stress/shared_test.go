@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// everywhere is within how long a change made at one gateway holds at all.
+// everywhere is how soon a change made at one gateway must apply at all.
 const everywhere = time.Second
 
-// redemptions is how many programs redeem one join token at once.
+// redemptions is how many clients redeem one join token at once.
 const redemptions = 100
 
 func TestOneTokenMakesOneAgent(t *testing.T) {
@@ -90,8 +90,7 @@ func TestAnAssignmentEndsAHeartbeatHeldElsewhere(t *testing.T) {
 	}
 }
 
-// TestASessionEndsEverywhere: a browser logs in at one gateway and is known at all, and once its session is ended at another one
-// it is refused by all.
+// TestASessionEndsEverywhere: a session begun at one gateway is valid at all, and once ended at another one it is refused by all.
 func TestASessionEndsEverywhere(t *testing.T) {
 	g := newGroup(t, rightToken)
 	browser := http.Client{Timeout: client.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -104,7 +103,7 @@ func TestASessionEndsEverywhere(t *testing.T) {
 	if login.StatusCode != http.StatusSeeOther || len(cookies) == 0 {
 		t.Fatalf("login: %s, cookies %v", login.Status, cookies)
 	}
-	visit := func(m *member) int {
+	status := func(m *member) int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m.url+"/api/gateway", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +119,8 @@ func TestASessionEndsEverywhere(t *testing.T) {
 		return response.StatusCode
 	}
 	for i, m := range g.members {
-		if status := visit(m); status != http.StatusOK {
-			t.Errorf("gateway %d answers %d to a session that began at another", i, status)
+		if got := status(m); got != http.StatusOK {
+			t.Errorf("gateway %d answers %d to a session that began at another", i, got)
 		}
 	}
 	var list struct {
@@ -136,7 +135,7 @@ func TestASessionEndsEverywhere(t *testing.T) {
 		t.Fatalf("ending the session: %d, %v", status, err)
 	}
 	for i, m := range g.members {
-		if !until(soon, func() bool { return visit(m) == http.StatusUnauthorized }) {
+		if !until(soon, func() bool { return status(m) == http.StatusUnauthorized }) {
 			t.Errorf("a session that was ended is good at gateway %d after %v", i, soon)
 		}
 	}

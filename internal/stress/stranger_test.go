@@ -13,7 +13,7 @@ import (
 
 const (
 	rightToken = "the-right-token-of-this-test"
-	// descriptors is how many files and sockets the gateway may have open.
+	// descriptors is the gateway's limit of open files and sockets.
 	descriptors = 256
 )
 
@@ -30,7 +30,7 @@ func guarded(t *testing.T) *server {
 	return g
 }
 
-// ask makes a request over a connection of its own and returns the status.
+// ask makes a request over a new connection and returns the status.
 func ask(t *testing.T, url, token string) (int, error) {
 	t.Helper()
 	fresh := http.Client{Timeout: client.Timeout, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -48,7 +48,7 @@ func ask(t *testing.T, url, token string) (int, error) {
 	return response.StatusCode, err
 }
 
-// TestWrongTokensLockNobodyOut: from one address come 21 wrong tokens and then the right one.
+// TestWrongTokensLockNobodyOut: one address sends 21 wrong tokens and then the right one.
 func TestWrongTokensLockNobodyOut(t *testing.T) {
 	g := guarded(t)
 	for i := range 21 {

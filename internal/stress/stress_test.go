@@ -15,18 +15,18 @@ import (
 
 const (
 	cycles = 100 // in each, the gateway and a project server are killed
-	// beat is the mean time from one kill to the next.
+	// beat is the mean time between kills.
 	beat = 600 * time.Millisecond
-	// soon is within how long a move must reach a reader of the stream where nothing but kills of the gateway disturbs it. It
-	// is some hundred times what is usual, for machines that are busy with other things.
+	// soon is how soon a move must reach a reader of the stream if there are no faults but kills of the gateway. It is some
+	// hundred times the usual time, for machines that are busy with other things.
 	soon = 8 * time.Second
-	// late is within how long everything must have arrived after the last fault: a call that hangs is given up after 27 s, the
+	// late is how soon everything must have arrived after the last fault: a hanging call is given up after 27 s, and the
 	// longest pause after a failure is 30 s.
 	late = 75 * time.Second
-	// keepEvents is how long the gateway keeps more than keptOfEach events of a project: longer than a reader can be late.
+	// keepEvents is how long the gateway keeps more than keptOfEach events of a project, longer than a reader can be late.
 	keepEvents = "40s"
 	keptOfEach = 500
-	// floodings is how often more moves are made at once than a feed holds, and flood how many.
+	// floodings is how often more moves are made at once than a feed keeps, and flood how many.
 	floodings, flood = 3, 900
 )
 
@@ -35,15 +35,15 @@ type project struct {
 	*server
 	name     string
 	board    *board
-	proxy    *proxy // nil where the gateway asks the server itself
-	killed   bool   // whether it is among those that are killed
-	floods   bool   // disturbed only while it is flooded
-	disturb  bool   // whether its proxy makes faults
+	proxy    *proxy // nil if the gateway calls the server directly
+	killed   bool   // whether it is killed now and then
+	floods   bool   // whether it is disturbed only while flooded
+	disturb  bool   // whether its proxy injects faults
 	steps    bool   // whether its clock is set forward and back
 	baseline int    // files open at the beginning
 }
 
-// site is everything that runs.
+// site is a gateway with its projects.
 type site struct {
 	t        *testing.T
 	began    time.Time
@@ -90,7 +90,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// start starts everything and waits until each feed is followed.
+// start starts all servers and waits until each feed is followed.
 func (s *site) start() {
 	s.gateway.start()
 	for _, p := range s.projects {
@@ -119,7 +119,7 @@ func (s *site) sees(e event) {
 	s.stream = append(s.stream, e)
 }
 
-// seen returns what a reader saw of the stream, by project.
+// seen returns the events that a reader of the stream has seen, by project.
 func (s *site) seen() map[string][]event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *site) seen() map[string][]event {
 	return byProject
 }
 
-// awaitAll waits until all that the projects hold has reached the reader.
+// awaitAll waits until all the projects' events have reached the reader.
 func (s *site) awaitAll(limit time.Duration) {
 	s.t.Helper()
 	held := map[string][]event{}
@@ -214,7 +214,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	s.log("%d kills, %d switches, %d agents joined", 2*cycles, operator.switches, operator.joins)
 	s.awaitAll(late)
 
-	// A gateway that lives must not gather what faults leave behind.
+	// A running gateway must not accumulate leftovers of faults.
 	baseline := s.usage()
 	s.log("all has arrived; the gateway holds %+v", baseline)
 	s.disturbed(s.useAndAbandon)
@@ -231,7 +231,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	operator.check()
 }
 
-// disturbed does something while some projects are disturbed.
+// disturbed calls do while some projects are disturbed.
 func (s *site) disturbed(do func()) {
 	ctx, stop := context.WithCancel(s.t.Context())
 	defer stop()
@@ -246,7 +246,7 @@ func (s *site) disturbed(do func()) {
 	disturbers.Wait()
 }
 
-// killAll kills the gateway and the project servers in turn, amid all that happens.
+// killAll repeatedly kills the gateway and the project servers during all this.
 func (s *site) killAll() {
 	var victims []*project
 	for _, p := range s.projects {
@@ -270,7 +270,7 @@ func (s *site) killAll() {
 	}
 }
 
-// check holds what a reader saw against what was done.
+// check compares the events that a reader saw with the moves that were made.
 func (s *site) check() {
 	stored := map[string][]event{}
 	for _, e := range wholeStream(s.t, s.gateway.url) {
@@ -287,7 +287,7 @@ func (s *site) check() {
 	}
 }
 
-// checkStored holds what is left in the store against what a reader saw: the oldest may be missing, but none of the last.
+// checkStored compares the events left in the store with those that a reader saw: the oldest may be missing, but none of the last.
 func (p *project) checkStored(stored, seen []event) {
 	if len(stored) < min(keptOfEach, len(seen)) || len(stored) > len(seen) {
 		p.t.Errorf("%s: %d events are stored, a reader saw %d", p.name, len(stored), len(seen))

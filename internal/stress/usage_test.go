@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// usage is what a gateway holds.
+// usage is a gateway's resource usage.
 type usage struct {
 	goroutines, files int
 	heap              float64 // MiB
 }
 
-// usage measures after some requests, which leave connections for the next ones and give the collector occasion to run.
+// usage measures after some requests, which open connections for later ones and let the garbage collector run.
 func (s *site) usage() usage {
 	s.t.Helper()
 	for range 20 {
@@ -28,7 +28,7 @@ func (s *site) usage() usage {
 	}
 }
 
-// useAndAbandon asks the gateway for pipelines for a while, and leaves streams and waiting requests open without reading them.
+// useAndAbandon requests pipelines for a while, and leaves streams and held requests open without reading them.
 func (s *site) useAndAbandon() {
 	ctx, stop := context.WithTimeout(s.t.Context(), 30*time.Second)
 	defer stop()
@@ -58,8 +58,8 @@ func (s *site) useAndAbandon() {
 	}
 }
 
-// checkUsage holds that the gateway is back at what it held, and that project servers are. What is left of faults ends with
-// the longest call. A connection more or less is chance, and so is how much garbage there is.
+// checkUsage checks that the usage of the gateway and the project servers is back at the baseline, once the longest call has ended.
+// It tolerates small differences in connections and garbage.
 func (s *site) checkUsage(baseline usage) {
 	client.CloseIdleConnections()
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// watcher follows the merged stream at each gateway in turn, as a program behind a load balancer does: with one position, and
-// going on with the next gateway when one does not answer.
+// watcher follows the merged stream at each gateway in turn, like a client behind a load balancer: with one position, and continuing
+// at the next gateway when one does not respond.
 type watcher struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	seen  map[string]int // events, by project
 	last  map[string]time.Time
-	quiet time.Duration // the longest that a project was silent since forget
-	asked int           // answers
+	quiet time.Duration // the longest silence of a project since forget
+	asked int           // the number of responses
 }
 
 func newWatcher(t *testing.T, projects []*numbered) *watcher {
@@ -33,7 +33,7 @@ func newWatcher(t *testing.T, projects []*numbered) *watcher {
 	return w
 }
 
-// patience is within how long a gateway has to answer before the next one is asked.
+// patience is how long to wait for a response before trying the next gateway.
 const patience = time.Second
 
 func (w *watcher) run(ctx context.Context, members []*member) {
@@ -72,7 +72,7 @@ func (w *watcher) take(e event) {
 	w.last[e.Project] = now
 }
 
-// silence returns how long a project was silent at most, since the last call or until now.
+// silence returns the longest silence of a project since the last call.
 func (w *watcher) silence() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,10 +85,10 @@ func (w *watcher) silence() time.Duration {
 	return longest
 }
 
-// has reports whether so many events of each project were seen.
+// has reports whether at least so many events of each project have been seen.
 func (w *watcher) has(counts map[string]int) bool { return w.missing(counts) == "" }
 
-// missing says which projects' events were not seen.
+// missing describes the projects whose events have not all been seen.
 func (w *watcher) missing(counts map[string]int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -65,7 +65,7 @@ func (w *wire) accept() {
 	}
 }
 
-// pass passes on what comes, unless it is swallowed, until either end closes.
+// pass forwards data, unless it is swallowed, until either end closes.
 func (w *wire) pass(from, to net.Conn) {
 	defer func() {
 		from.Close()
@@ -77,7 +77,7 @@ func (w *wire) pass(from, to net.Conn) {
 	_, _ = io.Copy(throat{w, to}, from)
 }
 
-// throat is where what was read goes on, or not.
+// throat forwards data or swallows it.
 type throat struct {
 	*wire
 	to net.Conn
@@ -93,15 +93,15 @@ func (t throat) Write(p []byte) (int, error) {
 	return t.to.Write(p)
 }
 
-// blackhole swallows all that is sent in either direction from now on: connections stay open, no answer comes, and new connections
-// are not made.
+// blackhole swallows all data in either direction from now on: connections stay open without a response, and new connections do not
+// succeed.
 func (w *wire) blackhole() {
 	w.t.Helper()
 	w.mu.Lock()
 	w.swallows, w.healed = true, make(chan struct{})
 	w.mu.Unlock()
 	w.queue(0)
-	// Nobody accepts any more. Once the queue is full, the kernel drops what would open a connection.
+	// Connections are no longer accepted. Once the queue is full, the kernel drops the packets that would open one.
 	for range 10 {
 		filler, err := net.DialTimeout("tcp", w.listener.Addr().String(), 100*time.Millisecond)
 		if err != nil {
@@ -127,7 +127,7 @@ func (w *wire) queue(length int) {
 	}
 }
 
-// heal passes everything on again. What was open meanwhile has lost bytes, and is reset.
+// heal forwards everything again. Connections that have lost data are reset.
 func (w *wire) heal() {
 	w.queue(syscall.SOMAXCONN)
 	w.mu.Lock()

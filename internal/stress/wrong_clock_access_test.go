@@ -14,10 +14,10 @@ import (
 	"switchyard/internal/logintest"
 )
 
-// shortLife is how long what expires lives in these tests, and much less than clocks are wrong.
+// shortLife is how long everything that expires is valid in these tests: much less than clocks are wrong.
 const shortLife = 5 * time.Second
 
-// TestWrongClocksShutNobodyOut: whatever one gateway gives out is good at all others for its time, and not longer.
+// TestWrongClocksShutNobodyOut: what one gateway issues is valid at all others until it expires, and no longer.
 func TestWrongClocksShutNobodyOut(t *testing.T) {
 	provider := logintest.New(t)
 	config := filepath.Join(t.TempDir(), "switchyard.toml")
@@ -49,7 +49,7 @@ func TestWrongClocksShutNobodyOut(t *testing.T) {
 	}
 }
 
-// pair is a gateway that gives something out and another one that is asked.
+// pair is a gateway that issues something and another one that uses it.
 type pair struct {
 	t          *testing.T
 	one, other *member
@@ -115,11 +115,11 @@ func (p pair) check() {
 	}
 }
 
-// login begins a login at one gateway, ends it at the other, and returns what the first one answers to the session.
+// login begins a login at one gateway, completes it at the other, and returns the first one's status for the session.
 func (p pair) login() int {
 	p.t.Helper()
 	browser := http.Client{Timeout: client.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	visit := func(address string, cookies []*http.Cookie) *http.Response {
+	browse := func(address string, cookies []*http.Cookie) *http.Response {
 		p.t.Helper()
 		request, err := http.NewRequestWithContext(p.t.Context(), "GET", address, nil)
 		if err != nil {
@@ -135,12 +135,12 @@ func (p pair) login() int {
 		answer.Body.Close()
 		return answer
 	}
-	begun := visit(p.one.url+"/login/start", nil)
-	back := visit(begun.Header.Get("Location"), nil)
+	begun := browse(p.one.url+"/login/start", nil)
+	back := browse(begun.Header.Get("Location"), nil)
 	callback, err := url.Parse(back.Header.Get("Location"))
 	if err != nil || callback.Host != "yard.example" {
 		p.t.Fatalf("the provider sends people to %v, %v", callback, err)
 	}
-	ended := visit(p.other.url+callback.RequestURI(), begun.Cookies())
-	return visit(p.one.url+"/api/gateway", ended.Cookies()).StatusCode
+	ended := browse(p.other.url+callback.RequestURI(), begun.Cookies())
+	return browse(p.one.url+"/api/gateway", ended.Cookies()).StatusCode
 }

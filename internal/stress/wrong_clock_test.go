@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// clocks are by how much those of the three gateways' machines are wrong.
+// clocks are the clock errors of the three gateways' machines.
 var clocks = []time.Duration{time.Hour, -time.Hour, 0}
 
-// wrongClock is what is added to package time: the seconds in an environment variable are added to the time of day.
+// wrongClock is added to package time. It adds the seconds in an environment variable to the time of day.
 const wrongClock = `package time
 
 import "syscall"
@@ -33,7 +33,7 @@ func wrongNow() (sec int64, nsec int32, mono int64) {
 }
 `
 
-// buildWithWrongClock builds the program over a package time of which the clock can be wrong.
+// buildWithWrongClock builds the program with a package time whose clock can be wrong.
 func buildWithWrongClock(t *testing.T) string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -69,7 +69,7 @@ func buildWithWrongClock(t *testing.T) string {
 	return build(t, "-overlay", file)
 }
 
-// newGroupWithWrongClocks starts gateways whose machines' clocks are wrong, with more in their environment.
+// newGroupWithWrongClocks starts gateways whose machines' clocks are wrong, with more environment variables.
 func newGroupWithWrongClocks(t *testing.T, token string, more ...string) *group {
 	t.Helper()
 	g := newGroupOf(t, buildWithWrongClock(t), token, func(i int) []string {
@@ -84,7 +84,7 @@ func newGroupWithWrongClocks(t *testing.T, token string, more ...string) *group 
 	return g
 }
 
-// everyHandOver makes duties move from each gateway to the others and back.
+// everyHandOver moves duties from each gateway to the others and back.
 func (g *group) everyHandOver() {
 	for _, m := range g.members {
 		m.killAndFreeze()

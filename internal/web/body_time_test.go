@@ -61,7 +61,7 @@ func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 	})
 }
 
-// TestWhatARefusedRequestStillSendsIsCutOff: net/http reads some of it before it answers, but not for ever.
+// TestWhatARefusedRequestStillSendsIsCutOff: net/http reads some of an unread body, but not forever.
 func TestWhatARefusedRequestStillSendsIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refuse := func(w http.ResponseWriter, r *http.Request) {

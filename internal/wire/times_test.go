@@ -23,7 +23,7 @@ func TestWhatCannotBeEditedStaysAsItCame(t *testing.T) {
 	}
 }
 
-// FuzzWithTimes holds that what a project server sends stays as it is, but for the times of items.
+// FuzzWithTimes checks that a project server's JSON is unchanged except for the times of items.
 func FuzzWithTimes(f *testing.F) {
 	for _, text := range []string{
 		`[]`, `[ ]`, `[{"items":[{}]}]`, `[{"items":[{ }, {"a":1}, {}]}]`, ` [{"name":"a","items":[]}] `,
@@ -56,7 +56,7 @@ func FuzzWithTimes(f *testing.F) {
 		for i, stage := range before {
 			items, _ := stage["items"].([]any)
 			if len(items) != len(stages[i].Items) {
-				return // the key has another case, or is there twice
+				return // the key has another case, or is repeated
 			}
 			for j := range items {
 				item, isObject := items[j].(map[string]any)

@@ -48,7 +48,7 @@ func (db *DB) ArrivalsSince(ctx context.Context, position int64) (news domain.Ar
 			break
 		}
 		a := domain.Arrival{Project: *project, StoryID: *story, StoryName: *name, Stage: *stage, At: time.UnixMilli(*at)}
-		news.Arrivals = append(news.Arrivals, domain.ToldArrival{Arrival: a, ID: *id, Saved: *saved})
+		news.Arrivals = append(news.Arrivals, domain.SharedArrival{Arrival: a, ID: *id, Saved: *saved})
 	}
 	return news, db.Translate(rows.Err())
 }

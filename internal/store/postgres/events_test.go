@@ -24,7 +24,7 @@ func open(t testing.TB, url string) *postgres.DB {
 	return storetest.Opened(t, db, err)
 }
 
-// read is a read of n records of a project, those from number first on.
+// read returns a read of n records of a project, numbered from first.
 func read(project string, epoch int64, first, n int) domain.FeedRead {
 	r := domain.FeedRead{
 		Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(first + n)}, ReceivedAt: time.UnixMilli(1_000_000), Epoch: epoch,
@@ -46,7 +46,7 @@ func ids(events []domain.Event) (ids []int64) {
 	return ids
 }
 
-// TestOnlyTheGatewayWhoseDutyItIsAppends: a gateway that was frozen while another took over stores nothing of what it read.
+// TestOnlyTheGatewayWhoseDutyItIsAppends: a gateway that was frozen while another took over stores nothing.
 func TestOnlyTheGatewayWhoseDutyItIsAppends(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.Database(t))
@@ -92,8 +92,7 @@ func TestOnlyTheGatewayWhoseDutyItIsAppends(t *testing.T) {
 	}
 }
 
-// TestAReaderMissesNothing: of many appends at once, a reader that continues after the last id it saw sees each event, in
-// order.
+// TestAReaderMissesNothing: during concurrent appends, a reader that always continues after the last id sees each event, in order.
 func TestAReaderMissesNothing(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

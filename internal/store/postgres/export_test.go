@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// HoldStream runs fn in a transaction that has the lock of the stream.
+// HoldStream runs fn in a transaction that holds the stream's lock.
 func (db *DB) HoldStream(fn func()) error {
 	return pgx.BeginFunc(context.Background(), db.appends, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(context.Background(), lockStream); err != nil {
@@ -20,13 +20,13 @@ func (db *DB) HoldStream(fn func()) error {
 	})
 }
 
-// Statement is one that a database was given.
+// Statement is a recorded statement.
 type Statement struct {
 	SQL  string
 	Args []any
 }
 
-// Recorder notes statements, each once.
+// Recorder records statements, each once.
 type Recorder struct {
 	mu         sync.Mutex
 	Statements map[string]Statement

@@ -21,15 +21,15 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// proxy stands between a gateway and its database.
+// proxy is a proxy between a gateway and its database.
 type proxy struct {
 	target string
-	silent atomic.Bool // passes nothing on
+	silent atomic.Bool // forwards nothing
 	mu     sync.Mutex
 	conns  []net.Conn
 }
 
-// throughProxy returns the address of a database through a proxy of its own.
+// throughProxy returns the address of a database through a new proxy.
 func throughProxy(t *testing.T, address string) (*proxy, string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -106,7 +106,7 @@ func TestADatabaseThatSaysNothingIsAnErrorWithinThreeSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	proxy.silent.Store(true)
-	// Nobody waits for ever, also not without a deadline of its own, and not behind others.
+	// No caller waits forever, even without a deadline or behind others.
 	var waiting sync.WaitGroup
 	for name, do := range map[string]func() error{
 		"ping":  func() error { return db.Ping(t.Context()) },
@@ -129,7 +129,7 @@ func TestADatabaseThatSaysNothingIsAnErrorWithinThreeSeconds(t *testing.T) {
 	if _, err := db.WriteFailure(); err == nil {
 		t.Error("the failed write does not show")
 	}
-	// Nobody waits once it is known to say nothing, but for the one that finds out whether it does again.
+	// Once the database is known not to respond, only one caller at a time waits, to check it.
 	waittest.Until(t, "calls that fail at once", func() bool {
 		began, atOnce := time.Now(), 0
 		for time.Since(began) < 50*time.Millisecond {
@@ -278,7 +278,7 @@ func TestSearchingWorksWithoutAnIndexOfWords(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatStopsWithinATransactionHoldsUpOthersForSeconds: frozen, it would hold its locks for ever.
+// TestAGatewayThatStopsWithinATransactionHoldsUpOthersForSeconds: a frozen gateway must not hold its locks forever.
 func TestAGatewayThatStopsWithinATransactionHoldsUpOthersForSeconds(t *testing.T) {
 	t.Parallel()
 	address := pgtest.Database(t)

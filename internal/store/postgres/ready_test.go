@@ -9,7 +9,7 @@ import (
 	"switchyard/internal/pgtest"
 )
 
-// TestARenewedLeaseShowsThatWritingWorksAgain: a load balancer sends nothing that would be written to a gateway that is not ready.
+// TestARenewedLeaseShowsThatWritingWorksAgain: a load balancer sends no requests, and so no writes, to a gateway that is not ready.
 func TestARenewedLeaseShowsThatWritingWorksAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.Database(t))

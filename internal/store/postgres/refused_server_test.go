@@ -12,8 +12,7 @@ import (
 	"switchyard/internal/store/postgres"
 )
 
-// stubServer answers each connection as a PostgreSQL with these parameters does, and each statement with one number. It returns its
-// address.
+// stubServer starts a fake PostgreSQL with these parameters, which answers each statement with one number. It returns the address.
 func stubServer(t *testing.T, parameters map[string]string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +75,7 @@ func answerAsStub(b *pgproto3.Backend, parameters map[string]string) error {
 	}
 }
 
-// TestServersThatCannotBeUsedAreRefused: the error is the line that the log has at the start.
+// TestServersThatCannotBeUsedAreRefused: the error is logged at the start.
 func TestServersThatCannotBeUsedAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ version, encoding, options, want string }{

@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/pgtest"
 )
 
-// TestAFullDiskIsFullUntilMuchFits: there is no space for events and for new tables; what is small still finds some.
+// TestAFullDiskIsFullUntilMuchFits: there is no space for events and new tables, although small writes still succeed.
 func TestAFullDiskIsFullUntilMuchFits(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

@@ -10,7 +10,7 @@ import (
 	"switchyard/internal/pgtest"
 )
 
-// TestAGatewayFrozenWhileItSendsBlocksNobodyForLong: half of what it sends has arrived, and holds the lock of the stream.
+// TestAGatewayFrozenWhileItSendsBlocksNobodyForLong: half of its statements have arrived, and hold the stream's lock.
 func TestAGatewayFrozenWhileItSendsBlocksNobodyForLong(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// TestAnAddressMaySayThatTheServerDescribesNoStatement: then the types of what is sent are known here alone. Of the programs that
-// people get that is tested with the build tag of make test.
+// TestAnAddressMaySayThatTheServerDescribesNoStatement: then only the client knows the types of arguments. make test sets the build
+// tag of released programs.
 func TestAnAddressMaySayThatTheServerDescribesNoStatement(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol"} {

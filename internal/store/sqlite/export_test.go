@@ -11,7 +11,7 @@ import (
 	"switchyard/internal/store"
 )
 
-// FillDisk makes the database as if the disk had no space left, or had it again.
+// FillDisk makes the database behave as if the disk were full, or no longer so.
 func (db *DB) FillDisk(full bool) error {
 	statement := "PRAGMA max_page_count = 4294967294"
 	if full {
@@ -21,7 +21,7 @@ func (db *DB) FillDisk(full bool) error {
 	return err
 }
 
-// OldDatabase makes the database in directory dir as a version made it that knew so many migrations.
+// OldDatabase creates the database in directory dir as an earlier version with so many migrations did.
 func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
 	db, err := open(filepath.Join(dir, FileName), func() error { return nil })
 	if err != nil {
@@ -50,7 +50,7 @@ func (db *DB) Texts(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// CheckWords returns an error unless the index of words is sound.
+// CheckWords returns an error if the index of words is corrupt.
 func (db *DB) CheckWords(ctx context.Context) error {
 	_, err := db.write.ExecContext(ctx, "INSERT INTO event_words (event_words) VALUES ('integrity-check')")
 	return err
@@ -74,7 +74,7 @@ func (db *DB) Plan(ctx context.Context, statement string) (steps []string, err e
 	return steps, rows.Err()
 }
 
-// LimitSearches sets the time that a search may take in databases that are opened until the test ends.
+// LimitSearches sets the time limit of searches in databases that are opened before the test ends.
 func LimitSearches(t testing.TB, limit time.Duration) {
 	searchLimit = limit
 	t.Cleanup(func() { searchLimit = store.SearchLimit })
@@ -92,19 +92,19 @@ func (db *DB) BusySearches(t testing.TB) {
 	}
 }
 
-// WordSegments returns of how many segments the index of words consists, each of which a search looks at.
+// WordSegments returns the number of segments in the index of words, all of which a search reads.
 func (db *DB) WordSegments(ctx context.Context) (n int, err error) {
 	err = db.read.QueryRowContext(ctx, "SELECT COUNT(DISTINCT segid) FROM event_words_idx").Scan(&n)
 	return n, err
 }
 
-// MaxLog is the size of the write-ahead log, in bytes, from which on Checkpoints makes it small again.
+// MaxLog exports maxLog.
 const MaxLog = maxLog
 
-// LogSize is the size of the write-ahead log in bytes.
+// LogSize returns the size of the write-ahead log in bytes.
 func (db *DB) LogSize() int64 { return db.logSize() }
 
-// Read begins to read the database, until stop is called.
+// Read keeps a read of the database open until stop is called.
 func (db *DB) Read(t testing.TB) (stop func()) {
 	t.Helper()
 	tx, err := db.read.Begin()

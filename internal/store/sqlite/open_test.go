@@ -8,7 +8,7 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// TestWhatAKilledGatewayLeftIsInTheDatabaseWhenTheNextStops: people copy the file of a gateway that they have stopped.
+// TestWhatAKilledGatewayLeftIsInTheDatabaseWhenTheNextStops: people copy the database file of a stopped gateway.
 func TestWhatAKilledGatewayLeftIsInTheDatabaseWhenTheNextStops(t *testing.T) {
 	ctx := t.Context()
 	running, killed := t.TempDir(), t.TempDir()

@@ -22,7 +22,7 @@ var staysOfProject = regexp.MustCompile(`FROM stays .*project_id = \(SELECT id F
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// fromOneEnd are the beginnings of statements that may scan: they read from one end, and stop when they have found enough.
+// fromOneEnd are prefixes of statements that may scan: they read from one end and stop when they have found enough.
 var fromOneEnd = []string{
 	"SELECT event_projects.name, stories.story_id, story_name FROM (SELECT id", // a search for stories by one or two characters
 }
@@ -54,7 +54,7 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		if ofProjectAndKind.MatchString(statement) && !strings.Contains(strings.Join(steps, ""), "events_of_project_kind") {
 			t.Errorf("%.500s\n%s\nwants the index of both", statement, strings.Join(steps, "\n"))
 		}
-		// The stays of one project cost what it has, whatever others have.
+		// The cost of reading a project's stays depends only on its own.
 		if staysOfProject.MatchString(statement) && !strings.Contains(strings.Join(steps, ""), "(project_id=?") {
 			t.Errorf("%.500s\n%s\nwants the texts of the project", statement, strings.Join(steps, "\n"))
 		}

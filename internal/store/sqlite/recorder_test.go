@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// recorder is a driver that notes the statements it is given.
+// recorder is a driver that records statements.
 type recorder struct {
 	driver     driver.Driver
 	mu         sync.Mutex
 	statements map[string]bool
 }
 
-// Record makes databases that are opened from now on note their statements, until the function that it returns is called,
-// which returns them. It must not run beside other tests.
+// Record makes databases that are opened from now on record their statements, until the returned function is called, which returns
+// them. It must not run in parallel with other tests.
 func Record() (statements func() map[string]bool) {
 	registering.Do(func() {
 		db, _ := sql.Open("sqlite", "") // opens nothing
@@ -53,7 +53,7 @@ func (r *recorder) Open(name string) (driver.Conn, error) {
 	return recordedConn{conn.(sqliteConn), r}, nil
 }
 
-// sqliteConn is what a connection of SQLite can do of what package sql asks for.
+// sqliteConn has the optional interfaces of package driver that SQLite's connections implement.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -14,10 +14,10 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// lastSchema is how many migrations the version before event texts were stored once knew.
+// lastSchema is the number of migrations in the last version that stored event texts more than once.
 const lastSchema = 6
 
-// oldDatabase makes a database of an earlier version with so many events of four projects in it, and some others.
+// oldDatabase creates a database of an earlier version with n events of four projects, and some others.
 func oldDatabase(t *testing.T, n int) (dir string, reads []domain.FeedRead) {
 	t.Helper()
 	dir = t.TempDir()
@@ -71,10 +71,10 @@ func oldDatabase(t *testing.T, n int) (dir string, reads []domain.FeedRead) {
 	return dir, reads
 }
 
-// oldStays is how many stays there are in an old database.
+// oldStays is the number of stays in an old database.
 const oldStays = 150
 
-// oldStay is the i-th stay, of three stories in turn; of the last of them the stream does not know.
+// oldStay returns the i-th stay, of three stories in turn, the last of which is not in the stream.
 func oldStay(i int) domain.Stay {
 	return domain.Stay{
 		Project: "Ärger", StoryID: []string{"12_pay", "1_shown", "unknown"}[i%3], Number: int64(i), Stage: "2_current",
@@ -82,7 +82,7 @@ func oldStay(i int) domain.Stay {
 	}
 }
 
-// sameStays fails unless the database holds the old stays.
+// sameStays checks that the database has the old stays.
 func sameStays(t *testing.T, db *sqlite.DB) {
 	t.Helper()
 	var all, pay []domain.Stay
@@ -106,7 +106,7 @@ func sameStays(t *testing.T, db *sqlite.DB) {
 	}
 }
 
-// sameAsBefore fails unless the database holds what the reads brought, under all queries.
+// sameAsBefore checks that the database returns the events of reads for all queries.
 func sameAsBefore(t *testing.T, db *sqlite.DB, reads []domain.FeedRead) {
 	t.Helper()
 	last, err := db.LastEventID(t.Context())
@@ -185,7 +185,7 @@ func TestADatabaseOfAnEarlierVersionIsReadAndWrittenWhileItIsUpgraded(t *testing
 	}
 	for step := 0; ; step++ {
 		sameAsBefore(t, db, reads)
-		// What becomes of a stay is saved wherever it is.
+		// A changed stay is saved in whichever table it is.
 		changed := oldStay(step * 31 % oldStays)
 		changed.Next = "4_merge"
 		for _, s := range []domain.Stay{changed, oldStay(int(changed.Number))} {
@@ -199,7 +199,7 @@ func TestADatabaseOfAnEarlierVersionIsReadAndWrittenWhileItIsUpgraded(t *testing
 			}
 		}
 		sameStays(t, db)
-		// What is stored already stays so, wherever it is.
+		// Events are not stored twice, in whichever table they are.
 		again, fresh := reads[(step*37)%len(reads)], generate.Read(len(reads)+step, 4)
 		if added := appendEvents(t, db, again, fresh); len(added) != 1 || added[0].ID != int64(len(reads)+1) {
 			t.Errorf("step %d: added %v", step, added)

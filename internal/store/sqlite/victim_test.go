@@ -16,7 +16,7 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// With this variable the test binary works on the database in the directory that it names until it is killed.
+// With this variable set, the test binary works on the database in that directory until it is killed.
 const victimVariable = "SWITCHYARD_SQLITE_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beVictim upgrades, or removes events, in small steps until there is nothing left to do.
+// beVictim upgrades the database, or removes events, in small steps until there is nothing left to do.
 func beVictim(work, dir string) error {
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, dir)
@@ -55,8 +55,7 @@ func beVictim(work, dir string) error {
 	return db.Close()
 }
 
-// kill runs a victim again and again, and kills it amid one of its steps, until one has come to the end. It returns how many
-// were killed.
+// kill repeatedly runs a victim and kills it during one of its steps, until one has completed. It returns how many were killed.
 func kill(t *testing.T, work, dir string) (killed int) {
 	t.Helper()
 	for {

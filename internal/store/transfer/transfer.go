@@ -91,7 +91,7 @@ const reportEvery = 5 * time.Second
 
 // rows returns the rows of a table.
 func (m *move) rows(t table) (*rows, error) {
-	r := &rows{move: m, table: t, told: time.Now()}
+	r := &rows{move: m, table: t, reported: time.Now()}
 	if err := m.source.QueryRowContext(m.ctx, "SELECT COUNT(*) FROM "+t.name).Scan(&r.all); err != nil {
 		return nil, err
 	}
@@ -102,13 +102,13 @@ func (m *move) rows(t table) (*rows, error) {
 
 // rows reads the rows of a table for PostgreSQL's COPY.
 type rows struct {
-	move  *move
-	table table
-	found *sql.Rows
-	all   int64
-	read  int64
-	told  time.Time
-	err   error
+	move     *move
+	table    table
+	found    *sql.Rows
+	all      int64
+	read     int64
+	reported time.Time
+	err      error
 }
 
 func (r *rows) Next() bool { return r.err == nil && r.found.Next() }
@@ -132,8 +132,8 @@ func (r *rows) Values() (values []any, err error) {
 			values[i] = r.move.clean(text)
 		}
 	}
-	if r.read++; time.Since(r.told) > reportEvery {
-		r.told = time.Now()
+	if r.read++; time.Since(r.reported) > reportEvery {
+		r.reported = time.Now()
 		r.move.report("%s: %d of %d", r.table.name, r.read, r.all)
 	}
 	return values, nil

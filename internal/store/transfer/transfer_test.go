@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Run(m.Run)) }
 
-// filled makes a database in dir with something in each table.
+// filled creates a database in dir with rows in each table.
 func filled(t *testing.T, dir string) (events int) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), dir)
@@ -68,7 +68,7 @@ func filled(t *testing.T, dir string) (events int) {
 	return len(reads) - len(removed)
 }
 
-// contents are all that a database says.
+// contents returns everything in a database.
 func contents(t *testing.T, db service.Store) map[string]any {
 	t.Helper()
 	ctx, found := t.Context(), map[string]any{}
@@ -183,7 +183,7 @@ func TestAllIsMoved(t *testing.T) {
 		t.Errorf("a value with NUL is %q, %v", value, err)
 	}
 
-	// It goes on from there: what is stored already stays so, and ids come after the greatest.
+	// It continues from there: events are not stored twice, and ids come after the greatest.
 	again := []domain.FeedRead{storetest.Read("Ärger")}
 	for _, text := range storetest.Strange {
 		again[0].Records = append(again[0].Records, storetest.Record(t, text))
@@ -207,7 +207,7 @@ func TestAllIsMoved(t *testing.T) {
 	}
 }
 
-// TestEveryTableIsMoved: one that is added to SQLite's schema is moved, too.
+// TestEveryTableIsMoved fails for a table that is added to SQLite's schema but not moved.
 func TestEveryTableIsMoved(t *testing.T) {
 	dir := t.TempDir()
 	filled(t, dir)
