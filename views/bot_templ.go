@@ -354,7 +354,7 @@ func botState(p BotProps) templ.Component {
 			}
 		}
 		if p.IgnoredFile != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"notice border-l-caution bg-caution-tint\"><span class=\"signal signal-caution wraps\"><span>The configuration is in the database. The file <code class=\"break-words\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"notice border-l-caution bg-caution-tint\"><span class=\"signal signal-caution\"><span>The configuration is in the database. The file <code class=\"break-words\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -160,6 +160,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		g.handler.Login = login.New(loginOptions)
 	}
 	g.handler.Service, g.handler.TeamChat, g.handler.Metrics = g.service, chat, counts
+	g.addCloser(func() error { projects.Close(); return nil })
 	return nil
 }
 

@@ -192,9 +192,6 @@ func (h *StageHistory) index(name string) uint8 {
 // Version increases with every change.
 func (h *StageHistory) Version() uint64 { return h.version }
 
-// Len returns the number of moves in the history.
-func (h *StageHistory) Len() int { return len(h.moves) }
-
 // Forget removes the moves that no longer count at now.
 func (h *StageHistory) Forget(now time.Time) {
 	from := now.Add(-moveMemory).UnixMilli()
