@@ -133,7 +133,8 @@ func TestAStoryIsChangedByTouch(t *testing.T) {
 	tab.WaitText("No longer blocked.")
 }
 
-// TestCommandsOnAPhoneAreCopiedAsTheyAre: their options are not broken after the dashes, and what is copied is the command alone.
+// TestCommandsOnAPhoneAreCopiedAsTheyAre: they are in one line, since the browser would break
+// options after the dashes, and what is copied is the command alone.
 func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := newConsoleSite(t)
@@ -147,8 +148,9 @@ func TestCommandsOnAPhoneAreCopiedAsTheyAre(t *testing.T) {
 		if c.control != "" {
 			tab.Find("button", c.control).Tap()
 		}
-		tab.Wait(`document.querySelector('code > i')`)
-		wantNone(t, tab, "breaks options of a command", `[...document.querySelectorAll('code > i')].filter((e) => e.getClientRects().length !== 1).map((e) => e.textContent)`)
+		tab.Wait(`document.querySelector('code + [data-copy]')`)
+		wantNone(t, tab, "breaks a command", `[...document.querySelectorAll('code:has(+ [data-copy])')]
+			.filter((e) => e.getBoundingClientRect().height >= (e.textContent.split('\n').length + 1) * parseFloat(getComputedStyle(e).lineHeight)).map((e) => e.textContent)`)
 		browsertest.Eval[bool](tab, `(navigator.clipboard.writeText = async (text) => { window.copied = text }, true)`)
 		tab.Find("button", "Copy").Tap()
 		tab.WaitText("Copied")

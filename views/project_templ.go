@@ -127,7 +127,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 				return templ_7745c5c3_Err
 			}
 		} else if story != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<div id=\"new-story-dialog\" popover role=\"dialog\" aria-labelledby=\"new-story-title\" class=\"w-96 max-w-full\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<div id=\"new-story-dialog\" popover role=\"dialog\" aria-labelledby=\"new-story-title\" class=\"w-96\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

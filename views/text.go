@@ -3,14 +3,11 @@ package views
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
 )
@@ -88,14 +85,6 @@ func number(storyID, name string) string {
 func Sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
-}
-
-// option is an option in a command, without the space before it.
-var option = regexp.MustCompile(`(^|\s)(--?[A-Za-z][\w-]*)`)
-
-// commandHTML returns a command as HTML in which no option is broken after its dashes, as narrow pages would.
-func commandHTML(command string) string {
-	return option.ReplaceAllString(templ.EscapeString(command), `$1<i>$2</i>`)
 }
 
 // shellQuote returns text as one word for a shell.
