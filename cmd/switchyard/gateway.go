@@ -33,21 +33,13 @@ func gatewayCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return unlessCancelled(cmd.Context(), err)
+				return supervise.UnlessEnded(cmd.Context(), err)
 			}
 			return errors.Join(g.run(cmd.Context(), cmd.OutOrStdout()), g.close())
 		},
 	}
 	config.AddFlags(cmd.Flags())
 	return cmd
-}
-
-// unlessCancelled returns why a start failed, nil if the reason is that the process was asked to stop.
-func unlessCancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // gateway is a gateway that is ready to run; it holds its port already.
@@ -83,7 +75,7 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 		handler = g.waitForDatabase(loops, out)
 	} else {
 		if err := g.begin(ctx, loops, out); err != nil {
-			return unlessCancelled(ctx, err)
+			return supervise.UnlessEnded(ctx, err)
 		}
 		handler = g.handler.Handler()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 func mcpCommand() *cobra.Command {
@@ -31,7 +32,7 @@ func mcpCommand() *cobra.Command {
 				return usagef("SWITCHYARD_API_TOKEN must be ASCII characters without spaces")
 			}
 			pipe := newMCPPipe(address, token, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return unlessCancelled(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
+			return supervise.UnlessEnded(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "connect to the gateway at `URL` [$SWITCHYARD_MCP_URL]")

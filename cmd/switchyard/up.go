@@ -54,7 +54,7 @@ func upCommand() *cobra.Command {
 			}
 			g, err := openGateway(cmd.Context(), c, newLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel))
 			if err != nil {
-				return unlessCancelled(cmd.Context(), err)
+				return supervise.UnlessEnded(cmd.Context(), err)
 			}
 			g.prepare = func(ctx context.Context, out io.Writer) error { return g.addBoards(ctx, boards, token, out) }
 			if agent != "" {

@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options) error {
 	a := &agent{Options: o, client: newClient(o.Gateway), file: file, runner: newRunner(o, file)}
 	if file.who().ID == "" {
 		if err := a.join(ctx); err != nil {
-			return unlessEnded(ctx, err)
+			return supervise.UnlessEnded(ctx, err)
 		}
 	} else {
 		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) error {
 	if ctx.Err() != nil {
 		a.sayStopped(ctx, <-asked)
 	}
-	return unlessEnded(ctx, err)
+	return supervise.UnlessEnded(ctx, err)
 }
 
 // Leave ends a command that was left running, removes the agent in the state file from the gateway, and removes the file.
@@ -117,14 +117,6 @@ func Leave(ctx context.Context, o Options) error {
 	}
 	o.Log.InfoContext(ctx, "left", "agent", file.who().Label, "id", file.who().ID)
 	return nil
-}
-
-// unlessEnded returns err, or nil if ctx has ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func isRefusal(err error, status int) bool {

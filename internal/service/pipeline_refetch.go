@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 const (
@@ -121,7 +122,7 @@ func (s *Pipelines) Run(ctx context.Context) error {
 		case <-s.refetches.wake:
 		case <-checkOthers:
 			if err := s.refetchOthers(ctx, &others); err != nil {
-				return unlessEnded(ctx, err)
+				return supervise.UnlessEnded(ctx, err)
 			}
 		case <-ctx.Done():
 			return nil

@@ -50,7 +50,7 @@ type Retention struct {
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
 func (s *Retention) Run(ctx context.Context) error {
 	if err := s.upgrade(ctx); err != nil {
-		return unlessEnded(ctx, err)
+		return supervise.UnlessEnded(ctx, err)
 	}
 	if s.keep == 0 {
 		<-ctx.Done()
@@ -60,7 +60,7 @@ func (s *Retention) Run(ctx context.Context) error {
 		duty, ours := dutyOf(s.duties, domain.DutyRetention)
 		if !ours {
 			if err := s.events.forgetRemoved(ctx, clock.Now().Add(-s.keep)); err != nil {
-				return unlessEnded(ctx, err)
+				return supervise.UnlessEnded(ctx, err)
 			}
 			continue
 		}
@@ -70,18 +70,10 @@ func (s *Retention) Run(ctx context.Context) error {
 			s.log.InfoContext(ctx, "removed old events", "events", removed)
 		}
 		if err != nil {
-			return unlessEnded(ctx, err)
+			return supervise.UnlessEnded(ctx, err)
 		}
 	}
 	return nil
-}
-
-// unlessEnded returns err, nil if ctx has ended.
-func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted or stays do not cover

@@ -68,6 +68,14 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
 func isPanic(err error) bool { _, ok := err.(*panicError); return ok }
 
+// UnlessEnded returns err, or nil if ctx has ended: what fails because it was stopped has not failed.
+func UnlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // call turns a panic of loop into an error.
 func call(ctx context.Context, loop func(context.Context) error) (err error) {
 	defer func() {
