@@ -96,6 +96,19 @@ func TestAuditPageIsFilteredAndPaged(t *testing.T) {
 	}
 }
 
+// TestAccessHasRoomForLongNamesOnAPhone, as browsers break no word of their own accord.
+func TestAccessHasRoomForLongNamesOnAPhone(t *testing.T) {
+	t.Parallel()
+	s := newWholeSite(t)
+	namedToken(t, s.Service, strings.Repeat("x", 100), domain.RoleViewer)
+	tab := loggedInTab(t, s)
+	tab.Phone()
+	tab.Goto(s.url + "/access")
+	if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 360 {
+		t.Errorf("the page is %d px wide", wide)
+	}
+}
+
 func TestBrowserAccessAndAudit(t *testing.T) {
 	t.Parallel()
 	s := newWholeSite(t)
