@@ -46,7 +46,8 @@ func (c *Clock) Ahead() time.Duration {
 	return c.Of(now).Sub(now.Round(0))
 }
 
-var followed atomic.Pointer[Clock] // nil: this machine's
+// followed is nil for this machine's clock. No other package-level variable is ever set: a process has one time, as with time.Now.
+var followed atomic.Pointer[Clock]
 
 // Follow makes Now and Of use c from now on.
 func Follow(c *Clock) { followed.Store(c) }
