@@ -46,7 +46,8 @@ func (c *Clock) Ahead() time.Duration {
 	return c.Of(now).Sub(now.Round(0))
 }
 
-// followed is nil for this machine's clock. No other package-level variable is ever set: a process has one time, as with time.Now.
+// followed is nil for this machine's clock. The program sets no other package-level variable: like the clock of package time, a process
+// has only one.
 var followed atomic.Pointer[Clock]
 
 // Follow makes Now and Of use c from now on.
