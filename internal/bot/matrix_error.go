@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -18,8 +19,7 @@ func explainMatrix(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with status %d %s %s. The bot keeps trying.",
-		refused.status, refused.code, refused.message))
+	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with %s. The bot keeps trying.", refused))
 }
 
 // matrixError is an answer with a status other than 200.
@@ -31,7 +31,7 @@ type matrixError struct {
 }
 
 func (e *matrixError) Error() string {
-	return fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)
+	return strings.Join(strings.Fields(fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)), " ")
 }
 
 // accountErrors are error codes about the account or the homeserver rather than about the call's room.
