@@ -302,7 +302,7 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		{"unknown homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, domain.BotFailed, "no such host"},
 		{"refusing homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, domain.BotFailed, "refused"},
 		{"another server", func(c *domain.BotConfig) { c.Homeserver = &html.URL }, domain.BotFailed, "is not a Matrix homeserver"},
-		{"broken homeserver", func(c *domain.BotConfig) { c.Homeserver = &broken.URL }, domain.BotFailed, "answers with status 502. The bot keeps trying."},
+		{"broken homeserver", func(c *domain.BotConfig) { c.Homeserver = &broken.URL }, domain.BotFailed, "status 502"},
 		{"referred homeserver, nobody may invite", func(c *domain.BotConfig) { c.Homeserver = &referring.URL }, domain.BotConnected, "bot.operators"},
 		{"password changed to a wrong one", func(c *domain.BotConfig) {
 			c.Homeserver, c.Password = &referring.URL, ptr(domain.Secret("canary-wrong"))
