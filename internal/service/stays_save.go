@@ -173,9 +173,14 @@ func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
-		began, arrived := time.Now(), s.arrivalsChanged()
+		began, arrived, position := time.Now(), s.arrivalsChanged(), s.position()
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {
 			return err
+		}
+		if s.position() != position {
+			tick.Reset(busySaveInterval)
+		} else {
+			tick.Reset(saveInterval)
 		}
 		select {
 		case <-tick.C:
