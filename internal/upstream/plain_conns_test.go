@@ -68,9 +68,9 @@ func TestAFeedsConnectionIsReusedIfPossible(t *testing.T) {
 	}
 }
 
-func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
-	project, connections := feedServer(t, emptyFeed)
-	client := newClient(t)
+// wantThreeConnections reads a feed three times, each time over another connection.
+func wantThreeConnections(t *testing.T, client *upstream.Client, project domain.Project, connections *atomic.Int64) {
+	t.Helper()
 	for range 3 {
 		if _, err := client.Feed(t.Context(), project, upstream.FeedRequest{}); err != nil {
 			t.Fatal(err)
@@ -81,19 +81,17 @@ func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
 	}
 }
 
+func TestAServerThatClosedAnIdleConnectionIsAskedOverAnotherOne(t *testing.T) {
+	project, connections := feedServer(t, emptyFeed)
+	wantThreeConnections(t, newClient(t), project, connections)
+}
+
 // TestAnIdleConnectionThatTimedOut: some servers send 408 over an idle connection before they close it.
 func TestAnIdleConnectionThatTimedOut(t *testing.T) {
 	const timedOut = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
 	project, connections := feedServer(t, emptyFeed, timedOut)
 	client := newClient(t)
-	for range 3 {
-		if _, err := client.Feed(t.Context(), project, upstream.FeedRequest{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := connections.Load(); n != 3 {
-		t.Errorf("%d connections, want 3", n)
-	}
+	wantThreeConnections(t, client, project, connections)
 	project, connections = feedServer(t, timedOut, emptyFeed)
 	_, err := client.Feed(t.Context(), project, upstream.FeedRequest{})
 	if domain.MessageOf(err) != "answers with HTTP status 408" || connections.Load() != 1 {
