@@ -84,10 +84,10 @@ func Run(ctx context.Context, o Options) error {
 	defer context.AfterFunc(ctx, func() { asked <- time.Now() })()
 	running, stop := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	go func() {
+	supervise.Go(a.Log, "command", func() {
 		defer close(stopped)
 		a.runner.run(running)
-	}()
+	})
 	err = a.beat(ctx)
 	stop()
 	<-stopped

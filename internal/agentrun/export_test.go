@@ -3,6 +3,7 @@ package agentrun
 import (
 	"context"
 	"io"
+	"log/slog"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func StopLeftover(g Group, agentID string) bool {
 // PrepareOnly prepares a command and then acts as if the agent died before recording it. It returns when the process has
 // ended.
 func PrepareOnly(argv []string) error {
-	p, err := prepare(argv, nil, io.Discard)
+	p, err := prepare(slog.New(slog.DiscardHandler), argv, nil, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -61,10 +61,13 @@ func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (ne
 	defer cancel()
 	done := make(chan struct{})
 	state, detail := a.runner.status()
-	go func() {
+	supervise.Go(a.Log, "heartbeat", func() {
 		defer close(done)
-		next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
-	}()
+		err = supervise.Call(func() (err error) {
+			next, err = a.client.heartbeat(calling, a.file.who(), state, detail, at.project, wait)
+			return err
+		})
+	})
 	select {
 	case <-done:
 	case <-a.runner.changed:

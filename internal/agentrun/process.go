@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"switchyard/internal/supervise"
 )
 
 const (
@@ -46,7 +49,7 @@ type process struct {
 const gate = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
 
 // prepare starts a command's process in its own process group. The command itself runs once begin is called.
-func prepare(argv, env []string, output io.Writer) (*process, error) {
+func prepare(log *slog.Logger, argv, env []string, output io.Writer) (*process, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return nil, err
@@ -76,17 +79,17 @@ func prepare(argv, env []string, output io.Writer) (*process, error) {
 		release: release, output: read, drained: make(chan struct{}), exited: make(chan struct{}),
 	}
 	p.group.Started, err = startOf(p.group.PGID)
-	go func() {
+	supervise.Go(log, "output", func() {
+		defer close(p.drained)
 		io.Copy(output, read) //nolint:errcheck // ends with the pipe
-		close(p.drained)
-	}()
-	go func() {
+	})
+	supervise.Go(log, "command", func() {
 		if err := cmd.Wait(); err != nil {
 			p.failed = true
 		}
 		p.status = cmd.ProcessState.String()
 		close(p.exited)
-	}()
+	})
 	if err != nil {
 		p.kill()
 		return nil, fmt.Errorf("cannot find out when the command started: %w", err)

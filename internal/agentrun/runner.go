@@ -154,7 +154,7 @@ func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, s
 	env := append(slices.Clone(r.env),
 		"SWITCHYARD_PROJECT="+at.project, "SWITCHYARD_PROJECT_URL="+at.url, agentIDVariable+"="+r.file.who().ID)
 	env = append(env, r.token.variables(ctx, at.project)...)
-	p, err := prepare(r.argv, env, out)
+	p, err := prepare(r.log, r.argv, env, out)
 	if err != nil {
 		return domain.AgentFailed, "cannot start: " + err.Error()
 	}

@@ -6,9 +6,7 @@ package bot
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -135,7 +133,7 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	}
 	ends := make(chan error, len(works))
 	for _, work := range works {
-		go func() { ends <- caught(work) }()
+		supervise.Go(b.log, "bot", func() { ends <- caught(work) })
 	}
 	err := <-ends
 	cancel()
@@ -166,12 +164,10 @@ func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 }
 
 // caught turns a panic of f into an error.
-func caught(f func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = domain.WrapError(domain.Internal, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()),
-				"the bot failed with an internal error, which is in the log; it will try again")
-		}
-	}()
-	return f()
+func caught(f func() error) error {
+	err := supervise.Call(f)
+	if supervise.IsPanic(err) {
+		return domain.WrapError(domain.Internal, err, "the bot failed with an internal error, which is in the log; it will try again")
+	}
+	return err
 }

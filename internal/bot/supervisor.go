@@ -7,6 +7,7 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // Options are what a Supervisor is built from.
@@ -125,10 +126,10 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, links: links(s.options.PublicURL), posts: ours}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
-	go func() {
+	supervise.Go(s.options.Log, "bot", func() {
 		defer close(ended)
 		b.run(ctx)
-	}()
+	})
 	return ended
 }
 

@@ -142,10 +142,11 @@ func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64)
 	p.mu.Lock()
 	p.followers[project.Name] = r
 	p.mu.Unlock()
-	go func() { // stop waits for it
-		defer close(r.done)
-		supervise.Run(ctx, p.o.Log, "feed of "+project.Name, r.run)
-	}()
+	name := "feed of " + project.Name
+	supervise.Go(p.o.Log, name, func() {
+		defer close(r.done) // stop waits for it
+		supervise.Run(ctx, p.o.Log, name, r.run)
+	})
 }
 
 // stop ends the followers of projects that were removed, changed, or handed to another gateway. It returns when none of them

@@ -1,13 +1,16 @@
 package service
 
 import (
-	"fmt"
+	"log/slog"
 	"sync"
 	"time"
+
+	"switchyard/internal/supervise"
 )
 
-// background runs a piece of work, at most once at a time, for all its callers. The zero value is ready for use.
+// background runs a piece of work, at most once at a time, for all its callers.
 type background struct {
+	log  *slog.Logger
 	mu   sync.Mutex
 	done chan struct{} // closed at the end of the work; nil while none is running
 	err  error         // of the last run
@@ -19,7 +22,7 @@ func (b *background) do(patience time.Duration, work func() error) (done bool, e
 	b.mu.Lock()
 	if b.done == nil {
 		b.done = make(chan struct{})
-		go b.run(work)
+		supervise.Go(b.log, "background", func() { b.run(work) })
 	}
 	ended := b.done
 	b.mu.Unlock()
@@ -36,16 +39,10 @@ func (b *background) do(patience time.Duration, work func() error) (done bool, e
 }
 
 func (b *background) run(work func() error) {
-	var err error
-	defer func() {
-		if cause := recover(); cause != nil { // callers report it
-			err = fmt.Errorf("panic: %v", cause)
-		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.err = err
-		close(b.done)
-		b.done = nil
-	}()
-	err = work()
+	err := supervise.Call(work) // callers report it
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+	close(b.done)
+	b.done = nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // loop gives the local bot every new configuration and publishes its state to all gateways, until ctx ends.
@@ -101,7 +102,9 @@ func (s *sharedRunner) answerTests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.testing.Go(func() {
+		s.testing.Add(1)
+		supervise.Go(s.log, "test message", func() {
+			defer s.testing.Done()
 			limited, cancel := context.WithTimeout(ctx, testLimit)
 			defer cancel()
 			answer := ""

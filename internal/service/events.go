@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 type eventStore interface {
@@ -84,7 +84,7 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	s.queue = append(s.queue, pending)
 	if !s.writing {
 		s.writing = true
-		go s.writeReads()
+		supervise.Go(s.log, "events", s.writeReads)
 	}
 	s.mu.Unlock()
 	return <-pending.stored
@@ -108,7 +108,8 @@ func (s *Events) writeReads() {
 		if batch == 0 {
 			return
 		}
-		refused, err := s.storeReads(reads)
+		var refused []int
+		err := supervise.Call(func() (err error) { refused, err = s.storeReads(reads); return err })
 		if domain.CodeOf(err) == domain.Unavailable {
 			reads = append(reads, s.takeQueue()...) // one transaction instead of several
 		}
@@ -133,11 +134,6 @@ func (s *Events) takeQueue() []*pendingRead {
 
 // storeReads stores a batch. It returns the indexes of refused reads.
 func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
-	defer func() {
-		if cause := recover(); cause != nil { // callers of Record report it
-			err = fmt.Errorf("panic: %v", cause)
-		}
-	}()
 	reads := make([]domain.FeedRead, len(batch))
 	for i, pending := range batch {
 		reads[i] = pending.FeedRead

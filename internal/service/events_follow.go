@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"sync"
 	"time"
 
 	"switchyard/internal/domain"
@@ -89,15 +88,16 @@ func (s *Events) recheck(ctx context.Context) error {
 // Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such change.
 func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
 	s.following.Store(true)
-	var asides sync.WaitGroup // tasks that must not delay events
+	asides := supervise.New(ctx, s.log) // what must not delay events
 	defer asides.Wait()
-	asides.Go(func() {
+	asides.Go("writes", func(ctx context.Context) error {
 		for failing := false; supervise.Sleep(ctx, followInterval); {
 			if s.Available() == nil {
 				_ = s.ahead.share(ctx)
 				failing = s.tryWrite(ctx, failing)
 			}
 		}
+		return nil
 	})
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()

@@ -2,11 +2,11 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 type pipelineFetch struct {
@@ -46,14 +46,21 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 		observed = nil
 	}
 	s.mu.Unlock()
-	answer, err := s.callPipeline(state.project, known)
-	if err == nil {
+	var answer *domain.PipelineAnswer
+	err := supervise.Call(func() (err error) {
+		if answer, err = s.servers.Pipeline(context.Background(), state.project, known); err != nil {
+			return err
+		}
 		raw := dated.raw
 		if answer != known { // only the dated text is kept
 			raw, answer = answer.Raw, answer.WithoutRaw()
 		}
 		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
 		dated = s.stays.date(state.project.Name, answer, raw, dated)
+		return nil
+	})
+	if supervise.IsPanic(err) {
+		err = domain.WrapError(domain.BadGateway, err, "request failed")
 	}
 
 	s.mu.Lock()
@@ -76,15 +83,6 @@ func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
 	state.feed.took = time.Since(fetch.askedAt)
 	s.refetchLater(state)
 	close(fetch.done)
-}
-
-func (s *Pipelines) callPipeline(project domain.Project, known *domain.PipelineAnswer) (answer *domain.PipelineAnswer, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = domain.WrapError(domain.BadGateway, fmt.Errorf("panic: %v", cause), "request failed")
-		}
-	}()
-	return s.servers.Pipeline(context.Background(), project, known)
 }
 
 // logReachability logs when a project becomes unreachable and when it is reachable again, not each failure in between.

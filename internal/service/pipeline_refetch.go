@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -38,8 +39,8 @@ type refetchQueue struct {
 	workers workers
 }
 
-func newRefetchQueue() refetchQueue {
-	return refetchQueue{wake: make(chan struct{}, 1), workers: workers{size: refetchWorkers}}
+func newRefetchQueue(log *slog.Logger) refetchQueue {
+	return refetchQueue{wake: make(chan struct{}, 1), workers: workers{size: refetchWorkers, log: log}}
 }
 
 // RefetchIfChanged records what a read of the project's feed says about its pipeline. Run fetches the pipeline if it may have changed.

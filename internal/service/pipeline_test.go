@@ -285,6 +285,14 @@ func TestPanickingFetchCostsItsProjectOnly(t *testing.T) {
 	panicking := func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { panic("boom") }
 	withServers(t, []answerFunc{panicking, good(0)}, func(t *testing.T, s *service.Service, up *servers) {
 		wantSeen(t, s, 0, "unreachable: request failed", "fresh [1]")
+		up.set("http://p0001", func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { return nil, nil }) // what follows panics
+		time.Sleep(time.Second)
+		wantSeen(t, s, 0, "unreachable: request failed", "unreachable: request failed")
+		up.set("http://p0001", good(0))
+		time.Sleep(time.Second)
+		ask(t, s)
+		synctest.Wait()
+		wantSeen(t, s, 0, "unreachable: request failed", "fresh [1]")
 	})
 }
 

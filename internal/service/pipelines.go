@@ -67,7 +67,7 @@ type pipelineState struct {
 func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
 	return &Pipelines{
 		projects: projects, servers: servers, events: events, stays: stays, duties: duties, log: log,
-		workers: workers{size: pipelineWorkers}, behind: workers{size: behindWorkers}, refetches: newRefetchQueue(),
+		workers: workers{size: pipelineWorkers, log: log}, behind: workers{size: behindWorkers, log: log}, refetches: newRefetchQueue(log),
 	}
 }
 

@@ -2,18 +2,20 @@ package service
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // storyAge is how old a story may be on a page that refreshes itself.
 const storyAge = 1500 * time.Millisecond
 
-// recentStories caches stories that pages show, for all their readers. The zero value is ready for use.
+// recentStories caches stories that pages show, for all their readers.
 type recentStories struct {
+	log   *slog.Logger
 	mu    sync.Mutex
 	byID  map[storyID]*recentStory
 	swept time.Time
@@ -55,15 +57,12 @@ func (r *recentStories) find(id storyID, get func(*recentStory)) *recentStory {
 	}
 	found := &recentStory{askedAt: now, done: make(chan struct{})}
 	r.byID[id] = found
-	go func() {
+	supervise.Go(r.log, "story", func() {
 		defer close(found.done)
-		defer func() {
-			if cause := recover(); cause != nil { // its callers report it
-				found.err = fmt.Errorf("panic: %v", cause)
-			}
-		}()
-		get(found)
-	}()
+		if err := supervise.Call(func() error { get(found); return nil }); err != nil {
+			found.err = err // its callers report it
+		}
+	})
 	return found
 }
 

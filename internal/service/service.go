@@ -123,7 +123,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	stays := newStays(o.Store, o.Changes, o.Duties, events, projects)
+	stays := newStays(o.Store, o.Changes, o.Duties, events, projects, o.Log)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
@@ -152,9 +152,9 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
 	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}
 	s.Overview = &Overview{
-		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events,
+		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events, taking: background{log: o.Log},
 	}
-	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories}
+	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories, recent: recentStories{log: o.Log}}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, duties: o.Duties}
 	s.Search = &Search{projects: projects, events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -82,8 +83,9 @@ type Stays struct {
 	arrivals   arrivals
 }
 
-func newStays(store stayStore, changes Changes, duties Duties, events *Events, projects *Projects) *Stays {
+func newStays(store stayStore, changes Changes, duties Duties, events *Events, projects *Projects, log *slog.Logger) *Stays {
 	s := &Stays{store: store, changes: changes, duties: duties, events: events, projects: projects, duty: savingDuty{ours: isAlone(duties)}, pieceSize: pieceSize}
+	s.catching.log, s.recalling.log = log, log
 	s.arrivals.news = make(chan struct{}, 1)
 	s.reset()
 	return s

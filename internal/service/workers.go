@@ -1,8 +1,11 @@
 package service
 
 import (
+	"log/slog"
 	"sync"
 	"time"
+
+	"switchyard/internal/supervise"
 )
 
 // slowJob is the time after which a job no longer counts as occupying a worker: it is waiting for the network, and must not keep
@@ -14,13 +17,14 @@ const slowJob = 10 * time.Millisecond
 // CPU instead of 79).
 type workers struct {
 	size int
+	log  *slog.Logger
 
 	mu      sync.Mutex
 	queue   []func()
 	working int // the number of workers that are not in a slow job
 }
 
-// add queues a job without waiting for it. A job must not panic.
+// add queues a job without waiting for it.
 func (w *workers) add(job func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,13 +36,19 @@ func (w *workers) add(job func()) {
 func (w *workers) start() {
 	if len(w.queue) > 0 && w.working < w.size {
 		w.working++
-		go w.work()
+		supervise.Go(w.log, "fetch", w.work)
 	}
 }
 
-// work runs jobs until there are none, or until one was so slow that another worker has taken its place.
+// work runs jobs until there are none, or until one was so slow that another worker has taken its place. The last one may panic.
 func (w *workers) work() {
 	var slow *time.Timer
+	running := false
+	defer func() {
+		if running && slow.Stop() {
+			w.replace()
+		}
+	}()
 	for {
 		job := w.next()
 		if job == nil {
@@ -49,7 +59,9 @@ func (w *workers) work() {
 		} else {
 			slow.Reset(slowJob)
 		}
+		running = true
 		job()
+		running = false
 		if !slow.Stop() {
 			return
 		}

@@ -17,6 +17,26 @@ const (
 	maxPause   = 30 * time.Second
 )
 
+// Go calls work in a new goroutine. A panic ends work, not the process, and is logged; what must be released or answered then
+// is deferred by work, or called by it through Call.
+func Go(log *slog.Logger, name string, work func()) {
+	go func() {
+		if err := Call(func() error { work(); return nil }); err != nil {
+			log.Error("panic", "in", name, "error", err, "stack", err.(*panicError).stack)
+		}
+	}()
+}
+
+// Call calls work and turns a panic into an error, for which IsPanic is true.
+func Call(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &panicError{cause, string(debug.Stack())}
+		}
+	}()
+	return work()
+}
+
 // Group runs loops until its context ends.
 type Group struct {
 	ctx  context.Context // the lifetime of every loop
@@ -42,8 +62,8 @@ func Run(ctx context.Context, log *slog.Logger, name string, loop func(context.C
 	backoff := Backoff{First: firstPause, Max: maxPause}
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := call(ctx, loop)
-		if err == nil || ctx.Err() != nil && !isPanic(err) {
+		err := Call(func() error { return loop(ctx) })
+		if err == nil || ctx.Err() != nil && !IsPanic(err) {
 			return
 		}
 		if time.Since(began) > maxPause {
@@ -66,7 +86,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.cause) }
 
-func isPanic(err error) bool { _, ok := err.(*panicError); return ok }
+// IsPanic reports whether err is a panic that Call has caught.
+func IsPanic(err error) bool { _, ok := err.(*panicError); return ok }
 
 // UnlessEnded returns err, or nil if ctx has ended: what fails because it was stopped has not failed.
 func UnlessEnded(ctx context.Context, err error) error {
@@ -74,14 +95,4 @@ func UnlessEnded(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// call turns a panic of loop into an error.
-func call(ctx context.Context, loop func(context.Context) error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = &panicError{cause, string(debug.Stack())}
-		}
-	}()
-	return loop(ctx)
 }

@@ -43,6 +43,23 @@ func TestLoopThatFailsOrPanicsIsStartedAgainAndLoggedOnceEach(t *testing.T) {
 	})
 }
 
+func TestAPanicEndsItsGoroutineOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		released := make(chan struct{})
+		supervise.Go(slog.New(slog.NewTextHandler(&log, nil)), "fetch", func() {
+			defer close(released)
+			panic("off the rails")
+		})
+		<-released
+		synctest.Wait()
+		text := log.String()
+		if strings.Count(text, "\n") != 1 || !strings.Contains(text, "in=fetch") || !strings.Contains(text, "off the rails") {
+			t.Errorf("the log has %s", text)
+		}
+	})
+}
+
 func TestGroupEndsQuietlyWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
