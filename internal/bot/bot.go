@@ -54,12 +54,15 @@ type State interface {
 	SetState(ctx context.Context, key, value string) error
 }
 
-// Pauses after failures. After one that only a person can resolve, the pause is long: servers lock out accounts that
-// keep sending a wrong password. A newly saved configuration is always tried at once.
+// Pauses after failures; they are shorter while the last connection was a good one. After a failure that only a person can
+// resolve, the pause is long: servers lock out accounts that keep sending a wrong password. A newly saved configuration is
+// always tried at once.
 const (
 	firstPause  = time.Second
+	goodPause   = 10 * time.Second
 	maxPause    = time.Minute
 	refusePause = 5 * time.Minute
+	goodAfter   = 5 * time.Second // how long a good connection lives at least
 )
 
 // bot runs with one configuration.
@@ -96,9 +99,14 @@ func (b *bot) run(ctx context.Context) {
 	backoff := supervise.Backoff{First: firstPause, Max: maxPause}
 	b.report(domain.BotConnecting, "")
 	for {
-		err := b.attempt(ctx, &backoff)
+		lived, err := b.attempt(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if lived >= goodAfter {
+			backoff = supervise.Backoff{First: firstPause, Max: goodPause}
+		} else if lived > 0 {
+			backoff.Max = maxPause
 		}
 		pause := backoff.Next()
 		if domain.CodeOf(err) == domain.Unauthorized {
@@ -112,16 +120,16 @@ func (b *bot) run(ctx context.Context) {
 	}
 }
 
-// attempt connects once and works until something fails.
-func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
+// attempt connects once and works until something fails. It returns how long the connection has lived, 0 if there was none.
+func (b *bot) attempt(ctx context.Context) (lived time.Duration, err error) {
 	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, links: b.links}
 	if b.posts {
 		if err := n.load(ctx); err != nil { // first, since a new bot posts the events from now on
-			return err
+			return 0, err
 		}
 	}
 	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
-		return err
+		return 0, err
 	}
 	b.report(domain.BotConnected, "")
 	began := time.Now()
@@ -135,15 +143,12 @@ func (b *bot) attempt(ctx context.Context, backoff *supervise.Backoff) error {
 	for _, work := range works {
 		supervise.Go(b.log, "bot", func() { ends <- caught(work) })
 	}
-	err := <-ends
+	err = <-ends
 	cancel()
 	for range works[1:] {
 		<-ends
 	}
-	if time.Since(began) > maxPause {
-		backoff.Reset()
-	}
-	return err
+	return time.Since(began), err
 }
 
 // call runs f while the bot runs: when the bot stops, it cancels f and waits for it.

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -16,7 +17,7 @@ const (
 )
 
 // wait returns when it is time to post: with all events that are due, or, if they are too many to be posted one by one,
-// with the first of them and true.
+// with the first of them and true. A digest follows its burst at once, unless the last one is younger than burstWindow.
 func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 	var first, last time.Time // when new events were noticed
 	seen := n.outbox.Cursor
@@ -29,28 +30,34 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 				first = now
 			}
 		}
+		due := first.Add(burstWindow)
+		if quiet := last.Add(quietTime); quiet.Before(due) {
+			due = quiet
+		}
 		var again <-chan time.Time
-		if !first.IsZero() {
-			due := first.Add(burstWindow)
-			if quiet := last.Add(quietTime); now.Before(quiet) && now.Before(due) {
-				again = time.After(min(quiet.Sub(now), due.Sub(now)))
-			} else {
-				page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
-				if err != nil {
-					return nil, false, err
-				}
-				events := page.Events
-				n.forget(now)
-				switch {
-				case len(events) == 0:
-					first = time.Time{}
-				case len(events)+len(n.posted) <= burstEvents:
-					return events, false, nil
-				case len(events) > burstEvents && (len(n.posted) == 0 || !now.Before(due)):
-					return events, true, nil
-				default: // part of the burst has been posted already: collect the rest
-					again = time.After(n.posted[0].Add(burstWindow).Sub(now))
-				}
+		switch {
+		case first.IsZero():
+		case now.Before(due):
+			again = time.After(due.Sub(now))
+		default:
+			page, err := n.gateway.Events.Page(ctx, domain.EventQuery{After: n.outbox.Cursor, Limit: burstEvents + 1})
+			if err != nil {
+				return nil, false, err
+			}
+			events := page.Events
+			n.posted = slices.DeleteFunc(n.posted, func(at time.Time) bool { return now.Sub(at) >= burstWindow })
+			rest := n.digested.Add(burstWindow).Sub(now)
+			switch {
+			case len(events) == 0:
+				first = time.Time{}
+			case rest > 0: // more of the burst may follow
+				again = time.After(rest)
+			case len(events) > burstEvents:
+				return events, true, nil
+			case len(events)+len(n.posted) <= burstEvents:
+				return events, false, nil
+			default: // with what has been posted they may yet become a burst
+				again = time.After(n.posted[0].Add(burstWindow).Sub(now))
 			}
 		}
 		select {
@@ -59,12 +66,5 @@ func (n *notifier) wait(ctx context.Context) ([]domain.Event, bool, error) {
 		case <-changed:
 		case <-again:
 		}
-	}
-}
-
-// forget drops the events posted before the window that ends now.
-func (n *notifier) forget(now time.Time) {
-	for len(n.posted) > 0 && !now.Before(n.posted[0].Add(burstWindow)) {
-		n.posted = n.posted[1:]
 	}
 }

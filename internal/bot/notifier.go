@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -21,9 +22,10 @@ type notifier struct {
 	links   links
 	observe func(refused bool)
 
-	outbox outbox
-	unsure bool        // an earlier attempt may have sent the next message of the batch
-	posted []time.Time // of each event posted within the last burstWindow
+	outbox   outbox
+	unsure   bool        // an earlier attempt may have sent the next message of the batch
+	posted   []time.Time // of each event posted within the last burstWindow
+	digested time.Time   // when the last digest was posted
 }
 
 // run posts the outbox's batch, and then new events, until ctx ends or a message cannot be sent.
@@ -79,12 +81,10 @@ func (n *notifier) deliver(ctx context.Context) error {
 				return err
 			}
 		}
-		count := len(messages)
 		if b.Digest {
-			count = burstEvents // more events within the window belong to the burst
-		}
-		for range count {
-			n.posted = append(n.posted, time.Now())
+			n.digested = time.Now()
+		} else {
+			n.posted = append(n.posted, slices.Repeat([]time.Time{time.Now()}, len(messages))...)
 		}
 	}
 	n.outbox = outbox{Cursor: b.To}

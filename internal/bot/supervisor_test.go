@@ -20,7 +20,8 @@ import (
 type fakeChat struct {
 	connect func(ctx context.Context, attempt int) error
 	send    func(room string) error
-	hang    chan struct{} // when set, Receive ignores its context until this is closed
+	hang    chan struct{}                      // when set, Receive ignores its context until this is closed
+	lives   func(connection int) time.Duration // when set, how long each connection lives
 
 	mu       sync.Mutex
 	attempts []time.Time
@@ -52,12 +53,20 @@ func (c *fakeChat) Receive(ctx context.Context, answer bot.Answer) error {
 	c.mu.Lock()
 	c.live++
 	c.answer = answer
+	connection := len(c.attempts)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		c.live--
 		c.mu.Unlock()
 	}()
+	if c.lives != nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.lives(connection)):
+			return errors.New("connection lost")
+		}
+	}
 	<-ctx.Done()
 	if c.hang != nil {
 		<-c.hang
@@ -231,6 +240,71 @@ func TestFailingBotComesBack(t *testing.T) {
 		}
 		if gap := chat.attempts[3].Sub(chat.attempts[2]); gap < 5*time.Minute {
 			t.Errorf("a refused login was tried again after %v", gap)
+		}
+	})
+}
+
+func TestBotIsSoonBackAfterAnOutage(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		lives    time.Duration // each of six connections
+		outage   time.Duration // afterwards
+		min, max time.Duration // from the end of the outage, or of the last connection, to the next one
+	}{
+		{"good connections", 6 * time.Second, 0, 0, time.Second},
+		{"an outage after good connections", 6 * time.Second, 20 * time.Minute, 0, 10 * time.Second},
+		{"connections that are lost at once", time.Second, 0, 16 * time.Second, time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const outages = 6
+				var up time.Time
+				chat := &fakeChat{lives: func(connection int) time.Duration {
+					if connection > outages {
+						return time.Hour
+					}
+					if connection == outages {
+						up = time.Now().Add(test.lives + test.outage)
+					}
+					return test.lives
+				}}
+				chat.connect = func(context.Context, int) error {
+					if time.Now().Before(up) {
+						return errors.New("connection refused")
+					}
+					return nil
+				}
+				s := run(t, newGateway(), func() bot.Transport { return chat })
+				time.Sleep(time.Hour / 2)
+				if status := s.Status(); status.State != domain.BotConnected {
+					t.Fatalf("%+v", status)
+				}
+				back := chat.attempts[len(chat.attempts)-1].Sub(up)
+				if back < test.min || back > test.max {
+					t.Errorf("connected %v after the outage, want %v to %v", back, test.min, test.max)
+				}
+			})
+		})
+	}
+}
+
+func TestDigestFollowsItsBurstAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		chat := &fakeChat{rooms: []string{"ops"}}
+		run(t, g, func() bot.Transport { return chat })
+		g.move("alpha", 0)
+		time.Sleep(1500 * time.Millisecond) // the first event is posted
+		for i := range 20 {
+			g.move("alpha", i)
+		}
+		burst := time.Now()
+		time.Sleep(time.Minute)
+		if got := chat.texts(); len(got) != 2 || !strings.HasPrefix(got[1], "20 events") {
+			t.Fatalf("posted %q", got)
+		}
+		if took := chat.posts[1].at.Sub(burst); took != time.Second {
+			t.Errorf("the digest came %v after the burst", took)
 		}
 	})
 }
