@@ -33,6 +33,35 @@ func TestADamagedDatabaseStopsTheStart(t *testing.T) {
 	}
 }
 
+// TestADatabaseOfADevelopmentVersionIsRefused: such a version did not set SQLite's application id.
+func TestADatabaseOfADevelopmentVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", sqlite.FileName)
+	db, err := sqlite.Open(t.Context(), filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(old[68:72], make([]byte, 4))
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
+	if status != 1 || !strings.Contains(says, path+" was written by a development version") || !strings.Contains(says, "4d58293") {
+		t.Errorf("%d, %s", status, says)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, old) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+}
+
 // TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon: the damage is not in a part that a start reads.
 func TestADatabaseThatIsDamagedInTheMiddleEndsTheGatewaySoon(t *testing.T) {
 	t.Parallel()

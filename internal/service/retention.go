@@ -16,9 +16,6 @@ type retentionStore interface {
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
 	RemoveEvents(ctx context.Context, ids []int64) error
-	// Upgrade converts at most limit rows of an earlier version's database. It returns 0 when there are none left.
-	Upgrade(ctx context.Context, limit int) (moved int, err error)
-	UpgradeLeft(ctx context.Context) (rows int64, err error)
 	// OldestEvent returns when the oldest event was received, zero if there is none.
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
@@ -32,11 +29,9 @@ const (
 	// and maxRetentionPause.
 	minRetentionPause = time.Second
 	maxRetentionPause = 10 * time.Minute
-	// progressInterval is how often the progress of an upgrade is logged.
-	progressInterval = 10 * time.Second
 )
 
-// Retention removes old events and converts the database of an earlier version, in steps so small that other writes do not wait.
+// Retention removes old events, in steps so small that other writes do not wait.
 type Retention struct {
 	store  retentionStore
 	stays  stayStore
@@ -49,9 +44,6 @@ type Retention struct {
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
 func (s *Retention) Run(ctx context.Context) error {
-	if err := s.upgrade(ctx); err != nil {
-		return supervise.UnlessEnded(ctx, err)
-	}
 	if s.keep == 0 {
 		<-ctx.Done()
 		return nil
@@ -133,39 +125,4 @@ func (s *Retention) needed(ctx context.Context) (int64, error) {
 	}
 	posted, err := s.bot.Posted(ctx)
 	return min(counted, posted, math.MaxInt64-1) + 1, err
-}
-
-// upgrade converts the database of an earlier version and logs its progress.
-func (s *Retention) upgrade(ctx context.Context) error {
-	began, steps := time.Now(), newSteps(1)
-	var said time.Time
-	for total := int64(0); ; {
-		if time.Since(said) >= progressInterval {
-			said = time.Now()
-			left, err := s.store.UpgradeLeft(ctx)
-			if err != nil {
-				return err
-			}
-			if left > 0 {
-				total = max(total, left)
-				s.log.InfoContext(ctx, "converting the database of an earlier version; the gateway works in the meantime",
-					"percent", 100*(total-left)/total, "rows_left", left)
-			}
-		}
-		var moved int
-		err := steps.do(ctx, func() (err error) {
-			moved, err = s.store.Upgrade(ctx, steps.size)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if moved == 0 {
-			if total > 0 {
-				s.log.InfoContext(ctx, "the database has been converted; switchyard backup, or VACUUM while the gateway is stopped, makes it smaller",
-					"took", time.Since(began).Round(time.Second))
-			}
-			return nil
-		}
-	}
 }

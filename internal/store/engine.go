@@ -26,8 +26,6 @@ type Engine struct {
 	Fence func(ctx context.Context, tx *sql.Tx) error
 	// Wrote, unless nil, is called after each write.
 	Wrote func()
-	// Earlier gives access to data that an earlier version of the program left in other tables, nil if there is none.
-	Earlier func() Earlier
 }
 
 // Dialect holds the statements that differ between engines.
@@ -44,19 +42,5 @@ type Dialect interface {
 	StoriesWith(words []string) (statement string, args []any)
 }
 
-// Earlier reads data that an earlier version of the program stored in other tables than those of Tables.
-type Earlier interface {
-	// Events calls take with the first limit events that match q, until take returns false. Their ids are smaller than all others.
-	Events(ctx context.Context, tx *sql.Tx, q domain.EventQuery, limit int, take func(domain.Event) bool) error
-	// StoryEvents calls take with the newest limit events of a story, newest first.
-	StoryEvents(ctx context.Context, tx *sql.Tx, project, id string, limit int, take func(domain.Event) bool) error
-	// FindStories adds stories to found, like Tables.FindStories.
-	FindStories(ctx context.Context, tx *sql.Tx, words []string, limit int, found []domain.StoryRef) ([]domain.StoryRef, error)
-}
-
-func (db *Tables) earlier() Earlier {
-	if db.engine.Earlier == nil {
-		return nil
-	}
-	return db.engine.Earlier()
-}
+// DevelopmentVersion says why a database is refused that was made before the first release.
+const DevelopmentVersion = "was written by a development version of switchyard; the last commit that reads it is 4d58293"

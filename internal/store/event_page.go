@@ -21,23 +21,7 @@ const maxPage = 4 << 20
 // returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
 func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	reader := &pageReader{query: q, dialect: db.engine.Dialect}
-	sources := []func(context.Context, *sql.Tx, *pageReader) error{readEvents}
-	if earlier := db.earlier(); earlier != nil {
-		old := func(ctx context.Context, tx *sql.Tx, p *pageReader) error {
-			return earlier.Events(ctx, tx, p.query, p.missing(), p.take)
-		}
-		if sources = append(sources, old); !q.Backward {
-			sources[0], sources[1] = sources[1], sources[0]
-		}
-	}
-	read := func(ctx context.Context, tx *sql.Tx) error {
-		for _, source := range sources {
-			if err := source(ctx, tx, reader); err != nil || reader.page.More {
-				return err
-			}
-		}
-		return nil
-	}
+	read := func(ctx context.Context, tx *sql.Tx) error { return readEvents(ctx, tx, reader) }
 	var err error
 	if q.Text == "" {
 		err = db.snapshot(ctx, db.engine.Read, read)

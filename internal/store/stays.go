@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -19,33 +18,27 @@ func (db *Tables) StaysUpTo(ctx context.Context) (id int64, err error) {
 	return id, db.Translate(err)
 }
 
-// stayColumns are the columns of old stays and of others.
 const stayColumns = "number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms"
-
-// OldStays selects stays of the table of an earlier version.
-const OldStays = "SELECT project, story_id, " + stayColumns + " FROM old_stays WHERE "
 
 const (
 	newStays = "SELECT event_projects.name, event_texts.story_id, " + stayColumns + " FROM stays JOIN event_texts ON event_texts.id = stays.text_id" +
 		" JOIN event_projects ON event_projects.id = event_texts.project_id WHERE "
 
 	newOfProject = "event_texts.project_id = (SELECT id FROM event_projects WHERE name = $1)"
-	oldOfProject = "project = $1"
 	newOfStory   = newOfProject + " AND event_texts.story_id = $2"
-	oldOfStory   = oldOfProject + " AND story_id = $2"
 )
 
 // RecentStays returns the newest limit stays that ended at or after since, in the order of their ends.
 func (db *Tables) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {
 	const newest = "to_ms >= $1 ORDER BY to_ms DESC LIMIT $2"
-	ended, err := db.stays(ctx, newest, newest, max(1, since.UnixMilli()), limit)
+	ended, err := db.stays(ctx, newest, max(1, since.UnixMilli()), limit)
 	return inOrder(ended, byEnd, limit), err
 }
 
 // ProjectStays returns the newest limit stays of a project that ended at or after since, in the order of their ends, followed by
 // all current ones.
 func (db *Tables) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
-	ended, err := db.stays(ctx, newOfProject+endedStays, oldOfProject+endedStays, project, max(1, since.UnixMilli()), limit)
+	ended, err := db.stays(ctx, newOfProject+endedStays, project, max(1, since.UnixMilli()), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +48,13 @@ func (db *Tables) ProjectStays(ctx context.Context, project string, since time.T
 
 // LastingStays returns the current stays of a project.
 func (db *Tables) LastingStays(ctx context.Context, project string) ([]domain.Stay, error) {
-	return db.stays(ctx, newOfProject+lastingStays, oldOfProject+lastingStays, project)
+	return db.stays(ctx, newOfProject+lastingStays, project)
 }
 
 // AllLastingStays returns at most limit current stays of all projects, in no particular order.
 func (db *Tables) AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error) {
 	const lasting = "to_ms = 0 LIMIT $1"
-	stays, err := db.stays(ctx, lasting, lasting, limit)
+	stays, err := db.stays(ctx, lasting, limit)
 	return stays[:min(len(stays), limit)], err
 }
 
@@ -74,7 +67,7 @@ const (
 // Stays returns the last limit stays of a story in order.
 func (db *Tables) Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error) {
 	const newest = " ORDER BY number DESC LIMIT $3"
-	stays, err := db.stays(ctx, newOfStory+newest, oldOfStory+newest, project, storyID, limit)
+	stays, err := db.stays(ctx, newOfStory+newest, project, storyID, limit)
 	return inOrder(stays, func(a, b domain.Stay) int { return cmp.Compare(a.Number, b.Number) }, limit), err
 }
 
@@ -86,30 +79,11 @@ func inOrder(stays []domain.Stay, order func(a, b domain.Stay) int, limit int) [
 	return stays[max(0, len(stays)-limit):]
 }
 
-// stays returns the stays that ofNew selects, and those in the table of an earlier version that ofOld selects.
-func (db *Tables) stays(ctx context.Context, ofNew, ofOld string, args ...any) (stays []domain.Stay, err error) {
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		statements := []string{newStays + ofNew}
-		if db.earlier() != nil {
-			statements = append(statements, OldStays+ofOld)
-		}
-		for _, statement := range statements {
-			found, err := SelectStays(ctx, tx, statement, args...)
-			if err != nil {
-				return err
-			}
-			stays = append(stays, found...)
-		}
-		return nil
-	})
-	return stays, db.Translate(err)
-}
-
-// SelectStays returns the stays that a statement beginning with OldStays or newStays selects.
-func SelectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any) (stays []domain.Stay, err error) {
-	rows, err := tx.QueryContext(ctx, statement, args...)
+// stays returns the stays that match a condition.
+func (db *Tables) stays(ctx context.Context, condition string, args ...any) (stays []domain.Stay, err error) {
+	rows, err := db.engine.Read.QueryContext(ctx, newStays+condition, args...)
 	if err != nil {
-		return nil, err
+		return nil, db.Translate(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -118,10 +92,10 @@ func SelectStays(ctx context.Context, tx *sql.Tx, statement string, args ...any)
 		err := rows.Scan(&s.Project, &s.StoryID, &s.Number, &s.Stage, (*Milli)(&s.From), (*Milli)(&s.To), &s.Next, &s.Shown,
 			&blocked, (*Milli)(&s.BlockedSince), (*Milli)(&s.MergeFailedSince))
 		if err != nil {
-			return nil, err
+			return nil, db.Translate(err)
 		}
 		s.Blocked = time.Duration(blocked) * time.Millisecond
 		stays = append(stays, s)
 	}
-	return stays, rows.Err()
+	return stays, db.Translate(rows.Err())
 }

@@ -17,11 +17,7 @@ func (db *Tables) StoryEvents(ctx context.Context, project, id string, limit int
 		return true
 	}
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		err := eachEvent(ctx, tx, take, storyEvents, project, id, limit)
-		if earlier := db.earlier(); err == nil && earlier != nil {
-			err = earlier.StoryEvents(ctx, tx, project, id, limit-len(events), take)
-		}
-		return err
+		return eachEvent(ctx, tx, take, storyEvents, project, id, limit)
 	})
 	slices.Reverse(events)
 	return events, db.Translate(err)
@@ -60,11 +56,7 @@ func (db *Tables) FindStories(ctx context.Context, words []string, limit int) (f
 				found = append(found, s)
 			}
 		}
-		err = rows.Err()
-		if earlier := db.earlier(); err == nil && earlier != nil {
-			found, err = earlier.FindStories(ctx, tx, words, limit, found)
-		}
-		return err
+		return rows.Err()
 	})
 	return found, db.Translate(err)
 }

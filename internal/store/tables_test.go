@@ -319,12 +319,6 @@ func TestWhatThereIsToSayOfADatabase(t *testing.T) {
 		if oldest, err := db.OldestEvent(ctx); !oldest.IsZero() || err != nil {
 			t.Errorf("the oldest of no events: %v, %v", oldest, err)
 		}
-		if moved, err := db.Upgrade(ctx, 10); moved != 0 || err != nil {
-			t.Errorf("moved %d, %v", moved, err)
-		}
-		if left, err := db.UpgradeLeft(ctx); left != 0 || err != nil {
-			t.Errorf("left %d, %v", left, err)
-		}
 		if since, err := db.WriteFailure(); !since.IsZero() || err != nil {
 			t.Errorf("failing since %v: %v", since, err)
 		}

@@ -217,8 +217,18 @@ func TestADatabaseOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	address := pgtest.Database(t)
 	open(t, address)
-	execute(t, address, "INSERT INTO schema_version VALUES (1000)")
+	execute(t, address, "INSERT INTO switchyard_schema VALUES (1000)")
 	if _, err := postgres.Open(t.Context(), address); err == nil || !strings.Contains(err.Error(), "written by a newer version of switchyard (schema 1000") || domain.CodeOf(err) == domain.Unavailable {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+func TestADatabaseOfADevelopmentVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Database(t)
+	execute(t, address, "CREATE TABLE schema_version (version INT NOT NULL); INSERT INTO schema_version VALUES (4); CREATE TABLE event_projects ()")
+	_, err := postgres.Open(t.Context(), address)
+	if err == nil || !strings.Contains(err.Error(), "the last commit that reads it is 4d58293") || domain.CodeOf(err) == domain.Unavailable {
 		t.Errorf("Open = %v", err)
 	}
 }

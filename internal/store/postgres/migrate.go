@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 //go:embed migrations/*.sql
@@ -59,7 +60,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 			if _, err := tx.Exec(ctx, string(script)); err != nil {
 				return fmt.Errorf("%s: %w", scripts[i].Name(), err)
 			}
-			if _, err := tx.Exec(ctx, "INSERT INTO schema_version VALUES ($1)", i+1); err != nil {
+			if _, err := tx.Exec(ctx, "INSERT INTO switchyard_schema VALUES ($1)", i+1); err != nil {
 				return err
 			}
 		}
@@ -85,12 +86,18 @@ type querier interface {
 	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
 
-// schemaVersion returns how many scripts have been applied.
+// schemaVersion returns how many scripts have been applied. Development versions counted them in another table.
 func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
-	var exists bool
-	err = q.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&exists)
-	if err == nil && exists {
-		err = q.QueryRow(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version").Scan(&applied)
+	var exists, old bool
+	err = q.QueryRow(ctx, `SELECT to_regclass('switchyard_schema') IS NOT NULL,
+		to_regclass('schema_version') IS NOT NULL AND to_regclass('event_projects') IS NOT NULL`).Scan(&exists, &old)
+	switch {
+	case err != nil:
+		return 0, err
+	case exists:
+		err = q.QueryRow(ctx, "SELECT COALESCE(MAX(version), 0) FROM switchyard_schema").Scan(&applied)
+	case old:
+		err = domain.Errorf(domain.Internal, "the database %s", store.DevelopmentVersion)
 	}
 	return applied, err
 }
@@ -111,7 +118,7 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version INT NOT NULL)"); err != nil {
+		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS switchyard_schema (version INT NOT NULL)"); err != nil {
 			return err
 		}
 		return fn(tx)

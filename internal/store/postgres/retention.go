@@ -37,9 +37,3 @@ func (db *DB) Size(ctx context.Context) (size, free int64, err error) {
 	err = db.tables.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&size)
 	return size, 0, db.Translate(err)
 }
-
-// Upgrade does nothing: no earlier version has stored data in another form.
-func (db *DB) Upgrade(context.Context, int) (moved int, err error) { return 0, nil }
-
-// UpgradeLeft returns 0.
-func (db *DB) UpgradeLeft(context.Context) (rows int64, err error) { return 0, nil }

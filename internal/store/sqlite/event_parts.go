@@ -75,8 +75,8 @@ func (w writing) known(project int64, r domain.Record) (bool, error) {
 	return !added, err
 }
 
-// event stores an event and its story. If older is true, a story that exists keeps its name.
-func (w writing) event(e domain.Event, older bool) error {
+// event stores an event and its story.
+func (w writing) event(e domain.Event) error {
 	project, err := w.projectID(e.Project)
 	if err != nil {
 		return err
@@ -109,11 +109,11 @@ func (w writing) event(e domain.Event, older bool) error {
 			return err
 		}
 	}
-	return w.story(project, c.Text.StoryID, text, older)
+	return w.story(project, c.Text.StoryID, text)
 }
 
 // named stores the name of a story from a pipeline; see story.
-func (w writing) named(s domain.StoryRef, older bool) error {
+func (w writing) named(s domain.StoryRef) error {
 	project, err := w.projectID(s.Project)
 	if err != nil {
 		return err
@@ -122,16 +122,13 @@ func (w writing) named(s domain.StoryRef, older bool) error {
 	if err != nil {
 		return err
 	}
-	return w.story(project, s.ID, text, older)
+	return w.story(project, s.ID, text)
 }
 
-// story sets the text with a story's newest name. If older is true, a story that exists is not changed.
-func (w writing) story(project int64, id string, text int64, older bool) (err error) {
+// story sets the text with a story's newest name.
+func (w writing) story(project int64, id string, text int64) (err error) {
 	key := storyKey{project, id}
-	switch known, ok := w.stories[key]; {
-	case older:
-		_, err = w.exec(w.addStory, project, id, text)
-	case !ok || known != text:
+	if known, ok := w.stories[key]; !ok || known != text {
 		_, err = w.exec(w.setStory, project, id, text)
 		w.stories[key] = text
 	}

@@ -31,7 +31,6 @@ type eventWriter struct {
 	addWords            *sql.Stmt
 	addDigest           *sql.Stmt
 	addEvent            *sql.Stmt
-	addStory            *sql.Stmt
 	setStory            *sql.Stmt
 	moveCursor          *sql.Stmt
 	storyText           *sql.Stmt
@@ -68,7 +67,6 @@ func (w *eventWriter) prepare(ctx context.Context, db *sql.DB) (err error) {
 		&w.addDigest:  "INSERT INTO event_digests (project_id, digest) VALUES ($1, $2) ON CONFLICT (project_id, digest) DO NOTHING",
 		&w.addEvent: `INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		&w.addStory: "INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id) DO NOTHING",
 		&w.setStory: `INSERT INTO stories (project_id, story_id, text_id) VALUES ($1, $2, $3) ON CONFLICT (project_id, story_id)
 			DO UPDATE SET text_id = excluded.text_id WHERE text_id <> excluded.text_id`,
 		&w.unusedText: `SELECT project_id, story_id, story_name, more FROM event_texts WHERE id = $1

@@ -11,7 +11,7 @@ import (
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	err = db.writeEvents(ctx, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
-		if err := w.tx.QueryRowContext(w.ctx, db.lastEventID()).Scan(&appended.Last); err != nil {
+		if err := w.tx.QueryRowContext(w.ctx, lastEventID).Scan(&appended.Last); err != nil {
 			return err
 		}
 		for _, read := range reads {
@@ -22,9 +22,6 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 			}
 			for _, record := range read.Records {
 				known, err := w.known(project, record)
-				if err == nil && !known {
-					known, err = db.knownBefore(w, c.Project, record)
-				}
 				if err != nil {
 					return err
 				}
@@ -32,7 +29,7 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 					continue
 				}
 				e := domain.Event{ID: appended.Last + int64(len(appended.Added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record}
-				if err := w.event(e, false); err != nil {
+				if err := w.event(e); err != nil {
 					return err
 				}
 				appended.Added = append(appended.Added, e)
@@ -49,16 +46,10 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	return appended, nil
 }
 
-// lastEventID returns a statement that selects the greatest id ever assigned.
-func (db *DB) lastEventID() string {
-	if db.upgrading.Load() {
-		return "SELECT MAX(COALESCE((SELECT MAX(id) FROM events), 0), COALESCE((SELECT MAX(id) FROM old_events), 0))"
-	}
-	return "SELECT COALESCE(MAX(id), 0) FROM events"
-}
+const lastEventID = "SELECT COALESCE(MAX(id), 0) FROM events"
 
 // LastEventID returns the greatest id in the merged stream, 0 if it is empty.
 func (db *DB) LastEventID(ctx context.Context) (id int64, err error) {
-	err = db.read.QueryRowContext(ctx, db.lastEventID()).Scan(&id)
+	err = db.read.QueryRowContext(ctx, lastEventID).Scan(&id)
 	return id, db.Translate(err)
 }

@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,29 +16,6 @@ func (db *DB) FillDisk(full bool) error {
 	}
 	_, err := db.write.ExecContext(context.Background(), statement)
 	return err
-}
-
-// OldDatabase creates the database in directory dir as an earlier version with so many migrations did.
-func OldDatabase(ctx context.Context, dir string, version int) (*sql.DB, error) {
-	db, err := open(filepath.Join(dir, FileName), func() error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	scripts, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return nil, err
-	}
-	for _, script := range scripts[:version] {
-		text, err := migrations.ReadFile("migrations/" + script.Name())
-		if err != nil {
-			return nil, err
-		}
-		if _, err := db.ExecContext(ctx, string(text)); err != nil {
-			return nil, err
-		}
-	}
-	_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
-	return db, err
 }
 
 // Texts returns how many texts of events are stored.

@@ -3,32 +3,25 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"embed"
+	"errors"
 	"fmt"
-	"sync"
 
-	"modernc.org/sqlite"
-
-	"switchyard/internal/fold"
+	"switchyard/internal/store"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// registerFold makes fold.Text available in SQL, for the migration that fills the table of stories.
-var registerFold = sync.OnceValue(func() error {
-	return sqlite.RegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, _ := args[0].(string)
-		return fold.Text(text), nil
-	})
-})
+// applicationID marks our databases. Development versions did not set it.
+const applicationID = 0x53775964
 
 // migrate applies new files in migrations/ to the database, in the order of their names and in one transaction. user_version is the
 // number of files applied.
 func (db *DB) migrate(ctx context.Context) error {
-	var applied int
-	if err := db.read.QueryRowContext(ctx, "PRAGMA user_version").Scan(&applied); err != nil {
+	var applied, id int
+	err := db.read.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&applied, &id)
+	if err != nil {
 		return err
 	}
 	scripts, err := migrations.ReadDir("migrations")
@@ -40,6 +33,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	}
 	if applied == movedSchema {
 		return errMoved(ctx, db.read)
+	}
+	if applied > 0 && id != applicationID {
+		return errors.New(store.DevelopmentVersion)
 	}
 	if applied > len(scripts) {
 		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))

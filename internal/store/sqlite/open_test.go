@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"switchyard/internal/store/sqlite"
@@ -26,6 +29,46 @@ func TestWhatAKilledGatewayLeftIsInTheDatabaseWhenTheNextStops(t *testing.T) {
 	copyFile(t, filepath.Join(killed, sqlite.FileName), filepath.Join(copied, sqlite.FileName))
 	if value, err := openDir(t, copied).State(ctx, "key"); err != nil || value != "value" {
 		t.Errorf("the copy has %q (%v)", value, err)
+	}
+}
+
+// TestADatabaseOfADevelopmentVersionIsLeftAsItIs with what a killed gateway left beside it.
+func TestADatabaseOfADevelopmentVersionIsLeftAsItIs(t *testing.T) {
+	for _, c := range []struct{ journal, version, want string }{
+		{"WAL", "16", "a development version of switchyard; the last commit that reads it is 4d58293"},
+		{"DELETE", "3", "4d58293"},
+		{"WAL", "1000000", "was moved to postgres://db/old: start the gateway with that as --database"},
+	} {
+		running, left := t.TempDir(), t.TempDir()
+		db, err := sql.Open("sqlite", filepath.Join(running, sqlite.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		for _, statement := range []string{
+			"PRAGMA journal_mode = " + c.journal, "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+			"INSERT INTO state VALUES ('moved_to', 'postgres://db/old')", "PRAGMA user_version = " + c.version,
+		} {
+			if _, err := db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := map[string][]byte{}
+		for _, name := range []string{sqlite.FileName, sqlite.FileName + "-wal"} {
+			if content, err := os.ReadFile(filepath.Join(running, name)); err == nil {
+				before[name] = content
+				copyFile(t, filepath.Join(running, name), filepath.Join(left, name))
+			}
+		}
+		if _, err := sqlite.Open(t.Context(), left); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("schema %s: %v, want %q", c.version, err, c.want)
+		}
+		for name, want := range before {
+			if now, err := os.ReadFile(filepath.Join(left, name)); err != nil || !bytes.Equal(now, want) {
+				t.Errorf("schema %s: %s was changed (%v)", c.version, name, err)
+			}
+		}
 	}
 }
 

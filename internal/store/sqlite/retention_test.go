@@ -41,7 +41,7 @@ func TestARemovalThatIsKilledLeavesWholeEvents(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if killed := kill(t, "remove", dir); killed == 0 {
+	if killed := kill(t, dir); killed == 0 {
 		t.Error("nothing was killed")
 	}
 	if db, err = sqlite.Open(t.Context(), dir); err != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 
 	"switchyard/internal/files"
 	"switchyard/internal/store"
@@ -31,8 +30,6 @@ type DB struct {
 	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
 	events   eventWriter
 	written  chan struct{} // holds something after a write
-	// upgrading is whether there may be data of an earlier version.
-	upgrading atomic.Bool
 }
 
 // readers is the number of connections for reading; further reads queue.
@@ -81,28 +78,12 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
-		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Earlier: db.earlier, Wrote: db.wrote,
+		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Wrote: db.wrote,
 	})
-	if err := db.prepare(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.Close())
+	if err := db.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.release())
 	}
 	return db, nil
-}
-
-// prepare brings the schema up to date.
-func (db *DB) prepare(ctx context.Context) error {
-	if err := db.migrate(ctx); err != nil {
-		return err
-	}
-	return db.findOld(ctx)
-}
-
-// earlier gives access to data that Upgrade has not moved yet, nil if there is none.
-func (db *DB) earlier() store.Earlier {
-	if !db.upgrading.Load() {
-		return nil
-	}
-	return earlier{}
 }
 
 // Values that tests change.
@@ -115,9 +96,6 @@ var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d
 
 // open opens the database at path for the one writer, at its first use and after check has succeeded.
 func open(path string, check func() error) (*sql.DB, error) {
-	if err := registerFold(); err != nil {
-		return nil, err
-	}
 	named, err := sql.Open(driverName, "")
 	if err != nil {
 		return nil, err
@@ -156,5 +134,10 @@ func restrict(path string) error {
 // Close closes the database, which must not be used afterwards.
 func (db *DB) Close() error {
 	_ = db.write.Ping() // the last connection moves the write-ahead log into the database, which readers cannot
+	return db.release()
+}
+
+// release closes the connections. Unlike Close it does not change a database that has not been written.
+func (db *DB) release() error {
 	return errors.Join(db.log.Close(), db.searches.Close(), db.read.Close(), db.write.Close())
 }

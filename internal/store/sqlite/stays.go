@@ -16,12 +16,12 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 			}
 		}
 		for _, s := range c.Stories {
-			if err := w.named(s, false); err != nil {
+			if err := w.named(s); err != nil {
 				return err
 			}
 		}
 		for _, s := range append(c.Drop[:len(c.Drop):len(c.Drop)], c.Save...) {
-			if err := db.removeStay(w, s); err != nil {
+			if err := w.dropStay(s); err != nil {
 				return err
 			}
 		}
@@ -35,16 +35,13 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	})
 }
 
-// removeStay removes a stay, even if its story had another name when it was stored.
-func (db *DB) removeStay(w writing, s domain.Stay) error {
+// dropStay removes a stay, even if its story had another name when it was stored.
+func (w writing) dropStay(s domain.Stay) error {
 	project, err := w.projectID(s.Project)
 	if err != nil {
 		return err
 	}
-	if _, err := w.exec(w.removeStay, project, s.StoryID, s.Number); err != nil || !db.upgrading.Load() {
-		return err
-	}
-	_, err = w.tx.ExecContext(w.ctx, "DELETE FROM old_stays WHERE project = $1 AND story_id = $2 AND number = $3", s.Project, s.StoryID, s.Number)
+	_, err = w.exec(w.removeStay, project, s.StoryID, s.Number)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 const victimVariable = "SWITCHYARD_SQLITE_VICTIM"
 
 func TestMain(m *testing.M) {
-	if work, dir, ok := strings.Cut(os.Getenv(victimVariable), ":"); ok {
-		if err := beVictim(work, dir); err != nil {
+	if dir := os.Getenv(victimVariable); dir != "" {
+		if err := beVictim(dir); err != nil {
 			panic(err)
 		}
 		return
@@ -29,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beVictim upgrades the database, or removes events, in small steps until there is nothing left to do.
-func beVictim(work, dir string) error {
+// beVictim removes events in small steps until there is nothing left to do.
+func beVictim(dir string) error {
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, dir)
 	if err != nil {
@@ -38,15 +37,9 @@ func beVictim(work, dir string) error {
 	}
 	for n := 1; n > 0; {
 		fmt.Println("a step")
-		switch work {
-		case "upgrade":
-			n, err = db.Upgrade(ctx, 7)
-		case "remove":
-			var ids []int64
-			ids, err = db.ExpiredEvents(ctx, domain.Expired{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
-			if n = len(ids); err == nil {
-				err = db.RemoveEvents(ctx, ids)
-			}
+		ids, err := db.ExpiredEvents(ctx, domain.Expired{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
+		if n = len(ids); err == nil {
+			err = db.RemoveEvents(ctx, ids)
 		}
 		if err != nil {
 			return err
@@ -56,11 +49,11 @@ func beVictim(work, dir string) error {
 }
 
 // kill repeatedly runs a victim and kills it during one of its steps, until one has completed. It returns how many were killed.
-func kill(t *testing.T, work, dir string) (killed int) {
+func kill(t *testing.T, dir string) (killed int) {
 	t.Helper()
 	for {
 		victim := exec.Command(os.Args[0])
-		victim.Env = append(os.Environ(), victimVariable+"="+work+":"+dir)
+		victim.Env = append(os.Environ(), victimVariable+"="+dir)
 		said, err := victim.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,6 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// upgradeStep is how many rows of an earlier version's database are upgraded at once, before the move.
-const upgradeStep = 1000
-
 // Run moves the database in directory dir, which nobody else may use, and its session key into the empty PostgreSQL database at
 // url, and marks the one in dir as moved. It reports its progress to report. After an error both are unchanged, unless marking dir
 // failed.
@@ -30,11 +27,6 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 		return err
 	}
 	defer source.Close()
-	for moved := 1; moved > 0; {
-		if moved, err = source.Upgrade(ctx, upgradeStep); err != nil {
-			return err
-		}
-	}
 	rows, err := sqlite.OpenReadOnly(dir)
 	if err != nil {
 		return err

@@ -1,3 +1,6 @@
+-- Databases that programs before the first release made have another application_id, and are refused.
+PRAGMA application_id = 0x53775964;
+
 -- Small durable values: the active project, the bot's cursor and device, keys.
 CREATE TABLE state (
 	key   TEXT PRIMARY KEY,
@@ -9,21 +12,6 @@ CREATE TABLE projects (
 	url   TEXT NOT NULL,
 	token TEXT NOT NULL DEFAULT ''
 );
-
--- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order.
-CREATE TABLE events (
-	id             INTEGER PRIMARY KEY,
-	project        TEXT NOT NULL,
-	type           TEXT NOT NULL,
-	timestamp_ms   BIGINT NOT NULL,
-	received_at_ms BIGINT NOT NULL,
-	record         TEXT NOT NULL,
-	words          TEXT NOT NULL, -- project and the record's text values in lower case, for searching
-	digest         BLOB NOT NULL, -- SHA-256 of record, the first 16 bytes
-	UNIQUE (project, digest)
-);
-CREATE INDEX events_by_project ON events (project, id);
-CREATE INDEX events_by_type ON events (type, id);
 
 -- Reading positions. They outlive their project: adding it again continues where reading ended.
 CREATE TABLE feed_cursors (
@@ -40,7 +28,8 @@ CREATE TABLE join_tokens (
 	created_at_ms BIGINT NOT NULL,
 	expires_at_ms BIGINT NOT NULL,
 	used_at_ms    BIGINT NOT NULL DEFAULT 0,
-	used_by       TEXT NOT NULL DEFAULT '' -- the id of the agent that it made
+	used_by       TEXT NOT NULL DEFAULT '', -- the id of the agent that it made
+	project       TEXT NOT NULL DEFAULT '' -- what the agent is assigned to as soon as it joins, '' for nothing
 );
 
 CREATE TABLE agents (
@@ -54,4 +43,147 @@ CREATE TABLE agents (
 	joined_at_ms     BIGINT NOT NULL,
 	state_since_ms   BIGINT NOT NULL,
 	last_seen_ms     BIGINT NOT NULL
+);
+
+-- Logins that have not ended. Their cookies hold the id, signed and encrypted.
+CREATE TABLE sessions (
+	id            TEXT PRIMARY KEY,
+	who           TEXT NOT NULL,
+	via           TEXT NOT NULL, -- the way in
+	role          TEXT NOT NULL,
+	created_at_ms BIGINT NOT NULL,
+	last_seen_ms  BIGINT NOT NULL,
+	token_id      TEXT NOT NULL DEFAULT '' -- the named token that it ends with, '' for none
+);
+
+-- Tokens that administrators gave out, and those of agents' commands.
+CREATE TABLE named_tokens (
+	id            TEXT PRIMARY KEY,
+	name          TEXT NOT NULL,
+	role          TEXT NOT NULL,
+	hash          TEXT NOT NULL UNIQUE, -- SHA-256 of the token
+	project       TEXT NOT NULL, -- limits changes to it; '' is no limit
+	agent_id      TEXT NOT NULL, -- the agent that it was made for, '' for none
+	created_at_ms BIGINT NOT NULL,
+	expires_at_ms BIGINT NOT NULL, -- 0 is never
+	last_used_ms  BIGINT NOT NULL -- 0 is never
+);
+
+-- Who changed what. Each row is written in the transaction of its change, where that is made in this database.
+CREATE TABLE audit (
+	id         INTEGER PRIMARY KEY,
+	at_ms      BIGINT NOT NULL,
+	who        TEXT NOT NULL,
+	via        TEXT NOT NULL, -- the way in
+	role       TEXT NOT NULL, -- '' where the change needed none
+	action     TEXT NOT NULL,
+	subject    TEXT NOT NULL,
+	detail     TEXT NOT NULL, -- before and after, without secrets
+	request_id TEXT NOT NULL -- '' where no HTTP request asked for it
+);
+CREATE INDEX audit_by_time ON audit (at_ms);
+CREATE INDEX audit_by_who ON audit (who, id);
+CREATE INDEX audit_by_action ON audit (action, id);
+
+-- Who takes care of which alert, as long as its trouble lasts.
+CREATE TABLE acknowledgements (
+	key      TEXT PRIMARY KEY,
+	project  TEXT NOT NULL, -- '' for none
+	text     TEXT NOT NULL, -- the alert's; another one ends it
+	by_whom  TEXT NOT NULL,
+	at_ms    BIGINT NOT NULL,
+	until_ms BIGINT NOT NULL, -- 0 for as long as the trouble lasts
+	since_ms BIGINT NOT NULL DEFAULT 0 -- when the trouble began; 0 where that is not known
+);
+
+-- The projects that the stream has or had events of.
+CREATE TABLE event_projects (
+	id     INTEGER PRIMARY KEY,
+	name   TEXT NOT NULL UNIQUE,
+	folded TEXT NOT NULL -- without case and accents, for searching
+);
+
+-- What many events have in common.
+CREATE TABLE event_kinds (
+	id         INTEGER PRIMARY KEY,
+	type       TEXT NOT NULL,
+	from_stage TEXT NOT NULL, -- '' but for transitions
+	to_stage   TEXT NOT NULL,
+	folded     TEXT NOT NULL,
+	project_id INTEGER NOT NULL DEFAULT 0, -- what had the first event of the kind, and may add only some; 0 where it does not count
+	UNIQUE (type, from_stage, to_stage)
+);
+
+-- The other texts of events, each once: a story's id and name, with a reason or without.
+CREATE TABLE event_texts (
+	id         INTEGER PRIMARY KEY,
+	project_id INTEGER NOT NULL,
+	story_id   TEXT NOT NULL, -- '' for none
+	story_name TEXT NOT NULL,
+	more       TEXT NOT NULL, -- a reason; of a record of another form its further texts, one a line
+	digest     BIGINT NOT NULL, -- of story_name and more
+	UNIQUE (project_id, story_id, digest)
+);
+
+-- The trigrams of event_texts, folded, without case and accents: parts of words are found.
+CREATE VIRTUAL TABLE event_words USING fts5 (words, content = '', columnsize = 0, detail = 'none', tokenize = 'trigram case_sensitive 1');
+-- Each writing transaction merges a little of the index; much of it at once, which takes up to seconds, only where that is not enough.
+-- Segments are merged 16 at a time: each page is written half as often as with 4.
+INSERT INTO event_words (event_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
+-- The trigrams that event_words has, to find those that begin with one or two characters. It is a view that takes no space.
+CREATE VIRTUAL TABLE event_trigrams USING fts5vocab (event_words, 'row');
+
+-- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order.
+CREATE TABLE events (
+	id             INTEGER PRIMARY KEY,
+	project_id     INTEGER NOT NULL,
+	kind_id        INTEGER NOT NULL,
+	text_id        INTEGER NOT NULL, -- 0 for none
+	timestamp_ms   BIGINT NOT NULL,
+	received_at_ms BIGINT NOT NULL,
+	record         TEXT -- NULL where the other columns say all that it holds
+);
+-- An index holds the id of each of its rows, behind these columns.
+CREATE INDEX events_of_project ON events (project_id);
+CREATE INDEX events_of_kind ON events (kind_id);
+CREATE INDEX events_of_project_kind ON events (project_id, kind_id);
+CREATE INDEX events_of_text ON events (text_id);
+
+-- What was stored already, also when its event has been removed: the first 8 bytes of the record's SHA-256.
+CREATE TABLE event_digests (
+	project_id INTEGER NOT NULL,
+	digest     BIGINT NOT NULL,
+	PRIMARY KEY (project_id, digest)
+) WITHOUT ROWID;
+
+-- Every story that the stream or a pipeline ever told of, by the text with its newest name.
+CREATE TABLE stories (
+	project_id INTEGER NOT NULL,
+	story_id   TEXT NOT NULL,
+	text_id    INTEGER NOT NULL,
+	PRIMARY KEY (project_id, story_id)
+) WITHOUT ROWID;
+
+-- Where stories have been: the source of ages, times in stages and charts. They outlive the events that they come from.
+CREATE TABLE stays (
+	text_id               INTEGER NOT NULL, -- a text of the story, which has its project and id
+	number                BIGINT NOT NULL, -- grows from one stay of a story to the next
+	stage                 TEXT NOT NULL, -- '' while it is not known
+	from_ms               BIGINT NOT NULL, -- 0 where the arrival is not known
+	to_ms                 BIGINT NOT NULL, -- 0 while the story is there
+	next_stage            TEXT NOT NULL, -- '' when it left the board, or while it is there
+	shown                 BOOLEAN NOT NULL, -- only a pipeline showed it
+	blocked_ms            BIGINT NOT NULL, -- without a block that lasts
+	blocked_since_ms      BIGINT NOT NULL,
+	merge_failed_since_ms BIGINT NOT NULL,
+	PRIMARY KEY (text_id, number)
+) WITHOUT ROWID;
+CREATE INDEX stays_of_end ON stays (to_ms);
+
+-- The moves of all projects before a time, in one value: what charts are drawn from is there right after a start. There is one
+-- row, or none when the stays must be read instead.
+CREATE TABLE moves (
+	id        INTEGER PRIMARY KEY,
+	before_ms BIGINT NOT NULL,
+	moves     BLOB NOT NULL
 );
