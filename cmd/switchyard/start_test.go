@@ -54,7 +54,7 @@ func TestADatabaseOfADevelopmentVersionIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, says := refused(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data"))
-	if status != 1 || !strings.Contains(says, path+" was written by a development version") || !strings.Contains(says, "4d58293") {
+	if status != 1 || !strings.Contains(says, path+": was written by a development version") || !strings.Contains(says, "4d58293") {
 		t.Errorf("%d, %s", status, says)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, old) {
