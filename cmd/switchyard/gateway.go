@@ -81,8 +81,6 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "Switchyard serves %s\n", baseURL(g.config.Listen, g.listeners))
 	notify(ready)
-	keepHeapFloor(gatewayHeapFloor)
-	go trimMemory(ctx)
 	err := serve(ctx, g.log, g.listeners, handler)
 	cancel(nil)
 	await(g.log, loops)

@@ -29,7 +29,6 @@ func projectCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			keepHeapFloor(projectHeapFloor)
 			log := newLogger(cmd.ErrOrStderr(), "text", "info")
 			for _, warning := range c.Warnings {
 				log.Warn(warning)
@@ -47,7 +46,6 @@ func projectCommand() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switchyard serves %s\n", baseURL(c.Listen, listeners))
 			notify(ready)
-			go trimMemory(cmd.Context())
 			return p.run(cmd.Context(), listeners)
 		},
 	}
