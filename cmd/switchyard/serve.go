@@ -128,7 +128,7 @@ func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, hand
 	}
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {
-		go func() { failed <- server.Serve(web.JoinWrites(listener)) }()
+		go func() { failed <- server.Serve(listener) }()
 	}
 	select {
 	case err := <-failed: // one failed listener stops them all

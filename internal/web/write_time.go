@@ -12,7 +12,7 @@ const WriteTime = 30 * time.Second
 // handler that sets a write deadline after it has written the status keeps its own.
 func LimitWriteTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &timedWriter{ResponseWriter: w, request: r} // net/http has lifted the deadline of the connection's last answer
+		answer := &timedWriter{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
 		next.ServeHTTP(answer, r)
 		answer.begin() // what is empty, too, has to be sent
 	})
@@ -21,8 +21,7 @@ func LimitWriteTime(next http.Handler) http.Handler {
 // timedWriter sets the deadline when writing begins. http.ResponseController finds the rest by Unwrap.
 type timedWriter struct {
 	http.ResponseWriter
-	request *http.Request
-	begun   bool
+	begun bool
 }
 
 func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -34,9 +33,6 @@ func (w *timedWriter) WriteHeader(status int) {
 
 func (w *timedWriter) Write(b []byte) (int, error) {
 	w.begin()
-	if len(b) > headSize {
-		return writeLarge(w.ResponseWriter, w.request, b)
-	}
 	return w.ResponseWriter.Write(b)
 }
 
