@@ -40,6 +40,7 @@ type access struct {
 	logins   logins
 	proxies  proxyLogin
 	limiter  tokenLimiter
+	bodies   web.StrangerBodies
 	callers  callers
 	log      *slog.Logger
 }
@@ -74,6 +75,8 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 		info.SessionID = c.SessionID
 		if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
 			web.KnownCaller(r.Context())
+		} else {
+			defer a.bodies.Limit(r)()
 		}
 		if err == nil {
 			err = c.checkRole(needs)

@@ -46,7 +46,7 @@ func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 
 // JoinAgent redeems a join token. The agent's secret is shown only in this answer.
 func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
+	body, err := web.DecodeJSON(w, r, web.SmallBody)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
 // Heartbeat stores what an agent reports and answers with its assignment; with wait, once the assignment changes.
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
 	id := web.PathParam(r, "id")
-	body, err := web.DecodeJSON(w, r, web.MaxAgentBody)
+	body, err := web.DecodeJSON(w, r, web.SmallBody)
 	if err != nil {
 		return err
 	}

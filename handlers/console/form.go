@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,16 +10,15 @@ import (
 	"switchyard/views"
 )
 
-// decodeForm reads the fields of a URL-encoded form. It returns TooLarge over web.MaxBody and Invalid for what is not a form.
+// decodeForm reads the fields of a URL-encoded form. It returns the errors of web.BodyError.
 func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, web.MaxBody)
-	err := r.ParseForm()
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, domain.Errorf(domain.TooLarge, "the form must be at most %d MiB", web.MaxBody>>20)
-	case err != nil:
-		return nil, domain.WrapError(domain.Invalid, err, "the form could not be read")
+	return decodeFormUpTo(w, r, web.MaxBody)
+}
+
+func decodeFormUpTo(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	if err := r.ParseForm(); err != nil {
+		return nil, web.BodyError(err)
 	}
 	return r.PostForm, nil
 }

@@ -30,7 +30,7 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
 		return nil
 	}
-	form, err := decodeForm(w, r)
+	form, err := decodeFormUpTo(w, r, web.SmallBody)
 	if err != nil {
 		return err
 	}

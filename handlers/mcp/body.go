@@ -3,8 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 
@@ -20,13 +18,9 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", web.MaxBody)
-	case err != nil:
-		return nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
+	body, err := web.ReadBody(w, r, web.MaxBody)
+	if err != nil {
+		return nil, err
 	}
 	var batch []json.RawMessage
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) && json.Unmarshal(body, &batch) == nil && len(batch) > maxBatch {

@@ -13,6 +13,8 @@ import (
 const (
 	// maxTeamBody is the largest body of an event or a command, in bytes.
 	maxTeamBody = 1 << 20
+	// maxUnsigned is the largest body that is read without a signature: Slack's check of the certificate.
+	maxUnsigned = 256
 	// commandLimit is the time limit of a command, for an answer within the 3 s that Slack waits.
 	commandLimit = 2500 * time.Millisecond
 )

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/internal/clock"
+	"switchyard/internal/domain"
 )
 
 // teamRequest returns the running bot, its transport, and the request's body. If the bot is not on Slack or the request is
@@ -26,8 +27,19 @@ func (s *Supervisor) teamRequest(w http.ResponseWriter, r *http.Request) (*bot, 
 		plainText(w, http.StatusNotFound, "no bot for this chat is set up")
 		return nil, nil, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTeamBody))
-	if err != nil {
+	limit := int64(maxTeamBody)
+	if r.Header.Get("X-Slack-Signature") == "" || r.Header.Get("X-Slack-Request-Timestamp") == "" {
+		if limit = maxUnsigned; r.ContentLength < 0 || r.ContentLength > limit {
+			plainText(w, http.StatusUnauthorized, "the signature is not valid")
+			return nil, nil, nil
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	switch {
+	case domain.CodeOf(err) == domain.Unavailable:
+		plainText(w, http.StatusServiceUnavailable, domain.MessageOf(err))
+		return nil, nil, nil
+	case err != nil:
 		plainText(w, http.StatusRequestEntityTooLarge, "the body is too large or incomplete")
 		return nil, nil, nil
 	}

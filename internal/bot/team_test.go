@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,7 +34,11 @@ func teamPosts(t *testing.T, s *bottest.Workspace, n int) []bottest.ChannelPost 
 
 // call calls the bot as Slack does.
 func call(p *process, path, body string, header http.Header) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	return callWith(p, path, strings.NewReader(body), header)
+}
+
+func callWith(p *process, path string, body io.Reader, header http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, body)
 	r.Header = header
 	w := httptest.NewRecorder()
 	if path == "/bot/team/events" {
@@ -273,6 +278,24 @@ func TestTeamAnswersTheCheckOfItsCertificate(t *testing.T) {
 	}
 	if got := p.gateway.Registry().Active; got != "" {
 		t.Errorf("it obeyed: active is %q", got)
+	}
+}
+
+// unreadable fails the test when it is read.
+type unreadable struct{ *testing.T }
+
+func (u unreadable) Read([]byte) (int, error) {
+	u.Error("a body without a signature was read")
+	return 0, io.EOF
+}
+
+func TestTeamReadsNoBodyWithoutASignature(t *testing.T) {
+	t.Parallel()
+	p, _ := team(t)
+	for _, path := range []string{"/bot/team/events", "/bot/team/commands"} {
+		if w := callWith(p, path, unreadable{t}, http.Header{"X-Slack-Signature": {"v0=1"}}); w.Code != http.StatusUnauthorized {
+			t.Errorf("%s is answered %d", path, w.Code)
+		}
 	}
 }
 

@@ -14,12 +14,30 @@ import (
 // Limits of a request's body, in bytes.
 const (
 	MaxBody = 1 << 20
-	// MaxAgentBody is for agents' requests, which reach us before anybody is authenticated.
-	MaxAgentBody = 4 << 10
+	// SmallBody is for joining, heartbeats and logins, which anybody can send.
+	SmallBody = 4 << 10
 )
 
 // Body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
 type Body map[string]json.RawMessage
+
+// ReadBody reads a request's body, at most limit bytes. It returns the errors of BodyError.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	return data, BodyError(err)
+}
+
+// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable where strangers send too much, else Invalid.
+func BodyError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil, domain.CodeOf(err) == domain.Unavailable:
+		return err
+	case errors.As(err, &tooLarge):
+		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", tooLarge.Limit)
+	}
+	return domain.WrapError(domain.Invalid, err, "the body could not be read")
+}
 
 // DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. It returns Invalid for
 // an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, and TooLarge.
@@ -35,10 +53,9 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 }
 
 func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body, error) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	var tooLarge *http.MaxBytesError
-	if err != nil && !errors.As(err, &tooLarge) {
-		return nil, nil, domain.WrapError(domain.Invalid, err, "the body could not be read")
+	data, err := ReadBody(w, r, limit)
+	if err != nil && domain.CodeOf(err) != domain.TooLarge {
+		return nil, nil, err
 	}
 	if len(data) == 0 {
 		return nil, nil, domain.Errorf(domain.Invalid, "a JSON body is required")
@@ -48,7 +65,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body
 		return nil, nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
 	}
 	if err != nil {
-		return nil, nil, domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", limit)
+		return nil, nil, err
 	}
 	var fields Body
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
