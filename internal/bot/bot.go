@@ -75,7 +75,10 @@ type bot struct {
 	report  func(domain.BotState, string)
 	observe func(refused bool)
 	links   links
-	posts   bool // false for a bot that only answers
+
+	identity func(context.Context) (string, error)
+
+	posts bool // false for a bot that only answers
 
 	mu    sync.Mutex
 	life  context.Context // nil before run and after it
@@ -122,7 +125,7 @@ func (b *bot) run(ctx context.Context) {
 
 // attempt connects once and works until something fails. It returns how long the connection has lived, 0 if there was none.
 func (b *bot) attempt(ctx context.Context) (lived time.Duration, err error) {
-	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, links: b.links}
+	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, identity: b.identity, links: b.links}
 	if b.posts {
 		if err := n.load(ctx); err != nil { // first, since a new bot posts the events from now on
 			return 0, err

@@ -2,6 +2,7 @@ package bot_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -193,6 +194,8 @@ func newProcess(t *testing.T, o bot.Options) *process {
 	if p.options.State == nil {
 		p.options.State = db
 	}
+	identity := rand.Text()
+	p.options.Identity = func(context.Context) (string, error) { return identity, nil }
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/bottest"
 	"switchyard/internal/domain"
 	"switchyard/internal/waittest"
@@ -100,4 +101,32 @@ func TestMatrixObeysACommandOnce(t *testing.T) {
 	if got := roomPosts(t, h, "!ops", 2); len(got) != 2 || p.gateway.Registry().Active != "beta two" {
 		t.Errorf("active %q, posts %+v", p.gateway.Registry().Active, got)
 	}
+}
+
+// In a new or restored database the ids of events begin again.
+func TestMatrixPostsEverythingFromAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	p, h := joined(t)
+	move := func(p *process) {
+		for n := range 3 {
+			p.gateway.move("alpha", n)
+		}
+	}
+	move(p)
+	roomPosts(t, h, "!ops", 3)
+	p.kill()
+	account := "bot.matrix " + h.HTTP.URL + " yard"
+	session, err := p.db.State(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newProcess(t, bot.Options{})
+	again.gateway.configure(h.Config(), nil)
+	if err := again.db.SetState(t.Context(), account, session); err != nil { // the same device, for which the homeserver keeps keys
+		t.Fatal(err)
+	}
+	again.start()
+	again.waitState(domain.BotConnected, "")
+	move(again)
+	roomPosts(t, h, "!ops", 6)
 }

@@ -22,6 +22,9 @@ type notifier struct {
 	links   links
 	observe func(refused bool)
 
+	identity func(context.Context) (string, error)
+	database string // its identity
+
 	outbox   outbox
 	unsure   bool        // an earlier attempt may have sent the next message of the batch
 	posted   []time.Time // of each event posted within the last burstWindow

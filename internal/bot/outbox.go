@@ -36,6 +36,9 @@ func (n *notifier) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.database, err = n.identity(ctx); err != nil {
+		return err
+	}
 	if stored == "" {
 		n.outbox = outbox{Cursor: n.gateway.Events.LastID()}
 		return n.save(ctx)
@@ -78,8 +81,9 @@ func (n *notifier) save(ctx context.Context) error {
 	return n.state.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
 }
 
-// key returns the key of one message to one room, which is the same at each attempt.
+// key returns the key of one message to one room, which is the same at each attempt. Another database has events with the same
+// ids: the chat server must not take them for these.
 func (n *notifier) key(message int, room string) string {
 	sum := sha256.Sum256([]byte(room))
-	return fmt.Sprintf("events-%d-%d-%d-%x", n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])
+	return fmt.Sprintf("events-%s-%d-%d-%d-%x", n.database, n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])
 }

@@ -12,7 +12,9 @@ import (
 
 // Options are what a Supervisor is built from.
 type Options struct {
-	State      State
+	State State
+	// Identity returns a text that belongs to the database behind State: a new or restored one has another.
+	Identity   func(context.Context) (string, error)
 	Log        *slog.Logger
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended after a slash
@@ -47,6 +49,9 @@ type Supervisor struct {
 
 // New returns a Supervisor without a bot; Run starts it.
 func New(o Options) *Supervisor {
+	if o.Identity == nil {
+		o.Identity = func(context.Context) (string, error) { return "", nil }
+	}
 	if o.Observe == nil {
 		o.Observe = func(bool) {}
 	}
@@ -123,7 +128,7 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 		return ended
 	}
 	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log, links: links(s.options.PublicURL)}
-	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, links: links(s.options.PublicURL), posts: ours}
+	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, identity: s.options.Identity, links: links(s.options.PublicURL), posts: ours}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
 	supervise.Go(s.options.Log, "bot", func() {
