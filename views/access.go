@@ -41,9 +41,5 @@ func methodAndRole(e domain.AuditEntry) string {
 
 // actionWords returns an action in words: "Join token created".
 func actionWords(a domain.Action) string {
-	text := strings.NewReplacer(".", " ", "_", " ").Replace(string(a))
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return upper(strings.NewReplacer(".", " ", "_", " ").Replace(string(a)))
 }

@@ -6,17 +6,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// eventTypes are the types to choose from.
-var eventTypes = []struct {
-	Type  domain.EventType
-	Words string
-}{
-	{domain.StageTransition, "moved"},
-	{domain.StoryBlocked, "blocked"},
-	{domain.MergeFailure, "merge failed"},
-	{domain.FeedGap, "events dropped"},
-}
-
 // eventDay is the events of one day, in the gateway's time zone.
 type eventDay struct {
 	key    string // as from dayOf

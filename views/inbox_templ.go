@@ -226,7 +226,7 @@ func inboxLines(list []domain.Alert, now time.Time, next string) templ.Component
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			var templ_7745c5c3_Var9 = []any{"signal", string(alertSignal(a.Kind))}
+			var templ_7745c5c3_Var9 = []any{"signal", string(signal(a.Kind.Signal()))}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var9...)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

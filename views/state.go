@@ -67,35 +67,18 @@ func storyState(item domain.Item, stuck []string) (Signal, string) {
 
 // eventState returns an event as a sentence, with a signal if it is trouble.
 func eventState(e domain.Event) (Signal, string) {
-	d := e.Details()
-	switch e.Type {
-	case domain.StageTransition:
-		return SignalNone, domain.StageTitle(d.FromStage) + " → " + domain.StageTitle(d.ToStage)
-	case domain.StoryBlocked:
-		return SignalStop, "blocked: " + d.Reason
-	case domain.MergeFailure:
-		return SignalCaution, "merge failed: " + d.Reason
-	case domain.FeedGap:
-		return SignalCaution, count(int(d.Missed), "event was", "events were") + " dropped before the gateway could read them"
-	case domain.ForeignFeedGap:
-		return SignalCaution, "the project server reports that events before this one are missing"
+	kind, d := e.Type.Kind(), e.Details()
+	text := kind.Says(d)
+	if kind.Alert != "" {
+		text += ": " + d.Reason
 	}
-	return SignalNone, strings.ReplaceAll(string(e.Type), "_", " ")
+	return signal(kind.Signal), text
 }
 
-// alertSignal returns stop for what has come to a halt, caution for the rest.
-func alertSignal(kind domain.AlertKind) Signal {
-	if kind.Stops() {
-		return SignalStop
-	}
-	return SignalCaution
-}
+func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
 
 // alertWord returns the kind as a label.
-func alertWord(kind domain.AlertKind) string {
-	word := kind.Word()
-	return strings.ToUpper(word[:1]) + word[1:]
-}
+func alertWord(kind domain.AlertKind) string { return upper(kind.Word()) }
 
 // split returns the first n of list, and the others.
 func split[T any](list []T, n int) (first, rest []T) {

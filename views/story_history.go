@@ -96,23 +96,15 @@ func timeline(s domain.Story) []entry {
 	var entries []entry
 	moved := map[int64]bool{}
 	for _, e := range s.History {
-		d := e.Details()
-		n := entry{signal: SignalNone, at: eventTime(e)}
-		switch e.Type {
-		case domain.StageTransition:
+		kind, d := e.Type.Kind(), e.Details()
+		n := entry{signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e)}
+		if e.Type == domain.StageTransition {
 			moved[e.At.UnixMilli()] = true
-			n.title = domain.StageTitle(d.FromStage) + " → " + domain.StageTitle(d.ToStage)
 			for _, stay := range s.Stays {
 				if stay.Stage == d.FromStage && stay.To.Equal(e.At) {
 					n.after = " · after " + duration(stay.To.Sub(stay.From))
 				}
 			}
-		case domain.StoryBlocked:
-			n.signal, n.title, n.text = SignalStop, "Blocked", d.Reason
-		case domain.MergeFailure:
-			n.signal, n.title, n.text = SignalCaution, "Merge failed", d.Reason
-		default:
-			n.title = cut(string(e.Type), 100)
 		}
 		entries = append(entries, n)
 	}

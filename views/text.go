@@ -3,7 +3,6 @@ package views
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -53,12 +52,7 @@ func asOf(t time.Time) string {
 func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }
 
 // count returns a number with its noun: "1 story", "3 stories".
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
+func count(n int, one, many string) string { return domain.Count(n, one, many) }
 
 // cut shortens text to at most length characters by leaving out the middle: names differ at their beginnings and ends.
 func cut(text string, length int) string {
@@ -82,9 +76,15 @@ func number(storyID, name string) string {
 }
 
 // Sentence turns an error message into a sentence.
-func Sentence(text string) string {
+func Sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
+
+// upper returns text with a capital letter.
+func upper(text string) string {
+	if text == "" {
+		return ""
+	}
 	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // shellQuote returns text as one word for a shell.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 )
 
@@ -61,10 +62,10 @@ func (s *story) notify(was story, c *changes) {
 		c.notify(feed.WorkItem{ItemID: s.id, Name: s.name(), Stage: s.stage, FromStage: was.stage})
 	}
 	if reason := s.facts.mergeFailure; reason != "" && reason != was.facts.mergeFailure {
-		c.notify(feed.MergeFailure{StoryID: s.id, Name: s.name(), Reason: reason})
+		c.notify(feed.Trouble{Type: domain.MergeFailure, StoryID: s.id, Name: s.name(), Reason: reason})
 	}
 	if reason := s.facts.blocked; reason != "" && reason != was.facts.blocked {
-		c.notify(feed.StoryBlocked{StoryID: s.id, Name: s.name(), Reason: reason})
+		c.notify(feed.Trouble{Type: domain.StoryBlocked, StoryID: s.id, Name: s.name(), Reason: reason})
 	}
 }
 

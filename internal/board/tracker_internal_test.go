@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 )
 
@@ -266,10 +267,9 @@ func recorded(found changes) string {
 		switch n := notification.(type) {
 		case feed.WorkItem:
 			lines = append(lines, fmt.Sprintf("%s %s>%s", n.Name, n.FromStage, n.Stage))
-		case feed.StoryBlocked:
-			lines = append(lines, fmt.Sprintf("%s blocked: %s", n.Name, n.Reason))
-		case feed.MergeFailure:
-			lines = append(lines, fmt.Sprintf("%s merge failure: %s", n.Name, n.Reason))
+		case feed.Trouble:
+			words := map[domain.EventType]string{domain.StoryBlocked: "blocked", domain.MergeFailure: "merge failure"}
+			lines = append(lines, fmt.Sprintf("%s %s: %s", n.Name, words[n.Type], n.Reason))
 		}
 	}
 	return strings.Join(lines, "; ")

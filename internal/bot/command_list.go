@@ -31,7 +31,7 @@ func (c *commands) projects(ctx context.Context, _ []word) Message {
 	if len(pipelines) == 0 {
 		return Message{{Plain("No projects are registered.")}}
 	}
-	m := Message{{Bold(plural(int64(len(pipelines)), "project", "projects"))}}
+	m := Message{{Bold(domain.Count(len(pipelines), "project", "projects"))}}
 	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
 }
 
@@ -59,7 +59,7 @@ func (c *commands) agents(context.Context, []word) Message {
 	if len(agents) == 0 {
 		return Message{{Plain("No agents are alive.")}}
 	}
-	return appendLines(Message{{Bold(plural(int64(len(agents)), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
+	return appendLines(Message{{Bold(domain.Count(len(agents), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}
 		if a.Project != "" {
 			assigned = Line{Plain("assigned to "), Bold(short(a.Project, maxName))}

@@ -30,8 +30,8 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 		active = Line{Plain("Active project: "), Bold(short(registry.Active, maxName))}
 	}
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
-		plural(int64(len(pipelines)), "project", "projects"), reachable,
-		plural(int64(len(c.gateway.Agents.Alive())), "agent", "agents")))}}
+		domain.Count(len(pipelines), "project", "projects"), reachable,
+		domain.Count(len(c.gateway.Agents.Alive()), "agent", "agents")))}}
 	if alerts.Open == 0 {
 		return append(m, Line{Plain("● Nothing needs attention.")})
 	}
@@ -39,17 +39,14 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 }
 
 func (c *commands) alertLine(a domain.Alert) Line {
-	sign := Line{Plain("▲ ")}
-	if a.Kind.Stops() {
-		sign = Line{Plain("■ ")}
-	}
+	line := sign(a.Kind.Signal())
 	if a.Story == nil {
-		return append(sign, Plain(short(a.Text(), 2*maxName+maxReason)))
+		return append(line, Plain(short(a.Text(), 2*maxName+maxReason)))
 	}
 	trouble := a.Kind.Word()
 	if a.Kind == domain.AlertStuck {
 		trouble += " in " + stageTitle(a.Stage)
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
-	return slices.Concat(sign, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, c.links.title(a.Project, d)), reason(d))
+	return slices.Concat(line, columns(Line{Bold(short(a.Project, maxName))}, Line{Plain(trouble)}, c.links.title(a.Project, d)), reason(d))
 }

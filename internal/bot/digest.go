@@ -31,13 +31,13 @@ type digest struct {
 }
 
 type projectDigest struct {
-	name    string
-	events  int64
-	moves   map[string]int64 // by the title of the new stage
-	other   int64
-	missed  int64
-	blocked int64
-	failed  int64
+	name     string
+	events   int64
+	moves    map[string]int64 // by the title of the new stage
+	troubles map[domain.EventType]int64
+	trouble  int64 // all of them
+	other    int64
+	missed   int64
 }
 
 // acknowledged returns the keys of acknowledged alerts, none if they cannot be read: a digest without them is better than none.
@@ -56,13 +56,13 @@ func (g *digest) add(e domain.Event) {
 	}
 	p := g.projects[e.Project]
 	if p == nil {
-		p = &projectDigest{name: e.Project, moves: map[string]int64{}}
+		p = &projectDigest{name: e.Project, moves: map[string]int64{}, troubles: map[domain.EventType]int64{}}
 		g.projects[e.Project] = p
 	}
 	g.events++
 	p.events++
-	switch e.Type {
-	case domain.StageTransition:
+	switch kind := e.Type.Kind(); {
+	case e.Type == domain.StageTransition:
 		// Stages are few; a server that makes up names must not take more memory.
 		title := stageTitle(e.Details().ToStage)
 		if _, known := p.moves[title]; known || len(p.moves) < 10 {
@@ -70,13 +70,11 @@ func (g *digest) add(e domain.Event) {
 		} else {
 			p.other++
 		}
-	case domain.StoryBlocked:
-		p.blocked++
-		g.addTrouble(domain.AlertBlocked, e)
-	case domain.MergeFailure:
-		p.failed++
-		g.addTrouble(domain.AlertMerge, e)
-	case domain.FeedGap:
+	case kind.Alert != "":
+		p.trouble++
+		p.troubles[e.Type]++
+		g.addTrouble(kind.Alert, e)
+	case e.Type == domain.FeedGap:
 		p.missed += e.Details().Missed
 	default:
 		p.other++
@@ -96,9 +94,9 @@ func (g *digest) addTrouble(kind domain.AlertKind, e domain.Event) {
 // message lists the troubles that nobody has acknowledged first, then each project in one line.
 func (g *digest) message() Message {
 	projects := slices.SortedFunc(maps.Values(g.projects), func(a, b *projectDigest) int {
-		return cmp.Or(cmp.Compare(b.blocked+b.failed, a.blocked+a.failed), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.trouble, a.trouble), cmp.Compare(a.name, b.name))
 	})
-	m := Message{{Bold(plural(g.events, "event", "events")), Plain(" in " + plural(int64(len(projects)), "project", "projects"))}}
+	m := Message{{Bold(domain.Count(g.events, "event", "events")), Plain(" in " + domain.Count(len(projects), "project", "projects"))}}
 	m = append(m, g.shown...)
 	if hidden := g.troubles - int64(len(g.shown)); hidden > 0 {
 		m = append(m, Line{Plain("■ ▲ and "), Bold(strconv.FormatInt(hidden, 10)), Plain(" more blocked stories or failed merges")})
@@ -109,7 +107,7 @@ func (g *digest) message() Message {
 			for _, p := range projects[i:] {
 				rest += p.events
 			}
-			m = append(m, Line{Plain(fmt.Sprintf("and %s in %s more", plural(rest, "event", "events"), plural(int64(len(projects)-i), "project", "projects")))})
+			m = append(m, Line{Plain(fmt.Sprintf("and %s in %s more", domain.Count(rest, "event", "events"), domain.Count(len(projects)-i, "project", "projects")))})
 			break
 		}
 		m = append(m, p.line())
@@ -129,8 +127,9 @@ func (p *projectDigest) line() Line {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	count(p.blocked, "blocked")
-	count(p.failed, "merge failed")
+	for _, kind := range domain.EventKinds {
+		count(p.troubles[kind.Type], kind.Choice)
+	}
 	count(p.other, "other")
 	count(p.missed, "dropped unread")
 	return Line{Bold(short(p.name, maxName)), Plain(": " + strings.Join(parts, ", "))}

@@ -1,11 +1,6 @@
 package bot
 
-import (
-	"slices"
-	"strconv"
-
-	"switchyard/internal/domain"
-)
+import "switchyard/internal/domain"
 
 // The longest texts from outside in a message, in characters.
 const (
@@ -30,19 +25,30 @@ func columns(columns ...Line) Line {
 
 // describe returns an event as one line.
 func (l links) describe(e domain.Event) Line {
-	d := e.Details()
-	project := Line{Bold(short(e.Project, maxName))}
-	switch e.Type {
-	case domain.StageTransition:
-		return columns(project, l.title(e.Project, d), Line{Plain(stageTitle(d.FromStage) + " → " + stageTitle(d.ToStage))})
-	case domain.StoryBlocked:
-		return slices.Concat(Line{Plain("■ ")}, columns(project, Line{Bold("blocked")}, l.title(e.Project, d)), reason(d))
-	case domain.MergeFailure:
-		return slices.Concat(Line{Plain("▲ ")}, columns(project, Line{Bold("merge failed")}, l.title(e.Project, d)), reason(d))
-	case domain.FeedGap:
-		return columns(project, Line{Plain(plural(d.Missed, "event was", "events were") + " dropped by the project server before they were read")})
+	kind, d := e.Type.Kind(), e.Details()
+	line, text := Line{Bold(short(e.Project, maxName))}, short(kind.Says(d), 3*maxName)
+	switch {
+	case kind.Alert != "":
+		line = append(columns(line, Line{Bold(text)}, l.title(e.Project, d)), reason(d)...)
+	case d.StoryID == "":
+		line = columns(line, Line{Plain(text)})
+	default:
+		line = columns(line, l.title(e.Project, d), Line{Plain(text)})
 	}
-	return columns(project, Line{Plain(short(string(e.Type), maxName))}, l.title(e.Project, d))
+	return append(sign(kind.Signal), line...)
+}
+
+// sign returns the sign of a signal, none for none.
+func sign(s domain.Signal) Line {
+	switch s {
+	case domain.SignalClear:
+		return Line{Plain("● ")}
+	case domain.SignalCaution:
+		return Line{Plain("▲ ")}
+	case domain.SignalStop:
+		return Line{Plain("■ ")}
+	}
+	return nil
 }
 
 func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
@@ -61,11 +67,4 @@ func reason(d domain.EventDetails) Line {
 		return nil
 	}
 	return Line{Plain(": " + short(d.Reason, maxReason))}
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatInt(n, 10) + " " + many
 }

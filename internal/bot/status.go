@@ -69,7 +69,7 @@ func mutedDetail(rooms []Room) string {
 	}
 	detail := "The bot may not post in " + strings.Join(names, ", ")
 	if hidden := len(muted) - len(names); hidden > 0 {
-		detail += fmt.Sprintf(" and %s", plural(int64(hidden), "other room", "other rooms"))
+		detail += fmt.Sprintf(" and %s", domain.Count(hidden, "other room", "other rooms"))
 	}
 	return detail + "."
 }

@@ -38,7 +38,7 @@ type Alert struct {
 // MaxAlerts is how many alerts are shown at once.
 const MaxAlerts = 200
 
-// Alerts are all alerts, sorted: those that are not acknowledged before the others, kinds that stop work (see Stops) before those
+// Alerts are all alerts, sorted: those that are not acknowledged before the others, kinds that stop work before those
 // that ask for caution, oldest first.
 type Alerts struct {
 	Items []Alert // at most MaxAlerts
@@ -180,25 +180,25 @@ func acknowledged(a Alert) int {
 	return 0
 }
 
-// alertKinds are the kinds, most serious first, with their words and whether work has stopped.
+// alertKinds are the kinds, most serious first, with their words and SignalStop where work has stopped.
 var alertKinds = []struct {
-	kind  AlertKind
-	word  string
-	stops bool
+	kind   AlertKind
+	word   string
+	signal Signal
 }{
-	{AlertStore, "store failed", true},
-	{AlertUnreachable, "unreachable", true},
-	{AlertBlocked, "blocked", true},
-	{AlertMerge, "merge failed", false},
-	{AlertBot, "bot failed", true},
-	{AlertAgentFailed, "agent failed", false},
-	{AlertAgentLost, "agent lost", false},
-	{AlertClockAhead, "clock ahead", false},
-	{AlertStuck, "stuck", false},
+	{AlertStore, "store failed", SignalStop},
+	{AlertUnreachable, "unreachable", SignalStop},
+	{AlertBlocked, "blocked", SignalStop},
+	{AlertMerge, "merge failed", SignalCaution},
+	{AlertBot, "bot failed", SignalStop},
+	{AlertAgentFailed, "agent failed", SignalCaution},
+	{AlertAgentLost, "agent lost", SignalCaution},
+	{AlertClockAhead, "clock ahead", SignalCaution},
+	{AlertStuck, "stuck", SignalCaution},
 }
 
-// Stops reports whether alerts of this kind mean that work has stopped; others ask for caution.
-func (k AlertKind) Stops() bool { return alertKinds[k.rank()].stops }
+// Signal returns SignalStop if alerts of this kind mean that work has stopped; others ask for caution.
+func (k AlertKind) Signal() Signal { return alertKinds[k.rank()].signal }
 
 // Word returns the kind in one or two words.
 func (k AlertKind) Word() string { return alertKinds[k.rank()].word }

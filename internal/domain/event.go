@@ -12,8 +12,8 @@ import (
 type EventType string
 
 // StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for events that
-// a project's buffer dropped between two reads; a record of that type from a project becomes a ForeignFeedGap. Any other type is
-// kept unchanged.
+// a project's buffer dropped between two reads; a record of that type from a project becomes a ForeignFeedGap. EventKinds has what
+// they mean.
 const (
 	StageTransition EventType = "stage_transition"
 	MergeFailure    EventType = "merge_failure"
@@ -104,14 +104,6 @@ func (e Event) AppendJSON(b []byte) []byte {
 // MarshalJSON is AppendJSON for encoders.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// foreignTypes maps the CamelCase names that other implementations may send, and the type that is reserved for the gateway.
-var foreignTypes = map[string]EventType{
-	"StageTransition": StageTransition,
-	"MergeFailure":    MergeFailure,
-	"StoryBlocked":    StoryBlocked,
-	"feed_gap":        ForeignFeedGap,
-}
-
 // Errors of records that are not kept.
 var (
 	ErrNoObject = errors.New("record is not a JSON object")
@@ -144,16 +136,15 @@ func ParseRecord(raw json.RawMessage) (Record, error) {
 			delete(fields, "kind")
 		}
 	}
-	name, _ := fields["type"].(string)
-	if known, ok := foreignTypes[name]; ok {
-		name = string(known)
-		fields["type"] = name
+	var kind EventType
+	if name, ok := fields["type"].(string); ok {
+		kind = parseEventType(name)
+		fields["type"] = kind
 	}
-	switch EventType(name) {
-	case StageTransition, MergeFailure, StoryBlocked:
+	if kind.Kind().OfStory {
 		cutTexts(fields)
 	}
-	return encodeRecord(EventType(CutText(name)), stamp, fields) // limits what is stored for each type
+	return encodeRecord(EventType(CutText(string(kind))), stamp, fields) // limits what is stored for each type
 }
 
 // NewFeedGap returns the record for missed events. at is the time of the record that followed them.

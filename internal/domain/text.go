@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,4 +29,12 @@ func cutTexts(fields map[string]any) {
 			fields[key] = CutText(text)
 		}
 	}
+}
+
+// Count returns a number with its noun: "1 story", "3 stories".
+func Count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + many
 }

@@ -7,7 +7,7 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Notification is something that happened on a board: a WorkItem, a StoryBlocked or a MergeFailure.
+// Notification is something that happened on a board: a WorkItem or Trouble.
 type Notification interface {
 	// event returns the event to record at stamp, nil for none.
 	event(stamp int64) any
@@ -21,35 +21,23 @@ type WorkItem struct {
 	FromStage string
 }
 
-// StoryBlocked says that an item is blocked, or is now blocked for another reason.
-type StoryBlocked struct {
-	StoryID string
-	Name    string
-	Reason  string
+// Trouble says that a story has trouble, or now has it for another reason: a StoryBlocked or a MergeFailure. Its fields are in the
+// order in which they are written.
+type Trouble struct {
+	Type        domain.EventType `json:"type"`
+	StoryID     string           `json:"story_id"`
+	Name        string           `json:"story_name"`
+	Reason      string           `json:"reason"`
+	TimestampMS int64            `json:"timestamp_ms"` // set when it is recorded
 }
 
-// MergeFailure says that merging an item's work failed, or is now failing for another reason.
-type MergeFailure struct {
-	StoryID string
-	Name    string
-	Reason  string
-}
-
-// transition and trouble are the two forms of an event; their fields are in the order in which they are written.
+// transition is the event of a WorkItem; its fields are in the order in which they are written.
 type transition struct {
 	Type        domain.EventType `json:"type"`
 	StoryID     string           `json:"story_id"`
 	StoryName   string           `json:"story_name"`
 	FromStage   string           `json:"from_stage"`
 	ToStage     string           `json:"to_stage"`
-	TimestampMS int64            `json:"timestamp_ms"`
-}
-
-type trouble struct {
-	Type        domain.EventType `json:"type"`
-	StoryID     string           `json:"story_id"`
-	StoryName   string           `json:"story_name"`
-	Reason      string           `json:"reason"`
 	TimestampMS int64            `json:"timestamp_ms"`
 }
 
@@ -60,12 +48,9 @@ func (n WorkItem) event(stamp int64) any {
 	return transition{domain.StageTransition, n.ItemID, n.Name, n.FromStage, n.Stage, stamp}
 }
 
-func (n StoryBlocked) event(stamp int64) any {
-	return trouble{domain.StoryBlocked, n.StoryID, n.Name, n.Reason, stamp}
-}
-
-func (n MergeFailure) event(stamp int64) any {
-	return trouble{domain.MergeFailure, n.StoryID, n.Name, n.Reason, stamp}
+func (n Trouble) event(stamp int64) any {
+	n.TimestampMS = stamp
+	return n
 }
 
 // encoder encodes events as JSON in a buffer that it reuses.

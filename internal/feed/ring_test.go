@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchyard/internal/domain"
 	"switchyard/internal/feed"
 )
 
@@ -60,12 +61,12 @@ func TestEachKindHasItsForm(t *testing.T) {
 		},
 		{
 			"blocked",
-			feed.StoryBlocked{StoryID: "7_login", Name: "Login", Reason: "waiting: \"API key\"\n"},
+			feed.Trouble{Type: domain.StoryBlocked, StoryID: "7_login", Name: "Login", Reason: "waiting: \"API key\"\n"},
 			`[{"type":"story_blocked","story_id":"7_login","story_name":"Login","reason":"waiting: \"API key\"\n","timestamp_ms":1700000000000}]`,
 		},
 		{
 			"merge failure",
-			feed.MergeFailure{StoryID: "7_login", Name: "Login", Reason: "conflict"},
+			feed.Trouble{Type: domain.MergeFailure, StoryID: "7_login", Name: "Login", Reason: "conflict"},
 			`[{"type":"merge_failure","story_id":"7_login","story_name":"Login","reason":"conflict","timestamp_ms":1700000000000}]`,
 		},
 		{"new item", feed.WorkItem{ItemID: "7_login", Name: "Login", Stage: "2_current"}, `[]`},
@@ -245,8 +246,8 @@ func FuzzRecord(f *testing.F) {
 		ring, _ := newRing()
 		ring.Record(
 			feed.WorkItem{ItemID: id, Name: name, FromStage: from, Stage: to},
-			feed.StoryBlocked{StoryID: id, Name: name, Reason: from},
-			feed.MergeFailure{StoryID: id, Name: name, Reason: to},
+			feed.Trouble{Type: domain.StoryBlocked, StoryID: id, Name: name, Reason: from},
+			feed.Trouble{Type: domain.MergeFailure, StoryID: id, Name: name, Reason: to},
 		)
 		want := 3
 		if from == "" {

@@ -43,16 +43,13 @@ func (c *Counts) StreamOpened() (closed func()) {
 	return func() { c.streams.Add(-1) }
 }
 
-// knownTypes are the event types with separate series. All others share one, since projects choose them freely.
-var knownTypes = []domain.EventType{domain.StageTransition, domain.MergeFailure, domain.StoryBlocked, domain.FeedGap}
-
-// Events counts events that were stored.
+// Events counts events that were stored. Types that pages do not offer share a series, since projects choose them freely.
 func (c *Counts) Events(added []domain.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range added {
 		label := "other"
-		if slices.Contains(knownTypes, e.Type) {
+		if e.Type.Kind().Choice != "" {
 			label = string(e.Type)
 		}
 		c.events[label]++
