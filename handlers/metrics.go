@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -55,20 +56,15 @@ func (g Gateway) writeStore(text *metrics.Text, r *http.Request) {
 	}
 }
 
-// writeGateways writes how many gateways share the database, and which duties this one has.
+// writeGateways writes how many gateways share the database, and whether this one leads.
 func (g Gateway) writeGateways(text *metrics.Text, r *http.Request) {
 	gateways, err := g.Service.Gateways(r.Context())
 	if err != nil || len(gateways) == 0 {
 		return // a single gateway, or switchyard_store_up says that the store is down
 	}
 	text.Gauge("switchyard_gateways", "Live gateways that share the database.", float64(len(gateways)))
-	duties := 0
-	for _, each := range gateways {
-		if each.Asked {
-			duties = each.Duties
-		}
-	}
-	text.Gauge("switchyard_duties", "This gateway's duties: projects that it follows, the bot, the removal of old events.", float64(duties))
+	leads := slices.ContainsFunc(gateways, func(each domain.LiveGateway) bool { return each.Asked && each.Leads })
+	text.Gauge("switchyard_leader", "Whether this gateway leads: follows the projects, runs the bot, removes old events.", metrics.Bool(leads))
 }
 
 // streamLag returns the time from the newest event of the merged stream to its arrival here, by the clocks of its project

@@ -25,8 +25,8 @@ type twoGateways struct{}
 func (twoGateways) LiveGateways(context.Context) ([]domain.LiveGateway, error) {
 	began := time.Now().Add(-time.Hour)
 	return []domain.LiveGateway{
-		{ID: "AAAAAAAA", Name: "one", Since: began, Feeds: 17, Duties: 19, RunsBot: true, Asked: true},
-		{ID: "BBBBBBBB", Name: "two", Since: began, Feeds: 23, Duties: 23},
+		{ID: "AAAAAAAA", Name: "one", Since: began, Leads: true, Asked: true},
+		{ID: "BBBBBBBB", Name: "two", Since: began},
 	}, nil
 }
 
@@ -39,7 +39,7 @@ func TestGatewaysAreShownWhereThereAreSeveral(t *testing.T) {
 	}
 	several := service.Options{Gateways: twoGateways{}}
 	page := get(several, "/access")
-	for _, want := range []string{"Gateways", "one", "two", "17", "23", "runs it"} {
+	for _, want := range []string{"Gateways", "one", "two", "leads", "answers"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -47,7 +47,7 @@ func TestGatewaysAreShownWhereThereAreSeveral(t *testing.T) {
 	if strings.Count(page, "serves this page") != 1 {
 		t.Error("the page does not say which gateway answers it")
 	}
-	if metrics := get(several, "/metrics"); !strings.Contains(metrics, "\nswitchyard_gateways 2\n") || !strings.Contains(metrics, "\nswitchyard_duties 19\n") {
+	if metrics := get(several, "/metrics"); !strings.Contains(metrics, "\nswitchyard_gateways 2\n") || !strings.Contains(metrics, "\nswitchyard_leader 1\n") {
 		t.Error("the metrics lack the gateways")
 	}
 	if strings.Contains(get(service.Options{}, "/access"), "Gateways") || strings.Contains(get(service.Options{}, "/metrics"), "switchyard_gateways") {

@@ -16,6 +16,7 @@ import (
 	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/signin"
+	"switchyard/internal/store"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/upstream"
@@ -105,8 +106,9 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
 	}
 	if shared != nil {
-		counts.Follows = shared.follows
-		chatOptions.Duty, chatOptions.Seen, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store, shared.store
+		counts.Follows = func(string) bool { return shared.member.Leads() }
+		chatOptions.Leadership, chatOptions.Seen, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store, shared.store
+		chatOptions.LeaderState = func(token int64) bot.State { return store.LeaderState{Tables: shared.store.Tables, Token: token} }
 	}
 	chat := bot.New(chatOptions)
 	options := service.Options{
@@ -116,8 +118,8 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
-		options.Changes, options.Removals, options.Duties, options.Gateways = shared.store, shared.store, shared.member, shared
-		options.SharedBot = &service.SharedBot{Store: shared.store, Duty: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
+		options.Changes, options.Removals, options.Leadership, options.Gateways = shared.store, shared.store, shared.member, shared
+		options.SharedBot = &service.SharedBot{Store: shared.store, Leader: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	feeds := poll.New(poll.Options{
 		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
-		Interval: c.PollInterval, Log: log, Duties: shared.feedDuties(),
+		Interval: c.PollInterval, Log: log, Leadership: shared.leadership(),
 	})
 	projects.Observe = func(project, kind string, err error) {
 		counts.Call(project, kind, err)

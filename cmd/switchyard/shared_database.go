@@ -27,36 +27,26 @@ type sharedDatabase struct {
 	loops  *supervise.Group // that outlive the gateway's others
 }
 
-// joinShared makes the gateway one of those that share the database. It gets no duties before wanted returns any.
+// joinShared makes the gateway one of those that share the database. It competes for the lead once it begins.
 func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"
 	}
 	s := &sharedDatabase{store: store, name: name}
-	s.member = cluster.New(store.Duties(), g.log, name, func() []string { return dutiesOf(g.service.Projects.Registry()) })
+	s.member = cluster.New(store.Lease(), g.log, name)
 	ctx, end := context.WithCancel(context.Background())
 	s.end, s.loops = end, supervise.New(ctx, g.log)
 	return s
 }
 
-// dutiesOf returns the names of all duties.
-func dutiesOf(registry *domain.Registry) []string {
-	duties := make([]string, 0, len(registry.Projects)+3)
-	duties = append(duties, domain.DutyBot, domain.DutyRetention, domain.DutyStays)
-	for _, p := range registry.Projects {
-		duties = append(duties, domain.FeedDuty(p.Name))
-	}
-	return duties
-}
-
-// begin lets the gateway take duties. The service must have been built.
+// begin lets the gateway compete for the lead. The service must have been built.
 func (s *sharedDatabase) begin() {
 	s.loops.Go("changes", whileAway(s.store.Run))
-	s.loops.Go("duties", s.member.Run)
+	s.loops.Go("lease", s.member.Run)
 }
 
-// leave releases the gateway's duties. Everything done under them must have ended.
+// leave releases the lease. Everything done under it must have ended.
 func (s *sharedDatabase) leave() {
 	if s != nil {
 		s.end()
@@ -64,18 +54,12 @@ func (s *sharedDatabase) leave() {
 	}
 }
 
-// feedDuties returns which feeds this gateway follows, nil for all.
-func (s *sharedDatabase) feedDuties() poll.Duties {
+// leadership says whether this gateway follows feeds, nil for always.
+func (s *sharedDatabase) leadership() poll.Leadership {
 	if s == nil {
 		return nil
 	}
 	return s.member
-}
-
-// follows reports whether this gateway reads the project's feed.
-func (s *sharedDatabase) follows(project string) bool {
-	_, ours := s.member.Epoch(domain.FeedDuty(project))
-	return ours
 }
 
 // followers returns the loops that read other gateways' changes.

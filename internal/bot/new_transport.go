@@ -7,7 +7,7 @@ import (
 )
 
 // newTransport returns the configured transport, or an Invalid error that says which settings are missing.
-func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
+func newTransport(o Options, config domain.BotConfig) (Transport, error) {
 	var missing []string
 	want := func(label, value string) {
 		if value == "" {
@@ -29,9 +29,9 @@ func (s *Supervisor) newTransport(config domain.BotConfig) (Transport, error) {
 		return nil, domain.Errorf(domain.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
 	}
 	if config.Transport == domain.BotTeam {
-		return newTeam(s.options, *config.TeamBotToken, *config.TeamSigningSecret), nil
+		return newTeam(o, *config.TeamBotToken, *config.TeamSigningSecret), nil
 	}
-	return newMatrix(s.options, *config.Homeserver, *config.Username, *config.Password), nil
+	return newMatrix(o, *config.Homeserver, *config.Username, *config.Password), nil
 }
 
 // text returns a setting as a string, "" when it is unset.

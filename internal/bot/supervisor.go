@@ -19,27 +19,29 @@ type Options struct {
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended after a slash
 	PublicURL  string   // the console's address, for links; "" for no links
-	// Duty decides which of several gateways runs the bot, nil for a single gateway. On the others the bot only answers
-	// requests of a chat server.
-	Duty Duty
+	// Leadership says which of several gateways runs the bot: the leader. It is nil for a single gateway. On the others the bot only
+	// answers requests of a chat server.
+	Leadership Leadership
+	// LeaderState returns the State of a bot that runs under the leader's fencing token; nil for a single gateway.
+	LeaderState func(token int64) State
 	// Seen remembers the handled requests of chat servers for several gateways, nil to remember them in State.
 	Seen Seen
 	// Observe, if not nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
 }
 
-// Duty says which duties this gateway has.
-type Duty interface {
-	// Epoch returns the epoch of a duty, false if it is not this gateway's.
-	Epoch(duty string) (epoch int64, ok bool)
-	// Changed returns a channel that is closed when this gateway gets or loses duties.
+// Leadership says whether this gateway leads.
+type Leadership interface {
+	// Token returns the leader's fencing token, false if this gateway does not lead.
+	Token() (token int64, leads bool)
+	// Changed returns a channel that is closed when this gateway begins or ceases to lead.
 	Changed() <-chan struct{}
 }
 
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
 type Supervisor struct {
 	options  Options
-	build    func(domain.BotConfig) (Transport, error)
+	build    func(Options, domain.BotConfig) (Transport, error)
 	restarts chan chan<- struct{} // each carries the channel to close once the new bot runs
 
 	mu      sync.Mutex
@@ -55,20 +57,19 @@ func New(o Options) *Supervisor {
 	if o.Observe == nil {
 		o.Observe = func(bool) {}
 	}
-	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
-	s.build = s.newTransport
+	s := &Supervisor{options: o, build: newTransport, restarts: make(chan chan<- struct{})}
 	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Since: clock.Now()}
 	return s
 }
 
 // Run keeps the bot running until ctx ends. It restarts the bot, which then reads the configuration again, on Restart and when
-// this gateway gets or loses the duty. The old bot ends before the new one starts.
+// this gateway begins or ceases to lead. The old bot ends before the new one starts.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for {
-		duty, ours, moved := s.duty()
-		life, end := context.WithCancel(domain.WithDuty(ctx, duty))
-		ended := s.start(life, gateway, ours)
+		token, leads, moved := s.token()
+		life, end := context.WithCancel(ctx)
+		ended := s.start(life, gateway, token, leads)
 		if started != nil {
 			close(started)
 			started = nil
@@ -82,10 +83,10 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 			case started = <-s.restarts:
 				same = false
 			case <-moved:
-				var now domain.Duty
-				var here bool
-				now, here, moved = s.duty()
-				same = now == duty && here == ours
+				var now int64
+				var still bool
+				now, still, moved = s.token()
+				same = now == token && still == leads
 			}
 		}
 		end()
@@ -93,21 +94,19 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	}
 }
 
-// duty returns the duty to run the bot, whether it is this gateway's, and a channel that is closed when that may change.
-func (s *Supervisor) duty() (d domain.Duty, ours bool, moved <-chan struct{}) {
-	if s.options.Duty == nil {
-		return domain.Duty{}, true, nil
+// token returns the leader's fencing token, whether this gateway leads, and a channel that is closed when that may change.
+func (s *Supervisor) token() (token int64, leads bool, moved <-chan struct{}) {
+	if s.options.Leadership == nil {
+		return 0, true, nil
 	}
-	moved = s.options.Duty.Changed()
-	if epoch, here := s.options.Duty.Epoch(domain.DutyBot); here {
-		return domain.Duty{Name: domain.DutyBot, Epoch: epoch}, true, moved
-	}
-	return domain.Duty{}, false, moved
+	moved = s.options.Leadership.Changed()
+	token, leads = s.options.Leadership.Token()
+	return token, leads, moved
 }
 
-// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. Unless it is ours, it only
-// answers requests of a chat server.
-func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-chan struct{} {
+// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. Unless this gateway
+// leads, it only answers requests of a chat server.
+func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, leads bool) <-chan struct{} {
 	ended := make(chan struct{})
 	config, err := gateway.Bot.Config(ctx)
 	if err != nil {
@@ -116,19 +115,26 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, ours bool) <-ch
 		close(ended)
 		return ended
 	}
-	chat, err := s.build(config)
+	options := s.options
+	if token != 0 && options.LeaderState != nil {
+		options.State = options.LeaderState(token)
+	}
+	chat, err := s.build(options, config)
 	if err != nil {
 		s.begin(config.Transport, nil, domain.BotOff, domain.MessageOf(err))
 		close(ended)
 		return ended
 	}
-	if _, sends := chat.(*team); !ours && !sends { // only Slack sends requests
+	if _, sends := chat.(*team); !leads && !sends { // only Slack sends requests
 		s.begin(config.Transport, nil, domain.BotConnecting, "")
 		close(ended)
 		return ended
 	}
 	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log, links: links(s.options.PublicURL)}
-	b := &bot{chat: chat, gateway: gateway, state: s.options.State, answer: commands.answer, log: s.options.Log, observe: s.options.Observe, identity: s.options.Identity, links: links(s.options.PublicURL), posts: ours}
+	b := &bot{
+		chat: chat, gateway: gateway, state: options.State, answer: commands.answer, log: s.options.Log,
+		observe: s.options.Observe, identity: s.options.Identity, links: links(s.options.PublicURL), posts: leads,
+	}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
 	supervise.Go(s.options.Log, "bot", func() {

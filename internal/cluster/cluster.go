@@ -1,134 +1,164 @@
-// Package cluster divides work among several gateways on one database: each duty (following a project's feed, running the
-// bot, removing old events) belongs to one live gateway at a time.
-//
-// A gateway is live while it renews its lease. Rendezvous hashing assigns duties to live gateways, so that few duties move
-// when a gateway joins or leaves. Each grant of a duty has a higher epoch than the one before, and writes check the epoch: a
-// gateway that was frozen or cut off cannot write once another one has taken over.
+// Package cluster elects a leader among the gateways that share a database. The leader holds a lease, which has a fencing token that
+// grows with each take-over. Writes check the token: a gateway that was frozen or cut off writes nothing once another has taken over.
 package cluster
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 )
-
-// ErrLapsed is returned when a lease ended before it was renewed: other gateways may have taken its duties.
-var ErrLapsed = errors.New("the lease has lapsed")
 
 // Gateway is one of the live gateways.
 type Gateway struct {
 	ID        string
 	Name      string // of its host
 	StartedAt time.Time
-	// The number of its duties, the number of projects that it follows, and whether it runs the bot. Only Store.Gateways sets
-	// them.
-	Duties, Feeds int
-	Bot           bool
+	// Unfit says that it gave up the lease a short while ago, since it could not do the leader's work.
+	Unfit bool
+	// Reaches is how many of the projects that the leader cannot reach it reaches itself.
+	Reaches int
 }
 
-// Store keeps leases and duties in the database, by the database's clock.
+// Lease is the lease as it is stored.
+type Lease struct {
+	Token  int64
+	Holder string        // the id of a gateway, "" for none
+	Until  time.Time     // by the database's clock
+	Left   time.Duration // until then
+}
+
+// Store keeps the lease and the live gateways in the database.
 type Store interface {
-	// Join adds a gateway with a lease.
-	Join(ctx context.Context, g Gateway, lease time.Duration) error
-	// Renew renews the gateway's lease. It returns the ids of all live gateways, including this one, and the time until the
-	// first lease of another gateway ends unless it is renewed, 0 if there is no other. It returns ErrLapsed.
-	Renew(ctx context.Context, id string, lease time.Duration) (live []string, next time.Duration, err error)
-	// Claim grants the gateway those of the duties that no other live gateway has, and returns their epochs.
-	Claim(ctx context.Context, id string, duties []string) (granted map[string]int64, err error)
-	// Held returns the gateway's duties and their epochs.
-	Held(ctx context.Context, id string) (duties []string, err error)
-	// Release gives up those of the duties that the gateway has.
-	Release(ctx context.Context, id string, duties []string) error
-	// Leave ends the gateway's lease, so that others can claim all its duties.
+	// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the others.
+	Renew(ctx context.Context, g Gateway, ttl time.Duration) (lease Lease, others []Gateway, err error)
+	// TakeOver grants the gateway the lease under the next token, unless it has changed since it was read.
+	TakeOver(ctx context.Context, id string, last Lease, ttl time.Duration) (token int64, granted bool, err error)
+	// Resign releases the lease if the gateway holds it.
+	Resign(ctx context.Context, id string) error
+	// Leave does the same, and removes the gateway from the list of live ones.
 	Leave(ctx context.Context, id string) error
-	// Gateways returns the live gateways, sorted by their time of starting.
-	Gateways(ctx context.Context) ([]Gateway, error)
-	// Released returns a channel that is closed when any gateway joins, leaves, or releases duties.
+	// Released returns a channel that is closed when a gateway releases the lease.
 	Released() <-chan struct{}
 }
 
-// Member is this gateway's membership in the cluster. It is safe for concurrent use.
+// Member is this gateway among those that share the database. It is safe for concurrent use.
 type Member struct {
-	store  Store
-	log    *slog.Logger
-	name   string
-	wanted func() []string
-	plan   *plan // only for Run
+	store Store
+	log   *slog.Logger
+	wake  chan struct{} // of capacity 1; ends the pause between renewals
+	// Fitness returns why this gateway cannot do the leader's work while others could, "" if it can; nil for always. Set it before
+	// Run.
+	Fitness func(others []Gateway) string
+	// Reaches returns Gateway.Reaches; nil for 0. Set it before Run.
+	Reaches func() int
 
-	mu       sync.Mutex
-	id       string
-	duties   map[string]int64 // this gateway's duties with their epochs
-	trusted  time.Time        // when they must no longer be relied on, by the monotonic clock
-	outdated chan struct{}    // closed when duties change
-	expiry   *time.Timer      // drops the duties at that time
+	// only for Run
+	self   Gateway
+	seen   Lease     // the lease that was read last
+	seenAt time.Time // when it was first seen unchanged, by the monotonic clock
+	unfit  time.Time // when it resigned for want of fitness
+
+	mu      sync.Mutex
+	token   int64 // 0 while it does not lead
+	refused int64 // the last token under which a write was refused
+	trusted time.Time
+	changed chan struct{} // closed when token changes
+	expiry  *time.Timer   // ends the leadership at trusted
 }
 
-// New returns a member that joins when it runs. wanted returns the names of all duties, in a slice that never changes; host is
-// this gateway's name for people.
-func New(store Store, log *slog.Logger, host string, wanted func() []string) *Member {
-	return &Member{store: store, log: log, name: host, wanted: wanted, outdated: make(chan struct{})}
+// New returns a member that competes for the lease while it runs. host is this gateway's name for people.
+func New(store Store, log *slog.Logger, host string) *Member {
+	return &Member{
+		store: store, log: log, wake: make(chan struct{}, 1), changed: make(chan struct{}), self: Gateway{ID: rand.Text(), Name: host},
+	}
 }
 
-// ID returns the id of this gateway's current lease, "" while it has none.
-func (m *Member) ID() string {
+// ID returns the id of this gateway.
+func (m *Member) ID() string { return m.self.ID }
+
+// Token returns the fencing token under which this gateway leads, false if it does not, or can no longer be sure.
+func (m *Member) Token() (token int64, leads bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.id
+	return m.token, m.token != 0 && time.Now().Before(m.trusted)
 }
 
-// Epoch returns the epoch under which this gateway has the duty. It returns false if it does not have the duty, or can no
-// longer be sure.
-func (m *Member) Epoch(duty string) (epoch int64, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	epoch, ok = m.duties[duty]
-	return epoch, ok && time.Now().Before(m.trusted)
+// Leads reports whether this gateway leads.
+func (m *Member) Leads() bool {
+	_, leads := m.Token()
+	return leads
 }
 
-// Changed returns a channel that is closed when this gateway gets or loses duties. Call it before Epoch, so as not to miss a
-// change.
+// Changed returns a channel that is closed when this gateway begins or ceases to lead. Call it before Token.
 func (m *Member) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.outdated
+	return m.changed
 }
 
-func (m *Member) held() map[string]int64 {
+// Refused says that a write under the token was refused. If this gateway still believes to lead under it, it resigns.
+func (m *Member) Refused(token int64) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.duties
+	m.refused = max(m.refused, token)
+	leads := m.token == token && token != 0
+	if leads {
+		m.set(0)
+	}
+	m.mu.Unlock()
+	if leads {
+		m.log.Warn("a write of this gateway was refused: it no longer leads", "token", token)
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
 }
 
-// set publishes the duties. The request that renewed their lease was sent at began.
-func (m *Member) set(id string, duties map[string]int64, began time.Time) {
+// lead records that this gateway holds the lease. The request that extended it was sent at began. It returns false if writes under
+// the token are refused.
+func (m *Member) lead(token int64, began time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.id, m.trusted = id, began.Add(LeaseTime-margin)
-	if !maps.Equal(m.duties, duties) {
-		m.replace(duties)
+	if token <= m.refused {
+		return false
+	}
+	m.trusted = began.Add(LeaseTime - margin)
+	if m.token != token {
+		m.log.Info("this gateway leads", "token", token)
+		m.set(token)
 	}
 	if m.expiry != nil {
 		m.expiry.Stop()
 	}
 	m.expiry = time.AfterFunc(time.Until(m.trusted), m.expire)
+	return true
 }
 
-// expire drops the duties of a lease that was not renewed in time.
-func (m *Member) expire() {
+// follow records that this gateway does not lead, and logs why if it did.
+func (m *Member) follow(why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.duties) == 0 || time.Now().Before(m.trusted) {
-		return
+	if m.token != 0 {
+		m.log.Warn("this gateway no longer leads", "token", m.token, "reason", why)
+		m.set(0)
 	}
-	m.replace(nil)
 }
 
-// replace replaces the duties and closes the channel of Changed. The caller holds mu.
-func (m *Member) replace(duties map[string]int64) {
-	m.duties = duties
-	close(m.outdated)
-	m.outdated = make(chan struct{})
+// expire ends the leadership when the lease was not extended in time.
+func (m *Member) expire() {
+	m.mu.Lock()
+	late := time.Now().Before(m.trusted)
+	m.mu.Unlock()
+	if !late {
+		m.follow("the lease could not be renewed in time")
+	}
+}
+
+// set changes the token. The caller holds mu.
+func (m *Member) set(token int64) {
+	m.token = token
+	close(m.changed)
+	m.changed = make(chan struct{})
 }

@@ -25,15 +25,15 @@ type FeedRead struct {
 	ReceivedAt time.Time
 	// Ahead is the newest timestamp in the project's buffer if that is more than MaxClockAhead after ReceivedAt, else zero.
 	Ahead time.Time
-	// Epoch is that of the duty to follow the feed, 0 if none is needed.
-	Epoch int64
+	// Token is the leader's fencing token, 0 if none is needed.
+	Token int64
 }
 
 // Appended is the result of storing reads.
 type Appended struct {
 	Added []Event // the new events, with consecutive ids
 	Last  int64   // the last id before them
-	// Refused are the indexes of reads that were not stored because another gateway has taken over following their feeds.
+	// Refused are the indexes of reads that were not stored because another gateway leads now.
 	Refused []int
 }
 

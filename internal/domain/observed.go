@@ -60,7 +60,6 @@ func (h *StageHistory) observeItem(project, stage string, item *Item, now time.T
 		if stay == nil {
 			return
 		}
-		h.arrived = append(h.arrived, Arrival{StoryID: item.StoryID, StoryName: item.StoryName, Stage: stage, At: since})
 	case stay.Stage == "": // there was an event about the story before its stage was known
 		stay.Stage, stay.From = stage, since
 		h.change(stay.Stay)

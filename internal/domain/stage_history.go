@@ -30,8 +30,6 @@ type StageHistory struct {
 	dropped map[stayKey]bool
 	version uint64
 	limits  map[string]stuckLimit
-	arrived []Arrival                 // found by Observe since TakeArrivals
-	unknown map[string]unknownArrival // by story id
 }
 
 type stayKey struct {
@@ -108,9 +106,6 @@ func (h *StageHistory) moved(project string, d EventDetails, at, now time.Time) 
 		}
 		before := Stay{Project: project, StoryID: d.StoryID, Number: at.UnixMilli() - 1, Stage: d.FromStage, To: at, Next: d.ToStage}
 		h.change(before)
-		if stay == nil {
-			h.keepUnknown(before, made)
-		}
 	default:
 		made, _ = h.newMove(d.StoryID, d.FromStage, d.ToStage, stay.From, at)
 		h.end(stay, at, d.ToStage)

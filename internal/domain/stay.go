@@ -42,8 +42,8 @@ type StayChanges struct {
 	Drop    []Stay     // only project, story and number are set
 	Stories []StoryRef // names from pipelines
 	UpTo    int64      // the event's id
-	// Arrivals are the ids of shared arrivals that these changes include.
-	Arrivals []int64
+	// Token is the leader's fencing token, 0 if none is needed.
+	Token int64
 	// ForgetMoves means that the stored pieces of moves lack some of these changes.
 	ForgetMoves bool
 }

@@ -11,6 +11,5 @@ const (
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
-	TopicDuties           Topic = "duties"   // gateways joining or leaving, and released duties
-	TopicArrivals         Topic = "arrivals" // stories that appeared without an event
+	TopicLease            Topic = "lease" // the leader's lease was granted or released
 )

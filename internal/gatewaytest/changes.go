@@ -39,15 +39,3 @@ func (c *Changes) AgentIDs(ctx context.Context) (ids []string, err error) {
 	}
 	return ids, err
 }
-
-func (c *Changes) ClocksAhead(context.Context) (map[string]time.Time, error) {
-	return map[string]time.Time{}, nil
-}
-
-func (c *Changes) SetClockAhead(context.Context, string, time.Time) error { return nil }
-
-func (c *Changes) ShareArrivals(context.Context, []domain.Arrival) error { return nil }
-
-func (c *Changes) ArrivalsSince(context.Context, int64) (news domain.ArrivalNews, err error) {
-	return news, nil
-}

@@ -287,11 +287,11 @@ func (n *network) Feed(ctx context.Context, p domain.Project, r upstream.FeedReq
 type site struct {
 	*memory
 	*network
-	t      *testing.T
-	log    *waittest.Log
-	duties *duties // nil for a single gateway
-	start  func()  // starts or restarts the poller
-	stop   func()  // ends it
+	t          *testing.T
+	log        *waittest.Log
+	leadership *leadership // nil for a single gateway
+	start      func()      // starts or restarts the poller
+	stop       func()      // ends it
 
 	poller *poll.Poller
 }
@@ -308,7 +308,7 @@ func following(t *testing.T, a *server, test func(y *site)) {
 		y.start = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
-			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil)), Duties: y.dutiesOrNone()})
+			p := poll.New(poll.Options{Projects: y.memory, Events: y.memory, Feeds: y.network, Pipelines: y.memory, Interval: interval, Log: slog.New(slog.NewTextHandler(y.log, nil)), Leadership: y.leadershipOrNone()})
 			y.poller = p
 			go func() {
 				defer close(done)

@@ -34,7 +34,7 @@ type follower struct {
 	Options
 	slots     slots
 	project   domain.Project
-	epoch     int64     // of this gateway's duty to read the feed
+	token     int64     // under which this gateway leads
 	position  *position // nil until loaded, and when the stored one may differ
 	failing   bool
 	readSince time.Time // start of the current run of successful reads; zero for none
@@ -46,9 +46,9 @@ type follower struct {
 	mayWake atomic.Bool   // whether a successful call of another kind ends that pause
 }
 
-func newFollower(o Options, s slots, project domain.Project, epoch int64) *follower {
+func newFollower(o Options, s slots, project domain.Project, token int64) *follower {
 	return &follower{
-		Options: o, slots: s, project: project, epoch: epoch,
+		Options: o, slots: s, project: project, token: token,
 		retry:   supervise.Backoff{First: firstRetry, Max: maxRetry},
 		refused: refused{},
 		wake:    make(chan struct{}, 1),
@@ -200,7 +200,7 @@ func (f *follower) record(ctx context.Context, answer upstream.FeedAnswer) error
 		if now, ok := f.Projects.Registry().Find(f.project.Name); !ok || now != f.project {
 			return errChanged
 		}
-		part.Epoch = f.epoch
+		part.Token = f.token
 		if err := f.Events.Record(ctx, part); err != nil {
 			return err
 		}

@@ -43,11 +43,11 @@ type Pipelines interface {
 	Yield(ctx context.Context)
 }
 
-// Duties says which feeds this gateway follows. Other gateways follow the others.
-type Duties interface {
-	// Epoch returns the epoch of a duty, false if it is not this gateway's.
-	Epoch(duty string) (epoch int64, ok bool)
-	// Changed returns a channel that is closed when this gateway gets or loses duties.
+// Leadership says whether this gateway leads: only the leader follows feeds.
+type Leadership interface {
+	// Token returns the leader's fencing token, false if this gateway does not lead.
+	Token() (token int64, leads bool)
+	// Changed returns a channel that is closed when this gateway begins or ceases to lead.
 	Changed() <-chan struct{}
 }
 
@@ -57,8 +57,8 @@ type Options struct {
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
-	// Duties is nil if this gateway follows all feeds.
-	Duties Duties
+	// Leadership is nil if no other gateway shares the store.
+	Leadership Leadership
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
 	Log      *slog.Logger
@@ -95,50 +95,48 @@ func (p *Poller) Observe(project string, err error) {
 	}
 }
 
-// Run follows the feeds until ctx ends. A change of the registry, or of this gateway's duties, takes effect at once.
+// Run follows the feeds until ctx ends. A change of the registry, or of the leader, takes effect at once.
 func (p *Poller) Run(ctx context.Context) error {
 	for {
-		changed, redistributed := p.o.Projects.Changed(), p.dutiesChanged()
+		changed, led := p.o.Projects.Changed(), p.leaderChanged()
 		registry := p.o.Projects.Registry()
-		p.stop(registry)
+		token, leads := p.token()
+		p.stop(registry, token, leads)
 		for _, project := range registry.Projects {
-			if _, runs := p.followers[project.Name]; runs {
-				continue
-			}
-			if epoch, ours := p.epoch(project.Name); ours {
-				p.start(ctx, project, epoch)
+			if _, runs := p.followers[project.Name]; leads && !runs {
+				p.start(ctx, project, token)
 			}
 		}
 		select {
 		case <-changed:
-		case <-redistributed:
+		case <-led:
 		case <-ctx.Done():
-			p.stop(&domain.Registry{})
+			p.stop(&domain.Registry{}, 0, false)
 			return nil
 		}
 	}
 }
 
-// dutiesChanged returns a channel that is closed when duties change; nil where they never do.
-func (p *Poller) dutiesChanged() <-chan struct{} {
-	if p.o.Duties == nil {
+// leaderChanged returns a channel that is closed when this gateway begins or ceases to lead; nil if it always does.
+func (p *Poller) leaderChanged() <-chan struct{} {
+	if p.o.Leadership == nil {
 		return nil
 	}
-	return p.o.Duties.Changed()
+	return p.o.Leadership.Changed()
 }
 
-// epoch returns the epoch of the duty to follow a project, false if it is not this gateway's.
-func (p *Poller) epoch(project string) (epoch int64, ours bool) {
-	if p.o.Duties == nil {
+// token returns the leader's fencing token, false if this gateway does not lead.
+func (p *Poller) token() (token int64, leads bool) {
+	if p.o.Leadership == nil {
 		return 0, true
 	}
-	return p.o.Duties.Epoch(domain.FeedDuty(project))
+	return p.o.Leadership.Token()
 }
 
 // start starts a follower for a project.
-func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64) {
+func (p *Poller) start(ctx context.Context, project domain.Project, token int64) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := running{newFollower(p.o, p.slots, project, epoch), cancel, make(chan struct{})}
+	r := running{newFollower(p.o, p.slots, project, token), cancel, make(chan struct{})}
 	p.mu.Lock()
 	p.followers[project.Name] = r
 	p.mu.Unlock()
@@ -149,17 +147,16 @@ func (p *Poller) start(ctx context.Context, project domain.Project, epoch int64)
 	})
 }
 
-// stop ends the followers of projects that were removed, changed, or handed to another gateway. It returns when none of them
-// can record any more, so that each project has only one follower at a time.
-func (p *Poller) stop(registry *domain.Registry) {
+// stop ends the followers of projects that were removed or changed, and all that do not follow under the token. It returns when none
+// of them can record any more, so that each project has only one follower at a time.
+func (p *Poller) stop(registry *domain.Registry, token int64, leads bool) {
 	var ending, handedOver []running
 	p.mu.Lock()
 	for name, r := range p.followers {
 		project, registered := registry.Find(name)
-		epoch, ours := p.epoch(name)
 		switch {
 		case !registered || project != r.project:
-		case !ours || epoch != r.epoch:
+		case !leads || token != r.token:
 			handedOver = append(handedOver, r)
 		default:
 			continue

@@ -186,17 +186,11 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 	return ended
 }
 
-// decides reports whether this gateway decides if an alert is over. That is the one that follows the project or runs the bot:
-// others may have an older state.
+// decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may have an older
+// state.
 func (s *Alerts) decides(a domain.Acknowledgement) bool {
-	duty := domain.FeedDuty(a.Project)
-	if domain.KindOfKey(a.Key) == domain.AlertBot {
-		duty = domain.DutyBot
-	} else if _, registered := s.projects.Registry().Find(a.Project); !registered {
-		return true
-	}
-	_, ours := dutyOf(s.duties, duty)
-	return ours
+	_, registered := s.projects.Registry().Find(a.Project)
+	return s.leader.Leads() || !registered && domain.KindOfKey(a.Key) != domain.AlertBot
 }
 
 // isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is connecting,

@@ -22,7 +22,7 @@ type Alerts struct {
 	stays    *Stays
 	bot      *Bot
 
-	duties       Duties
+	leader       Leadership
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
 	changed      atomic.Int64 // increases when an acknowledgement is made or ends

@@ -20,7 +20,7 @@ type BotStore interface {
 
 	// BotRun returns the last stored state of the running bot. It returns NotFound when there is none.
 	BotRun(ctx context.Context) (domain.BotRun, error)
-	SetBotRun(ctx context.Context, r domain.BotRun) error
+	SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
 
 	// AskBotTest requests a test message from the gateway that runs the bot. That gateway takes the request, once, with
 	// TakeBotTest, which returns NotFound when there is none, and answers with the reason why the test failed, or "".
@@ -33,8 +33,8 @@ type BotStore interface {
 // SharedBot is what several gateways need to share the bot.
 type SharedBot struct {
 	Store   BotStore
-	Duty    Duties // DutyBot says which of them runs the bot
-	Gateway string // the name of this gateway
+	Leader  Leadership // the leader runs the bot
+	Gateway string     // the name of this gateway
 	// Cursor returns the id of the last event that the bot, on whichever gateway, has posted.
 	Cursor func(ctx context.Context) (int64, error)
 }
@@ -61,12 +61,6 @@ type sharedRunner struct {
 	started int64         // the version of local's configuration
 }
 
-// runs returns a context for writes under the bot's duty. It returns false when another gateway runs the bot.
-func (s *sharedRunner) runs(ctx context.Context) (context.Context, bool) {
-	epoch, ok := s.Duty.Epoch(domain.DutyBot)
-	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyBot, Epoch: epoch}), ok
-}
-
 // Config returns the configuration for a bot that starts.
 func (s *sharedRunner) Config(ctx context.Context) (domain.BotConfig, error) {
 	c, version, err := s.Store.BotConfig(ctx)
@@ -84,7 +78,7 @@ const unknownVersion = -1
 
 // Status returns the state of the bot, on whichever gateway it runs.
 func (s *sharedRunner) Status() domain.BotStatus {
-	if _, here := s.Duty.Epoch(domain.DutyBot); here {
+	if s.Leader.Leads() {
 		return s.local.Status()
 	}
 	if status := s.last().Status; status.State != "" {
@@ -123,7 +117,7 @@ func (s *sharedRunner) Restart(ctx context.Context) error {
 
 // SendTest makes the gateway that runs the bot send a test message to every room.
 func (s *sharedRunner) SendTest(ctx context.Context) error {
-	if _, here := s.runs(ctx); here {
+	if s.Leader.Leads() {
 		return s.local.SendTest(ctx)
 	}
 	id := rand.Text()

@@ -16,7 +16,7 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 	defer check.Stop()
 	defer report.Stop()
 	for {
-		changed, moved := s.changes.Changed(domain.TopicBot), s.Duty.Changed()
+		changed, moved := s.changes.Changed(domain.TopicBot), s.Leader.Changed()
 		if err := s.sync(ctx); err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable {
 			s.log.WarnContext(ctx, "cannot update the shared state of the bot", "error", err)
 		}
@@ -39,8 +39,7 @@ func (s *sharedRunner) loop(ctx context.Context) error {
 
 // isNews reports whether the status of the bot, which runs here, differs from the stored one.
 func (s *sharedRunner) isNews() bool {
-	_, here := s.Duty.Epoch(domain.DutyBot)
-	return here && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
+	return s.Leader.Leads() && !reflect.DeepEqual(stored(s.local.Status()), s.last().Status)
 }
 
 // stored returns a status as it would be read back from the store.
@@ -73,8 +72,8 @@ func (s *sharedRunner) sync(ctx context.Context) error {
 	if err != nil && domain.CodeOf(err) != domain.NotFound {
 		return err
 	}
-	ctx, here := s.runs(ctx)
-	if !here {
+	token, leads := s.Leader.Token()
+	if !leads {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.run = run
@@ -85,7 +84,7 @@ func (s *sharedRunner) sync(ctx context.Context) error {
 	s.run = now
 	s.mu.Unlock()
 	if now.Version != run.Version || now.Gateway != run.Gateway || !reflect.DeepEqual(now.Status, run.Status) {
-		if err := s.Store.SetBotRun(ctx, now); err != nil {
+		if err := s.Store.SetBotRun(ctx, token, now); err != nil {
 			return err
 		}
 	}

@@ -19,14 +19,6 @@ type Changes interface {
 	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
 	// AgentIDs returns the ids of all agents.
 	AgentIDs(ctx context.Context) ([]string, error)
-	// ClocksAhead returns by project since when its clock has been ahead. The gateway that follows a project sets that, to zero
-	// when it is no longer ahead.
-	ClocksAhead(ctx context.Context) (map[string]time.Time, error)
-	SetClockAhead(ctx context.Context, project string, since time.Time) error
-	// ShareArrivals shares arrivals with all gateways, including this one.
-	ShareArrivals(ctx context.Context, arrivals []domain.Arrival) error
-	// ArrivalsSince returns the arrivals since a position, all that are kept for 0. It may repeat some.
-	ArrivalsSince(ctx context.Context, position int64) (domain.ArrivalNews, error)
 }
 
 const (

@@ -18,6 +18,7 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
+	skewStore
 	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
 	WriteFailure() (since time.Time, err error)
@@ -32,7 +33,7 @@ type Events struct {
 	store eventStore
 	log   *slog.Logger
 	last  lastTimes
-	ahead ahead
+	skew  clockSkew
 	tail  atomic.Pointer[tail]
 	// publishing is held while the tail is replaced and while the events after it are read.
 	publishing sync.Mutex
@@ -72,13 +73,13 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 }
 
 // Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new reading
-// position. It returns ErrDutyLost when another gateway now follows the feed. Reads that arrive while others are being stored
+// position. It returns ErrNotLeader when another gateway leads now. Reads that arrive while others are being stored
 // share a transaction, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.ahead.note(read)
+	s.skew.note(read)
 	pending := &pendingRead{read, make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, pending)
@@ -115,7 +116,7 @@ func (s *Events) writeReads() {
 		}
 		for i, read := range reads {
 			if err == nil && slices.Contains(refused, i) {
-				read.stored <- domain.ErrDutyLost
+				read.stored <- domain.ErrNotLeader
 			} else {
 				read.stored <- err
 			}

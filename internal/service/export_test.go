@@ -49,9 +49,6 @@ func TickStays(ctx context.Context, s *Service) error {
 			return err
 		}
 	}
-	if err := s.Stays.shareArrivals(ctx); err != nil {
-		return err
-	}
 	return s.Stays.flush(ctx)
 }
 

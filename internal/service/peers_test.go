@@ -24,11 +24,13 @@ type peer struct {
 	*testGateway
 	db   *postgres.DB
 	bot  *countingBot
-	runs atomic.Bool // whether the bot is its duty
+	runs atomic.Bool // whether it leads
 	file *memoryFile
 }
 
-func (p *peer) Epoch(string) (int64, bool) { return 0, p.runs.Load() }
+func (p *peer) Leads() bool { return p.runs.Load() }
+
+func (p *peer) Token() (int64, bool) { return 0, p.runs.Load() }
 
 func (p *peer) Changed() <-chan struct{} { return nil }
 
@@ -111,7 +113,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
 		Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
-		SharedBot: &service.SharedBot{Store: db, Duty: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
+		SharedBot: &service.SharedBot{Store: db, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/supervise"
 )
 
 const (
@@ -111,20 +110,9 @@ func (s *Pipelines) enqueue(state *pipelineState) {
 
 // Run fetches in the background, until ctx ends.
 func (s *Pipelines) Run(ctx context.Context) error {
-	var checkOthers <-chan time.Time // ticks if other gateways follow projects
-	if !isAlone(s.duties) {
-		tick := time.NewTicker(othersInterval)
-		defer tick.Stop()
-		checkOthers = tick.C
-	}
-	var others others
 	for {
 		select {
 		case <-s.refetches.wake:
-		case <-checkOthers:
-			if err := s.refetchOthers(ctx, &others); err != nil {
-				return supervise.UnlessEnded(ctx, err)
-			}
 		case <-ctx.Done():
 			return nil
 		}

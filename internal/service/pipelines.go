@@ -33,7 +33,6 @@ type Pipelines struct {
 	servers      ProjectServers
 	events       *Events
 	stays        *Stays
-	duties       Duties
 	log          *slog.Logger
 	workers      workers
 	behind       workers
@@ -64,9 +63,9 @@ type pipelineState struct {
 	spread     float64 // 0 to 1, to spread the fetches of all projects over time
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, duties Duties, log *slog.Logger) *Pipelines {
+func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, log *slog.Logger) *Pipelines {
 	return &Pipelines{
-		projects: projects, servers: servers, events: events, stays: stays, duties: duties, log: log,
+		projects: projects, servers: servers, events: events, stays: stays, log: log,
 		workers: workers{size: pipelineWorkers, log: log}, behind: workers{size: behindWorkers, log: log}, refetches: newRefetchQueue(log),
 	}
 }

@@ -15,7 +15,7 @@ type retentionStore interface {
 	// EventProjects returns the names of all projects that the stream has or had events of.
 	EventProjects(ctx context.Context) ([]string, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error)
-	RemoveEvents(ctx context.Context, ids []int64) error
+	RemoveEvents(ctx context.Context, token int64, ids []int64) error
 	// OldestEvent returns when the oldest event was received, zero if there is none.
 	OldestEvent(ctx context.Context) (received time.Time, err error)
 	// Size returns the size of the database on disk, and how much of it is free for reuse, in bytes.
@@ -39,7 +39,7 @@ type Retention struct {
 	bot    BotRunner
 	log    *slog.Logger
 	keep   time.Duration // 0: forever
-	duties Duties
+	leader Leadership
 }
 
 // Run works until ctx ends. It returns an error when the store failed; nothing is lost if it is run again.
@@ -49,14 +49,14 @@ func (s *Retention) Run(ctx context.Context) error {
 		return nil
 	}
 	for supervise.Sleep(ctx, min(max(s.keep/100, minRetentionPause), maxRetentionPause)) {
-		duty, ours := dutyOf(s.duties, domain.DutyRetention)
-		if !ours {
+		token, leads := s.leader.Token()
+		if !leads {
 			if err := s.events.forgetRemoved(ctx, clock.Now().Add(-s.keep)); err != nil {
 				return supervise.UnlessEnded(ctx, err)
 			}
 			continue
 		}
-		removed, err := s.RemoveExpired(domain.WithDuty(ctx, duty))
+		removed, err := s.removeExpired(ctx, token)
 		err = unlessLost(err)
 		if removed > 0 {
 			s.log.InfoContext(ctx, "removed old events", "events", removed)
@@ -71,6 +71,11 @@ func (s *Retention) Run(ctx context.Context) error {
 // RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted or stays do not cover
 // yet.
 func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) {
+	token, _ := s.leader.Token()
+	return s.removeExpired(ctx, token)
+}
+
+func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int, err error) {
 	needed, err := s.needed(ctx)
 	if err != nil {
 		return 0, err
@@ -91,7 +96,7 @@ func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) 
 			if len(ids) == 0 {
 				break
 			}
-			err = steps.do(ctx, func() error { return s.store.RemoveEvents(ctx, ids) })
+			err = steps.do(ctx, func() error { return s.store.RemoveEvents(ctx, token, ids) })
 			if err != nil {
 				return removed, err
 			}

@@ -91,7 +91,7 @@ func (s *slowRemoval) ExpiredEvents(_ context.Context, _ domain.Expired, limit i
 	return make([]int64, n), nil
 }
 
-func (s *slowRemoval) RemoveEvents(_ context.Context, ids []int64) error {
+func (s *slowRemoval) RemoveEvents(_ context.Context, _ int64, ids []int64) error {
 	began := time.Now()
 	time.Sleep(time.Duration(len(ids)) * s.each)
 	s.steps = append(s.steps, removalStep{len(ids), began, time.Now()})

@@ -33,8 +33,8 @@ type Options struct {
 	Store Store
 	// Changes reports changes by other gateways on the same database, nil if there are none.
 	Changes Changes
-	// Duties are this gateway's duties, nil for all.
-	Duties Duties
+	// Leadership says whether this gateway leads those that share the store, nil if it is alone.
+	Leadership Leadership
 	// Gateways lists the gateways that share the store, nil if there is only this one.
 	Gateways GatewayList
 	// Removals keeps removals that can be undone; nil keeps them in this process.
@@ -92,8 +92,8 @@ type Service struct {
 
 // New returns a Service with these options. It loads the registry, the agents and the end of the stream.
 func New(ctx context.Context, o Options) (*Service, error) {
-	if o.Duties == nil {
-		o.Duties = alone{}
+	if o.Leadership == nil {
+		o.Leadership = alone{}
 	}
 	table, err := loadAgentTable(ctx, o.Store, o.Changes, o.AgentTimeout)
 	if err != nil {
@@ -112,24 +112,24 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, ahead: ahead{changes: o.Changes}}
+	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, skew: clockSkew{store: o.Store, leader: o.Leadership}}
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}
-	if err := events.ahead.share(ctx); err != nil {
+	if err := events.skew.share(ctx); err != nil {
 		return nil, err
 	}
 	acknowledged, err := loadAcknowledgements(ctx, o.Store)
 	if err != nil {
 		return nil, err
 	}
-	stays := newStays(o.Store, o.Changes, o.Duties, events, projects, o.Log)
+	stays := newStays(o.Store, o.Leadership, events, projects, o.Log)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
-		Pipelines: newPipelines(projects, o.Projects, events, stays, o.Duties, o.Log),
+		Pipelines: newPipelines(projects, o.Projects, events, stays, o.Log),
 		Charts:    &Charts{events: events, stays: stays},
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
@@ -147,7 +147,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Alerts = &Alerts{
 		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
-		pipelines: s.Pipelines, acknowledged: acknowledged, duties: o.Duties, stories: storyAlerts{stays: stays},
+		pipelines: s.Pipelines, acknowledged: acknowledged, leader: o.Leadership, stories: storyAlerts{stays: stays},
 	}
 	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
 	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}
@@ -156,7 +156,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	}
 	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories, recent: recentStories{log: o.Log}}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, duties: o.Duties}
+	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership}
 	s.Search = &Search{projects: projects, events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

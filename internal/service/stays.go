@@ -50,8 +50,7 @@ const (
 // Stays keeps where the stories of all projects are and have been, derived from the stream and from pipelines.
 type Stays struct {
 	store    stayStore
-	changes  Changes // nil if no other gateway shares the store
-	duties   Duties
+	leader   Leadership
 	events   *Events
 	projects *Projects
 
@@ -80,13 +79,11 @@ type Stays struct {
 	generation int // how often everything has been read again
 	duty       savingDuty
 	covered    map[string]int64 // by project: the last event covered by its stored stays, if later than upTo
-	arrivals   arrivals
 }
 
-func newStays(store stayStore, changes Changes, duties Duties, events *Events, projects *Projects, log *slog.Logger) *Stays {
-	s := &Stays{store: store, changes: changes, duties: duties, events: events, projects: projects, duty: savingDuty{ours: isAlone(duties)}, pieceSize: pieceSize}
+func newStays(store stayStore, leader Leadership, events *Events, projects *Projects, log *slog.Logger) *Stays {
+	s := &Stays{store: store, leader: leader, events: events, projects: projects, duty: savingDuty{ours: isAlone(leader)}, pieceSize: pieceSize}
 	s.catching.log, s.recalling.log = log, log
-	s.arrivals.news = make(chan struct{}, 1)
 	s.reset()
 	return s
 }
@@ -97,7 +94,6 @@ func (s *Stays) reset() {
 	s.unread = nil
 	s.byProject, s.names, s.changed = map[string]*domain.StageHistory{}, map[storyID]string{}, map[string]bool{}
 	s.complete, s.movesOnly, s.covered = map[string]bool{}, map[string]bool{}, map[string]int64{}
-	s.arrivals.position, s.arrivals.seen, s.arrivals.taken = 0, nil, nil
 	s.generation++
 	s.revision++
 }
@@ -133,9 +129,6 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	h := s.of(project)
 	before := h.Version()
 	agreed := h.Observe(project, answer.Stages, answer.Note == "", clock.Of(asked), clock.Now())
-	if arrived := h.TakeArrivals(); s.changes != nil {
-		s.arrivals.note(project, arrived)
-	}
 	if h.Version() != before {
 		s.markChanged(project)
 		for _, stage := range answer.Stages {

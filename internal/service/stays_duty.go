@@ -20,30 +20,27 @@ type savingDuty struct {
 // checkDuty checks whether this gateway saves stays. When it begins to, or when the store has lost events, it reads the store again
 // as after a start: the gateway before may have saved something else than this one has in memory.
 func (s *Stays) checkDuty() {
-	duty, ours := dutyOf(s.duties, domain.DutyStays)
+	token, ours := s.leader.Token()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	restarts := s.events.restarts.Load()
-	if ours && (!s.duty.ours || duty.Epoch != s.duty.epoch) || restarts != s.duty.restarts {
+	if ours && (!s.duty.ours || token != s.duty.epoch) || restarts != s.duty.restarts {
 		s.duty.stale = true
 	}
 	s.duty.restarts = restarts
-	s.duty.ours, s.duty.epoch = ours, duty.Epoch
+	s.duty.ours, s.duty.epoch = ours, token
 }
 
-// dutyContext returns the context for saving under this gateway's duty. It returns false if another gateway saves.
-func (s *Stays) dutyContext(ctx context.Context) (_ context.Context, ours bool) {
+// saves reports whether this gateway saves.
+func (s *Stays) saves() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.duty.ours || s.duty.stale {
-		return ctx, false
-	}
-	return domain.WithDuty(ctx, domain.Duty{Name: domain.DutyStays, Epoch: s.duty.epoch}), true
+	return s.duty.ours && !s.duty.stale
 }
 
 // flush saves changes, or drops them if another gateway saves.
 func (s *Stays) flush(ctx context.Context) error {
-	if ctx, ours := s.dutyContext(ctx); ours {
+	if s.saves() {
 		return unlessLost(s.save(ctx))
 	}
 	upTo, err := s.store.StaysUpTo(ctx)
@@ -69,8 +66,7 @@ func (s *Stays) flush(ctx context.Context) error {
 
 // flushMoves saves the moves of all projects together, if this gateway saves stays.
 func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
-	ctx, ours := s.dutyContext(ctx)
-	if !ours {
+	if !s.saves() {
 		return nil
 	}
 	return unlessLost(s.saveMoves(ctx, interval))
@@ -78,7 +74,7 @@ func (s *Stays) flushMoves(ctx context.Context, interval time.Duration) error {
 
 // unlessLost returns err, nil if another gateway has taken over saving in the meantime.
 func unlessLost(err error) error {
-	if errors.Is(err, domain.ErrDutyLost) {
+	if errors.Is(err, domain.ErrNotLeader) {
 		return nil
 	}
 	return err

@@ -11,18 +11,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/service"
 	"switchyard/internal/store/postgres"
+	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
 )
 
-// holder is a gateway's view of its only duty.
-type holder struct{ epoch atomic.Int64 }
+// holder is a gateway's view of the lease.
+type holder struct{ token atomic.Int64 }
 
-func (h *holder) Epoch(string) (int64, bool) { return h.epoch.Load(), h.epoch.Load() > 0 }
+func (h *holder) Leads() bool { return h.token.Load() > 0 }
+
+func (h *holder) Token() (int64, bool) { return h.token.Load(), h.token.Load() > 0 }
 
 func (h *holder) Changed() <-chan struct{} { return nil }
 
@@ -43,12 +45,9 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	}
 	s := &saver{id: id, db: db, t: t}
 	s.Service, err = service.New(t.Context(), service.Options{
-		Store: db, Changes: db, Duties: s, Projects: b, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler),
+		Store: db, Changes: db, Leadership: s, Projects: b, Bot: idleBot{}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Duties().Join(t.Context(), cluster.Gateway{ID: id}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -63,18 +62,10 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 	return s
 }
 
-// take takes over the duty from another gateway without its knowledge.
-func (s *saver) take(from string) {
+// lead takes over from the leader without its knowledge.
+func (s *saver) lead() {
 	s.t.Helper()
-	duty := []string{domain.DutyStays}
-	if err := s.db.Duties().Release(s.t.Context(), from, duty); err != nil {
-		s.t.Fatal(err)
-	}
-	granted, err := s.db.Duties().Claim(s.t.Context(), s.id, duty)
-	if err != nil || granted[domain.DutyStays] == 0 {
-		s.t.Fatalf("granted %v, %v", granted, err)
-	}
-	s.epoch.Store(granted[domain.DutyStays])
+	s.token.Store(storetest.Lead(s.t, s.db.Lease(), s.id))
 }
 
 func (s *saver) tick() {
@@ -124,7 +115,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := newSaver(t, url, "other", b)
-	one.take("")
+	one.lead()
 
 	arrived := now.Add(-5 * time.Hour)
 	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
@@ -145,7 +136,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 	}
 
 	// A frozen gateway saves nothing after another has taken over.
-	other.take("one")
+	other.lead()
 	back := now.Add(-time.Hour)
 	recordFeed(t, one.Service, went(t, "alpha", "1", "3_qa", "2_current", back))
 	show("2_current")
@@ -157,7 +148,7 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 	if after, err := one.db.StaysUpTo(t.Context()); err != nil || after != before {
 		t.Errorf("saved up to %d after %d, %v", after, before, err)
 	}
-	one.epoch.Store(0)
+	one.token.Store(0)
 	other.tick()
 	one.tick()
 	for _, s := range []*saver{one, other} {
@@ -176,70 +167,6 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 	}
 }
 
-// TestAStayThatOneGatewaySawBeginIsKnownToAll: the story leaves the backlog before the gateway that saves stays fetches the pipeline,
-// and there is no event for its arrival.
-func TestAStayThatOneGatewaySawBeginIsKnownToAll(t *testing.T) {
-	url, b := pgtest.Database(t), &boardServer{}
-	now := time.Now().Truncate(time.Millisecond)
-	came := now.Add(-time.Minute)
-	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]}]`)
-	one := newSaver(t, url, "one", b)
-	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
-		t.Fatal(err)
-	}
-	other, third := newSaver(t, url, "other", b), newSaver(t, url, "third", b)
-	one.take("")
-	for _, s := range []*saver{one, other, third} {
-		raw(t, s.Service, `[]`)
-		s.tick()
-	}
-	const board = `[{"name":"%s","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":%d}]}]`
-	b.show(t, "http://alpha", fmt.Sprintf(board, "1_backlog", came.UnixMilli()))
-	raw(t, other.Service, fmt.Sprintf(`"since_ms":%d`, came.UnixMilli()))
-	b.show(t, "http://alpha", fmt.Sprintf(board, "2_current", now.UnixMilli()))
-	recordFeed(t, other.Service, went(t, "alpha", "1", "1_backlog", "2_current", now))
-	one.tick()
-	pipelines := []domain.ProjectPipeline{{Project: "alpha", Stages: []domain.Stage{{Name: "0_ideas"}, {Name: "1_backlog"}, {Name: "2_current"}, {Name: "5_done"}}}}
-	inBacklog := func() (median time.Duration) {
-		waittest.Until(t, "charts are drawn", func() bool {
-			charts, err := third.Charts.Draw(t.Context(), pipelines)
-			if err != nil || charts[0].Days == nil {
-				return false
-			}
-			median = charts[0].Stages[0].Median
-			return true
-		})
-		return median
-	}
-	if before := inBacklog(); before != 0 {
-		t.Errorf("before anybody told when the story came it was there for %v", before)
-	}
-	other.tick() // only now does it tell
-	third.tick()
-	if after := inBacklog(); after != now.Sub(came) {
-		t.Errorf("charts say that the story was there for %v, want %v", after, now.Sub(came))
-	}
-	one.tick()
-	for _, s := range []*saver{one, other, third} {
-		s.want("1_backlog", "2_current")
-		stays, err := s.Stays.Of(t.Context(), "alpha", "1")
-		if err != nil || !stays[0].From.Equal(came) || !stays[0].To.Equal(now) {
-			t.Errorf("gateway %s: %+v, %v", s.id, stays, err)
-		}
-	}
-	// A gateway that saves next, or starts later, does not begin the stay again after the story has left.
-	b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]}]`)
-	raw(t, one.Service, `[]`)
-	one.tick()
-	other.take("one")
-	one.epoch.Store(0)
-	other.tick()
-	for _, s := range []*saver{one, other, third, newSaver(t, url, "fourth", b)} {
-		s.tick()
-		s.want("1_backlog", "2_current")
-	}
-}
-
 // TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it has taken over from a lost server. Ids that have been read are not assigned
 // to other events, and events read again from the projects come after all ids that have been read.
 func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
@@ -248,7 +175,7 @@ func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 	if _, err := one.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
 		t.Fatal(err)
 	}
-	one.take("")
+	one.lead()
 	at := time.Now().Truncate(time.Millisecond).Add(-time.Hour)
 	moved := went(t, "alpha", "1", "2_current", "3_qa", at.Add(time.Minute))
 	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", at))

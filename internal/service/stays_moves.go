@@ -147,7 +147,7 @@ func (s *Stays) loadMoves(ctx context.Context) error {
 	s.byProject, s.unread = map[string]*domain.StageHistory{}, map[string]*unreadHistory{}
 	s.moves.before, s.moves.savedAt, s.moves.unread = before, time.Now(), newUnreadPieces(pieces, whole, append(newer, lasting...))
 	s.mu.Unlock()
-	if isAlone(s.duties) {
+	if isAlone(s.leader) {
 		return nil
 	}
 	return s.readAllPieces(ctx) // another gateway may soon replace them

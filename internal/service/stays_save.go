@@ -6,7 +6,6 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
-	"switchyard/internal/supervise"
 )
 
 // forget frees the memory of removed projects. Their saved stays are kept in the store.
@@ -114,7 +113,7 @@ func (s *Stays) readStays(ctx context.Context, project string, movesOnly bool) (
 // save stores changes.
 func (s *Stays) save(ctx context.Context) error {
 	s.mu.Lock()
-	c := domain.StayChanges{UpTo: s.upTo}
+	c := domain.StayChanges{UpTo: s.upTo, Token: s.duty.epoch}
 	for project := range s.changed {
 		h := s.of(project)
 		save, drop := h.TakeChanges()
@@ -128,8 +127,7 @@ func (s *Stays) save(ctx context.Context) error {
 		c.Stories = append(c.Stories, domain.StoryRef{Project: key.project, ID: key.id, Name: name})
 	}
 	c.ForgetMoves = s.moves.miss(c.Save)
-	c.Arrivals, s.arrivals.taken = s.arrivals.taken, nil
-	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories)+len(c.Arrivals) == 0
+	unchanged := c.UpTo == s.saved && len(c.Save)+len(c.Drop)+len(c.Stories) == 0
 	s.changed, s.names, s.unsaved = map[string]bool{}, map[storyID]string{}, 0
 	s.mu.Unlock()
 	if unchanged {
@@ -149,7 +147,6 @@ func (s *Stays) save(ctx context.Context) error {
 		}
 		return nil
 	}
-	s.arrivals.taken = append(s.arrivals.taken, c.Arrivals...)
 	for _, story := range c.Stories { // save the names again, unless they have changed since
 		key := storyID{story.Project, story.ID}
 		if _, newer := s.names[key]; !newer {
@@ -173,7 +170,7 @@ func (s *Stays) Run(ctx context.Context) error {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
-		began, arrived, position := time.Now(), s.arrivalsChanged(), s.position()
+		position := s.position()
 		if err := s.round(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -184,9 +181,7 @@ func (s *Stays) Run(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
-		case <-arrived:
-		case <-s.arrivals.news:
-		case <-s.duties.Changed():
+		case <-s.leader.Changed():
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSave)
 			defer cancel()
@@ -195,21 +190,14 @@ func (s *Stays) Run(ctx context.Context) error {
 			}
 			return s.flushMoves(last, 0)
 		}
-		supervise.Sleep(ctx, time.Until(began.Add(newsPause)))
 	}
 }
 
 // round reads new events and saves the changes.
 func (s *Stays) round(ctx context.Context) error {
 	s.checkDuty()
-	done, err := s.catchUpWithin(ctx, saveInterval)
-	if err != nil {
+	if _, err := s.catchUpWithin(ctx, saveInterval); err != nil {
 		return err
-	}
-	if done {
-		if err := s.shareArrivals(ctx); err != nil {
-			return err
-		}
 	}
 	if err := s.flush(ctx); err != nil {
 		return err

@@ -22,8 +22,9 @@ type Engine struct {
 	Code func(error) *domain.Error
 	// Notify notifies other gateways, once the transaction has been committed, of the topics changed. It is nil if there are none.
 	Notify func(ctx context.Context, tx *sql.Tx, topics []domain.Topic) error
-	// Fence returns domain.ErrDutyLost when another gateway has taken over the duty in ctx. It is nil if there are no others.
-	Fence func(ctx context.Context, tx *sql.Tx) error
+	// Fence returns domain.ErrNotLeader when another gateway has taken over since the token was granted. It is nil if there are no
+	// others.
+	Fence func(ctx context.Context, tx *sql.Tx, token int64) error
 	// Wrote, unless nil, is called after each write.
 	Wrote func()
 }

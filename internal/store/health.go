@@ -26,7 +26,7 @@ type health struct {
 
 // note records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not count.
 func (h *health) note(err error) {
-	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrDutyLost)) {
+	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrNotLeader)) {
 		return
 	}
 	now := time.Now()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 )
 
 // State returns the small durable value under key, "" when there is none.
@@ -21,4 +22,23 @@ const PutState = "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT (ke
 func (db *Tables) SetState(ctx context.Context, key, value string) error {
 	_, err := db.exec(ctx, nil, PutState, key, value)
 	return err
+}
+
+// SetLeaderState is SetState under the leader's fencing token. It returns ErrNotLeader once another gateway has taken over.
+func (db *Tables) SetLeaderState(ctx context.Context, token int64, key, value string) error {
+	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, PutState, key, value)
+		return err
+	})
+}
+
+// LeaderState is the state of Tables, which it changes under the leader's fencing token.
+type LeaderState struct {
+	*Tables
+	Token int64
+}
+
+// SetState stores value under key, replacing any other. It returns ErrNotLeader once another gateway has taken over.
+func (s LeaderState) SetState(ctx context.Context, key, value string) error {
+	return s.SetLeaderState(ctx, s.Token, key, value)
 }

@@ -27,15 +27,21 @@ type topics = []domain.Topic
 
 // Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit entry in ctx,
 // and notifies other gateways of the topics changed.
-func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
+func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) error {
+	return db.LeaderTx(ctx, 0, about, fn)
+}
+
+// LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns ErrNotLeader, and
+// stores nothing, once another gateway has taken over.
+func (db *Tables) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
 	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return db.Translate(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
-	if db.engine.Fence != nil {
-		if err := db.engine.Fence(ctx, tx); err != nil {
+	if token != 0 {
+		if err := db.engine.Fence(ctx, tx, token); err != nil {
 			return db.Translate(err)
 		}
 	}
@@ -73,8 +79,7 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 	if _, audited := domain.AuditOf(ctx); audited {
 		return db.execAudited(ctx, about, statement, args...)
 	}
-	_, fenced := domain.DutyOf(ctx)
-	if db.engine.Notify != nil && (len(about) > 0 || fenced) {
+	if db.engine.Notify != nil && len(about) > 0 {
 		err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 			result, err = tx.ExecContext(ctx, statement, args...)
 			return err

@@ -11,7 +11,7 @@ import (
 )
 
 // AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
-// that their project has or had already. It refuses a read of a feed that another gateway now follows: nothing of it is stored.
+// that their project has or had already. It refuses reads once another gateway leads: nothing of them is stored.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -119,16 +119,15 @@ func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs m
 	return slices.DeleteFunc(fresh, func(e freshEvent) bool { return drop[content{e.project, e.digest}] }), nil
 }
 
-// appendStatement stores the records and positions of those projects whose feed is still this gateway's duty, under the given epoch;
-// epoch 0 requires no duty. It returns these projects.
+// appendStatement stores the records and positions of those projects whose token is still that of the leader; token 0 needs no
+// leader. It returns these projects.
 const appendStatement = `
 WITH asked AS (
-	SELECT DISTINCT project_id, 'feed:' || project AS duty, epoch FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS asked (project_id, project, epoch)
-), duty AS (
-	SELECT name FROM duties WHERE (name, epoch) IN (SELECT 'feed:' || project, epoch FROM unnest($2::text[], $3::bigint[]) AS asked (project, epoch) WHERE epoch <> 0)
-	ORDER BY name FOR SHARE
+	SELECT DISTINCT project_id, token FROM unnest($1::bigint[], $3::bigint[]) AS asked (project_id, token)
+), leader AS (
+	SELECT token FROM lease WHERE token = ANY ($3) FOR KEY SHARE
 ), held AS (
-	SELECT project_id FROM asked WHERE epoch = 0 OR duty IN (SELECT name FROM duty)
+	SELECT project_id FROM asked WHERE token = 0 OR token IN (SELECT token FROM leader)
 ), input AS (
 	SELECT records.*, row_number() OVER (ORDER BY place) AS number
 	FROM unnest($8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::bigint[], $15::text[], $16::bigint[]) WITH ORDINALITY
@@ -159,13 +158,13 @@ SELECT project_id FROM held`
 
 // cursorArguments are $1 to $7 of appendStatement.
 func cursorArguments(reads []domain.FeedRead, ids map[string]int64) []any {
-	var projects, epochs, since, sequences []int64
+	var projects, tokens, since, sequences []int64
 	var names, urls, instances []string
 	for _, read := range reads {
 		c := read.Cursor
-		projects, epochs = append(projects, ids[c.Project]), append(epochs, read.Epoch)
+		projects, tokens = append(projects, ids[c.Project]), append(tokens, read.Token)
 		names, urls, instances = append(names, Text(c.Project)), append(urls, Text(c.URL)), append(instances, Text(c.Instance))
 		since, sequences = append(since, c.Since), append(sequences, c.Sequence)
 	}
-	return []any{projects, names, epochs, urls, since, instances, sequences}
+	return []any{projects, names, tokens, urls, since, instances, sequences}
 }

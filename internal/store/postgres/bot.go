@@ -104,13 +104,13 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 }
 
 // SetBotRun stores the state of the running bot.
-func (db *DB) SetBotRun(ctx context.Context, r domain.BotRun) error {
+func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
 	s := r.Status
 	text, err := json.Marshal(storedBotRun{s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway})
 	if err != nil {
 		return err
 	}
-	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
+	return db.LeaderTx(ctx, token, aboutBot, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO bot_run (run, at) VALUES ($1, clock_timestamp())
 			ON CONFLICT (only_row) DO UPDATE SET run = excluded.run, at = excluded.at`, string(text))
 		return err

@@ -20,11 +20,7 @@ func TestTheClockOfTheDatabaseIsKnown(t *testing.T) {
 		}
 		check("at first")
 		db.Clock().Read(time.Now(), time.Now(), time.Now())
-		duties := db.Duties()
-		if err := duties.Join(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := duties.Renew(t.Context(), "one", time.Hour); err != nil {
+		if _, _, err := db.Lease().Renew(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		check("after a renewal")

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/store/postgres"
@@ -25,9 +24,9 @@ func open(t testing.TB, url string) *postgres.DB {
 }
 
 // read returns a read of n records of a project, numbered from first.
-func read(project string, epoch int64, first, n int) domain.FeedRead {
+func read(project string, token int64, first, n int) domain.FeedRead {
 	r := domain.FeedRead{
-		Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(first + n)}, ReceivedAt: time.UnixMilli(1_000_000), Epoch: epoch,
+		Cursor: domain.FeedCursor{Project: project, URL: "http://" + project, Since: int64(first + n)}, ReceivedAt: time.UnixMilli(1_000_000), Token: token,
 	}
 	for i := first; i < first+n; i++ {
 		record, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"stage_transition","story_id":"%d_story","story_name":"Überblick %d\u0000","from_stage":"1_backlog","to_stage":"2_current","timestamp_ms":%d}`, i%10, i%10, i))
@@ -46,25 +45,14 @@ func ids(events []domain.Event) (ids []int64) {
 	return ids
 }
 
-// TestOnlyTheGatewayWhoseDutyItIsAppends: a gateway that was frozen while another took over stores nothing.
-func TestOnlyTheGatewayWhoseDutyItIsAppends(t *testing.T) {
+// TestOnlyTheLeaderWrites: a gateway that was frozen while another took over stores nothing.
+func TestOnlyTheLeaderWrites(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.Database(t))
-	duties := db.Duties()
-	claim := func(id string, lease time.Duration) int64 {
-		if err := duties.Join(t.Context(), cluster.Gateway{ID: id, Name: id}, lease); err != nil {
-			t.Fatal(err)
-		}
-		granted, err := duties.Claim(t.Context(), id, []string{domain.FeedDuty("alpha")})
-		if err != nil || len(granted) != 1 {
-			t.Fatalf("granted to %s: %v, %v", id, granted, err)
-		}
-		return granted[domain.FeedDuty("alpha")]
-	}
-	frozen := claim("frozen", time.Nanosecond)
-	live := claim("live", time.Minute)
+	frozen := storetest.Lead(t, db.Lease(), "frozen")
+	live := storetest.Lead(t, db.Lease(), "live")
 	for _, c := range []struct {
-		epoch   int64
+		token   int64
 		want    []int64
 		refused []int
 	}{
@@ -72,21 +60,22 @@ func TestOnlyTheGatewayWhoseDutyItIsAppends(t *testing.T) {
 		{live, []int64{1, 2}, nil},
 		{live + 1, nil, []int{0}},
 	} {
-		appended, err := db.AppendEvents(t.Context(), []domain.FeedRead{read("alpha", c.epoch, 1+int(c.epoch)*10, 2)})
+		appended, err := db.AppendEvents(t.Context(), []domain.FeedRead{read("alpha", c.token, 1+int(c.token)*10, 2)})
 		if err != nil || !slices.Equal(ids(appended.Added), c.want) || !slices.Equal(appended.Refused, c.refused) {
-			t.Errorf("under epoch %d: %+v, %v", c.epoch, appended, err)
+			t.Errorf("under token %d: %+v, %v", c.token, appended, err)
 		}
 	}
 	if cursors, err := db.FeedCursors(t.Context(), "alpha"); err != nil || len(cursors) != 1 || cursors[0].Since != live*10+3 {
 		t.Errorf("positions are %+v, %v", cursors, err)
 	}
-	for epoch, want := range map[int64]error{frozen: domain.ErrDutyLost, live: nil} {
-		ctx := domain.WithDuty(t.Context(), domain.Duty{Name: domain.FeedDuty("alpha"), Epoch: epoch})
+	for token, want := range map[int64]error{frozen: domain.ErrNotLeader, live: nil} {
+		ctx := t.Context()
 		for name, err := range map[string]error{
-			"a value": db.SetState(ctx, "key", "value"), "stays": db.SaveStays(ctx, domain.StayChanges{}), "a removal": db.RemoveEvents(ctx, []int64{1}),
+			"a value": db.SetLeaderState(ctx, token, "key", "value"), "stays": db.SaveStays(ctx, domain.StayChanges{Token: token}),
+			"a removal": db.RemoveEvents(ctx, token, []int64{1}), "the bot's state": db.SetBotRun(ctx, token, domain.BotRun{}),
 		} {
 			if !errors.Is(err, want) {
-				t.Errorf("%s under epoch %d: %v, want %v", name, epoch, err, want)
+				t.Errorf("%s under token %d: %v, want %v", name, token, err, want)
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func TestADatabaseThatSaysNothingIsAnErrorWithinThreeSeconds(t *testing.T) {
 		"ping":  func() error { return db.Ping(t.Context()) },
 		"write": func() error { return db.SetState(t.Context(), "key", "lost") },
 		"read":  func() error { _, err := db.Sessions(t.Context()); return err },
-		"lease": func() error { _, err := db.Duties().Gateways(t.Context()); return err },
+		"lease": func() error { _, _, err := db.Lease().Gateways(t.Context()); return err },
 	} {
 		waiting.Go(func() {
 			began := time.Now()

@@ -8,24 +8,20 @@ import (
 	"switchyard/internal/domain"
 )
 
-// dutyHeld locks the row of a duty under an epoch, so that no other gateway takes it over before the transaction is committed.
-const dutyHeld = "SELECT TRUE FROM duties WHERE name = $1 AND epoch = $2 FOR SHARE"
+// leaseHeld locks the key of the lease under a token, so that no other gateway takes over before the transaction is committed.
+const leaseHeld = "SELECT TRUE FROM lease WHERE token = $1 FOR KEY SHARE"
 
-// fence returns domain.ErrDutyLost if another gateway has taken over the duty in ctx.
-func fence(ctx context.Context, tx *sql.Tx) error {
-	d, ok := domain.DutyOf(ctx)
-	if !ok {
-		return nil
-	}
-	return holds(tx.QueryRowContext(ctx, dutyHeld, d.Name, d.Epoch))
+// fence returns domain.ErrNotLeader if another gateway has taken over since the token was granted.
+func fence(ctx context.Context, tx *sql.Tx, token int64) error {
+	return holds(tx.QueryRowContext(ctx, leaseHeld, token))
 }
 
-// holds returns domain.ErrDutyLost if there is no row.
+// holds returns domain.ErrNotLeader if there is no row.
 func holds(row interface{ Scan(...any) error }) error {
 	var held bool
 	err := row.Scan(&held)
 	if errors.Is(err, sql.ErrNoRows) { // includes pgx.ErrNoRows
-		return domain.ErrDutyLost
+		return domain.ErrNotLeader
 	}
 	return err
 }

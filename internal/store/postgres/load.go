@@ -91,7 +91,7 @@ func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 // tableNames returns the names of the tables that a gateway fills.
 func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c JOIN pg_class AS version ON version.relnamespace = c.relnamespace
-		WHERE version.oid = to_regclass('switchyard_schema') AND c.relkind = 'r' AND c.relname NOT IN ('switchyard_schema', 'stream') ORDER BY 1`)
+		WHERE version.oid = to_regclass('switchyard_schema') AND c.relkind = 'r' AND c.relname NOT IN ('switchyard_schema', 'stream', 'lease') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}

@@ -108,13 +108,13 @@ func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 // reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
 
-// write runs fn in one transaction. It returns domain.ErrDutyLost if another gateway has taken over the duty in ctx.
-func (db *DB) write(ctx context.Context, fn func(pgx.Tx) error) error {
+// write runs fn in one transaction. It returns domain.ErrNotLeader if another gateway has taken over since the token was granted.
+func (db *DB) write(ctx context.Context, token int64, fn func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	err := pgx.BeginFunc(ctx, db.appends, func(tx pgx.Tx) error {
-		if d, ok := domain.DutyOf(ctx); ok {
-			if err := holds(tx.QueryRow(ctx, dutyHeld, d.Name, d.Epoch)); err != nil {
+		if token != 0 {
+			if err := holds(tx.QueryRow(ctx, leaseHeld, token)); err != nil {
 				return err
 			}
 		}

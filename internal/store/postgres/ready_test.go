@@ -13,14 +13,11 @@ import (
 func TestARenewedLeaseShowsThatWritingWorksAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.Database(t))
-	if err := db.Duties().Join(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Minute); err != nil {
-		t.Fatal(err)
-	}
 	_ = db.Wrote(domain.Errorf(domain.Unavailable, "gone"))
 	if _, err := db.WriteFailure(); err == nil {
 		t.Fatal("a failed write is forgotten at once")
 	}
-	if _, _, err := db.Duties().Renew(t.Context(), "one", time.Minute); err != nil {
+	if _, _, err := db.Lease().Renew(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.WriteFailure(); err != nil {

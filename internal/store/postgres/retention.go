@@ -8,11 +8,11 @@ import (
 
 // RemoveEvents removes events, and texts that no other event has. It keeps the events' digests, so that they are not stored again,
 // and the stories' newest names.
-func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
+func (db *DB) RemoveEvents(ctx context.Context, token int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return db.write(ctx, func(tx pgx.Tx) error {
+	return db.write(ctx, token, func(tx pgx.Tx) error {
 		var batch pgx.Batch
 		batch.Queue(lockStream)
 		// All parts of the statement see the database as it was before.

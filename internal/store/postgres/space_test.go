@@ -45,10 +45,7 @@ func TestAFullDiskIsFullUntilMuchFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after a small write", true)
-	if err := db.Duties().Join(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := db.Duties().Renew(t.Context(), "one", time.Minute); err != nil {
+	if _, _, err := db.Lease().Renew(t.Context(), cluster.Gateway{ID: "one", Name: "one"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	check("after a renewal", true)

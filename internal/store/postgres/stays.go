@@ -16,7 +16,7 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 	if err != nil {
 		return db.Wrote(err)
 	}
-	return db.write(ctx, func(tx pgx.Tx) error {
+	return db.write(ctx, c.Token, func(tx pgx.Tx) error {
 		var batch pgx.Batch
 		batch.Queue(lockStream)
 		if c.ForgetMoves {
@@ -37,9 +37,6 @@ func (db *DB) SaveStays(ctx context.Context, c domain.StayChanges) error {
 			FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::boolean[], $10::bigint[], $11::bigint[], $12::bigint[])
 				AS stay (project_id, story_id, digest, number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms)
 			LEFT JOIN event_texts AS t USING (project_id, story_id, digest)`, rows.savedColumns()...)
-		if len(c.Arrivals) > 0 {
-			batch.Queue("UPDATE arrivals SET saved = TRUE WHERE id = ANY ($1)", c.Arrivals)
-		}
 		batch.Queue(store.PutState, store.StaysUpToKey, strconv.FormatInt(c.UpTo, 10))
 		return tx.SendBatch(ctx, &batch).Close()
 	})

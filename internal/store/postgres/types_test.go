@@ -1,13 +1,11 @@
 package postgres_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"switchyard/internal/cluster"
-	"switchyard/internal/domain"
 	"switchyard/internal/pgtest"
 	"switchyard/internal/store/storetest"
 	"switchyard/internal/waittest"
@@ -28,18 +26,18 @@ func TestAnAddressMaySayThatTheServerDescribesNoStatement(t *testing.T) {
 			db := open(t, url+separator+"default_query_exec_mode="+mode)
 			storetest.Append(t, db, read("alpha", 0, 0, 20), storetest.Read("alpha", storetest.Move(t, 1)))
 			storetest.AskAll(t, db)
-			duties := db.Duties()
-			for id, lease := range map[string]time.Duration{"short": time.Millisecond, "long": time.Hour} {
-				if err := duties.Join(t.Context(), cluster.Gateway{ID: id, Name: id}, lease); err != nil {
-					t.Fatal(err)
-				}
+			short, long := cluster.Gateway{ID: "short", Name: "short"}, cluster.Gateway{ID: "long", Name: "long"}
+			if _, _, err := db.Lease().Renew(t.Context(), short, time.Millisecond); err != nil {
+				t.Fatal(err)
 			}
-			waittest.Until(t, "a short lease is over", func() bool {
-				live, _, err := duties.Renew(t.Context(), "long", time.Hour)
-				return err == nil && slices.Equal(live, []string{"long"})
+			var lease cluster.Lease
+			waittest.Until(t, "a gateway that is no longer live is not listed", func() bool {
+				read, others, err := db.Lease().Renew(t.Context(), long, time.Hour)
+				lease = read
+				return err == nil && len(others) == 0
 			})
-			if granted, err := duties.Claim(t.Context(), "long", []string{domain.FeedDuty("alpha")}); err != nil || len(granted) != 1 {
-				t.Errorf("granted: %v, %v", granted, err)
+			if token, granted, err := db.Lease().TakeOver(t.Context(), "long", lease, time.Hour); err != nil || !granted || token != lease.Token+1 {
+				t.Errorf("token %d after %d, %v, %v", token, lease.Token, granted, err)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 
 // RemoveEvents removes events, and texts that no other event has. It keeps the events' digests, so that they are not stored again,
 // and the stories' newest names.
-func (db *DB) RemoveEvents(ctx context.Context, ids []int64) error {
+func (db *DB) RemoveEvents(ctx context.Context, _ int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}

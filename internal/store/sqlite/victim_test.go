@@ -39,7 +39,7 @@ func beVictim(dir string) error {
 		fmt.Println("a step")
 		ids, err := db.ExpiredEvents(ctx, domain.Expired{Project: "p", Before: time.UnixMilli(math.MaxInt64), Now: time.UnixMilli(math.MaxInt64), Keep: 10, Needed: math.MaxInt64}, 7)
 		if n = len(ids); err == nil {
-			err = db.RemoveEvents(ctx, ids)
+			err = db.RemoveEvents(ctx, 0, ids)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
 )
 
@@ -19,7 +20,7 @@ import (
 type Events interface {
 	AppendEvents(ctx context.Context, reads []domain.FeedRead) (domain.Appended, error)
 	ExpiredEvents(ctx context.Context, e domain.Expired, limit int) ([]int64, error)
-	RemoveEvents(ctx context.Context, ids []int64) error
+	RemoveEvents(ctx context.Context, token int64, ids []int64) error
 }
 
 // Strange are records that not every engine can store unchanged.
@@ -114,7 +115,7 @@ func Remove(t testing.TB, db Events, e domain.Expired) (removed []int64) {
 		if len(ids) == 0 {
 			return removed
 		}
-		if err := db.RemoveEvents(t.Context(), ids); err != nil {
+		if err := db.RemoveEvents(t.Context(), 0, ids); err != nil {
 			t.Fatal(err)
 		}
 		removed = append(removed, ids...)
@@ -135,4 +136,18 @@ func Selected(q domain.EventQuery, reads []domain.FeedRead) (want []int64) {
 		slices.Reverse(want)
 	}
 	return want
+}
+
+// Lead makes the gateway the leader, whoever was, and returns its fencing token.
+func Lead(t testing.TB, store cluster.Store, id string) (token int64) {
+	t.Helper()
+	lease, _, err := store.Renew(t.Context(), cluster.Gateway{ID: id, Name: id}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, granted, err := store.TakeOver(t.Context(), id, lease, time.Hour)
+	if err != nil || !granted {
+		t.Fatalf("not granted to %s: %v", id, err)
+	}
+	return token
 }

@@ -56,7 +56,7 @@ func filled(t *testing.T, dir string) (events int) {
 	storetest.Append(t, db, reads...)
 	removed, err := db.ExpiredEvents(t.Context(), domain.Expired{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
 	check(err)
-	check(db.RemoveEvents(t.Context(), removed))
+	check(db.RemoveEvents(t.Context(), 0, removed))
 	check(db.SaveStays(t.Context(), domain.StayChanges{
 		Save: []domain.Stay{
 			{Project: "Ärger", StoryID: "shown", Number: 1, Stage: "2_current", From: now, Shown: true},

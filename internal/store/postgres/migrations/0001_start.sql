@@ -195,17 +195,18 @@ CREATE TABLE gateways (
 	id         TEXT COLLATE "C" PRIMARY KEY,
 	name       TEXT NOT NULL, -- of its host
 	started_at TIMESTAMPTZ NOT NULL,
-	until      TIMESTAMPTZ NOT NULL -- the end of its lease
+	until      TIMESTAMPTZ NOT NULL, -- it is alive until then, unless it says so again
+	unfit      BOOLEAN NOT NULL, -- it gave up the lease lately, since it could not do the leader's work
+	reaches    BIGINT NOT NULL -- how many of the projects that the leader cannot reach
 );
 
--- Which gateway does what. Writes check the epoch in their own transaction.
-CREATE TABLE duties (
-	name    TEXT COLLATE "C" PRIMARY KEY,
+-- One gateway leads. Writes lock the row by its key and check the token; renewals change only the rest and wait for none of them.
+CREATE TABLE lease (
+	token   BIGINT PRIMARY KEY, -- grows with each take-over
 	gateway TEXT COLLATE "C" NOT NULL, -- '' for none
-	epoch   BIGINT NOT NULL, -- grows with each grant
-	since   TIMESTAMPTZ NOT NULL
+	until   TIMESTAMPTZ NOT NULL
 );
-CREATE INDEX duties_by_gateway ON duties (gateway);
+INSERT INTO lease VALUES (0, '', clock_timestamp());
 
 -- What several gateways need to know of each other's changes.
 
@@ -280,17 +281,3 @@ CREATE TABLE bot_tests (
 	answer   TEXT -- NULL until it is there
 );
 
--- Stories that came, as gateways saw them in pipelines: no event tells of that. Whichever gateway saves stays reads it here, and
--- so do all others.
-CREATE TABLE arrivals (
-	id         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-	project    TEXT COLLATE "C" NOT NULL,
-	story_id   TEXT COLLATE "C" NOT NULL,
-	story_name TEXT COLLATE "C" NOT NULL,
-	stage      TEXT COLLATE "C" NOT NULL,
-	at_ms      BIGINT NOT NULL,
-	told_by    BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, -- the transaction
-	told_at    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-	saved      BOOLEAN NOT NULL DEFAULT FALSE -- with the stay that it began
-);
-CREATE INDEX arrivals_by_transaction ON arrivals (told_by);

@@ -10,61 +10,60 @@ import (
 	"switchyard/internal/poll"
 )
 
-// duties are those of one of several gateways.
-type duties struct {
+// leadership is that of one of several gateways.
+type leadership struct {
 	mu      sync.Mutex
-	epochs  map[string]int64
+	token   int64
 	changed chan struct{}
 }
 
-func newDuties() *duties { return &duties{epochs: map[string]int64{}, changed: make(chan struct{})} }
+func newLeadership() *leadership { return &leadership{changed: make(chan struct{})} }
 
-func (y *site) dutiesOrNone() poll.Duties {
-	if y.duties == nil {
+func (y *site) leadershipOrNone() poll.Leadership {
+	if y.leadership == nil {
 		return nil
 	}
-	return y.duties
+	return y.leadership
 }
 
-func (d *duties) Epoch(duty string) (int64, bool) {
+func (d *leadership) Token() (int64, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	epoch := d.epochs[duty]
-	return epoch, epoch > 0
+	return d.token, d.token > 0
 }
 
-func (d *duties) Changed() <-chan struct{} {
+func (d *leadership) Changed() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed
 }
 
-// grant gives the gateway the duty to follow alpha under an epoch; 0 takes it away.
-func (d *duties) grant(epoch int64) {
+// grant makes the gateway lead under a token; 0 ends that.
+func (d *leadership) grant(token int64) {
 	d.mu.Lock()
-	d.epochs[domain.FeedDuty("alpha")] = epoch
+	d.token = token
 	close(d.changed)
 	d.changed = make(chan struct{})
 	d.mu.Unlock()
 	synctest.Wait()
 }
 
-func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
+func TestFeedsAreFollowedWhileThisGatewayLeadsAndReadsAreUnderItsToken(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *site) {
 		y.stop()
-		y.duties = newDuties()
+		y.leadership = newLeadership()
 		before := len(a.requests())
 		y.start()
 		y.pass(time.Minute)
 		if n := len(a.requests()) - before; n != 0 {
-			t.Errorf("%d requests to a project that another gateway follows", n)
+			t.Errorf("%d requests while another gateway leads", n)
 		}
-		y.duties.grant(3)
+		y.leadership.grant(3)
 		a.push(20)
 		y.want("10 20")
 
-		y.duties.grant(0)
+		y.leadership.grant(0)
 		asked, noticed := len(a.requests()), len(y.reported)
 		a.push(30)
 		y.pass(time.Minute)
@@ -77,14 +76,14 @@ func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
 		y.mu.Lock()
 		y.cursors[0].Since, y.cursors[0].Sequence = 30, 3 // read by the other gateway
 		y.mu.Unlock()
-		y.duties.grant(5)
+		y.leadership.grant(5)
 		a.push(40)
 		y.pass(soon)
 		if got := y.stream("alpha"); got != "10 20 40" {
 			t.Errorf("stored %q: the cursor was not read again", got)
 		}
-		if last := y.reads[len(y.reads)-1]; y.reads[0].Epoch != 0 || last.Epoch != 5 {
-			t.Errorf("epochs %d and %d", y.reads[0].Epoch, last.Epoch)
+		if last := y.reads[len(y.reads)-1]; y.reads[0].Token != 0 || last.Token != 5 {
+			t.Errorf("tokens %d and %d", y.reads[0].Token, last.Token)
 		}
 	})
 }
@@ -92,7 +91,7 @@ func TestFeedIsFollowedWhileItIsOursAndEachReadIsUnderItsEpoch(t *testing.T) {
 func TestReadThatIsRefusedIsNoFailureOfTheFeed(t *testing.T) {
 	a := newServer("i", 10)
 	following(t, a, func(y *site) {
-		y.setFailure(domain.ErrDutyLost)
+		y.setFailure(domain.ErrNotLeader)
 		a.push(20)
 		y.pass(time.Second)
 		if n := y.log.Count("feed cannot be read"); n != 0 {

@@ -17,6 +17,7 @@ func TestClockThatIsAheadIsSaidByEveryGateway(t *testing.T) {
 	read := func(ahead time.Time) domain.FeedRead {
 		return domain.FeedRead{Cursor: domain.FeedCursor{Project: "alpha", URL: "http://alpha"}, ReceivedAt: now, Ahead: ahead}
 	}
+	one.lead()
 	recordFeed(t, one.Service, read(now.Add(48*time.Hour)))
 	for _, s := range []*saver{one, other, newSaver(t, url, "third", b)} {
 		waittest.Until(t, "it is ahead", func() bool {
@@ -24,7 +25,9 @@ func TestClockThatIsAheadIsSaidByEveryGateway(t *testing.T) {
 			return len(ahead) == 1 && ahead[0].Project == "alpha" && ahead[0].Since.Equal(now)
 		})
 	}
-	recordFeed(t, other.Service, read(time.Time{})) // which follows the project by now
+	one.token.Store(0)
+	other.lead()
+	recordFeed(t, other.Service, read(time.Time{}))
 	for _, s := range []*saver{one, other} {
 		waittest.Until(t, "it is right again", func() bool { return len(s.Events.Ahead()) == 0 })
 	}
