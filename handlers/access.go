@@ -72,7 +72,7 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 			c, err = a.authenticate(w, r)
 		}
 		info.Identify(c.auth, c.Actor, c.Ended)
-		info.SessionID = c.SessionID
+		info.SessionID, info.Caller = c.SessionID, a.callerOf(c, r)
 		if err == nil && c.auth != web.AuthNone && c.auth != web.AuthNotRequired {
 			web.KnownCaller(r.Context())
 		} else {
@@ -87,6 +87,17 @@ func (a *access) check(needs role, refuse refusal, next http.Handler) http.Handl
 			refuse(w, r, err)
 		}
 	})
+}
+
+// callerOf returns whom the limits of a request count for: the agent, the named token, the session, or the address.
+func (a *access) callerOf(c caller, r *http.Request) string {
+	switch {
+	case c.AgentID != "", c.TokenID != "":
+		return c.Account
+	case c.SessionID != "":
+		return "session " + c.SessionID
+	}
+	return "address " + a.callers.of(r).String()
 }
 
 // refusal answers a request that may not use a route.
@@ -129,10 +140,15 @@ func (c caller) checkRole(needs role) error {
 // proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came from the caller's
 // address, and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
+	token, ok := web.BearerToken(r)
 	if a.open {
-		return caller{auth: web.AuthNotRequired, Identity: service.Identity{Actor: domain.Administrator(domain.ViaOpen)}}, nil
+		everybody := service.Identity{Actor: domain.Administrator(domain.ViaOpen)}
+		if known, valid := a.named.Token(r.Context(), domain.Secret(token)); valid && known.AgentID != "" {
+			everybody.AgentID, everybody.Account = known.AgentID, known.Account
+		}
+		return caller{everybody, web.AuthNotRequired}, nil
 	}
-	if token, ok := web.BearerToken(r); ok {
+	if ok {
 		identity, err := a.checkToken(w, r, token)
 		return caller{identity, web.AuthToken}, err
 	}
@@ -240,13 +256,12 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
 	info := web.InfoOf(r.Context())
 	info.Identify(info.Auth, identity.Actor, nil)
-	switch err := a.sessions.begin(w, r, identity); {
+	switch err := a.sessions.begin(w, r, identity, a.callers.of(r).String()); {
 	case domain.CodeOf(err) == domain.Unavailable:
 		return err
 	case err != nil:
 		return domain.WrapError(domain.Internal, err, "the session could not be created")
 	}
-	a.log.InfoContext(r.Context(), "logged in", "who", identity.Who, "via", identity.Via, "from", a.callers.of(r), "id", info.RequestID)
 	return nil
 }
 

@@ -94,7 +94,7 @@ func TestTheTokenOfAnAgentsCommandEndsWithItsAssignment(t *testing.T) {
 		if s.assign("alpha"); !s.lives(token) {
 			t.Errorf("%s: it ended before", what)
 		}
-		session, err := s.Access.BeginSession(t.Context(), domain.Actor{Who: "builder", Via: domain.ViaToken, Role: domain.RoleOperator}, s.Access.Tokens()[0].ID)
+		session, err := s.Access.BeginSession(t.Context(), domain.Actor{Who: "builder", Via: domain.ViaToken, Role: domain.RoleOperator}, s.Access.Tokens()[0].ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestTheTokenOfAnAgentsCommandOutlivesARestart(t *testing.T) {
 	token := s.issue("alpha")
 	later := gatewaytest.New(t, service.Options{Store: s.gateway.Store}, handlers.Gateway{AdminToken: adminToken})
 	identity, good := later.Access.Token(t.Context(), domain.Secret(token))
-	if !good || identity.Who != "builder" || identity.Role != domain.RoleOperator || identity.Project != "alpha" {
+	if !good || identity.Who != "agent builder" || identity.Role != domain.RoleOperator || identity.Project != "alpha" {
 		t.Errorf("%+v, %v", identity, good)
 	}
 	hash := sha256.Sum256([]byte(token))

@@ -96,7 +96,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 	if err != nil {
 		return mine.Next, a.logins.log(a, r, err)
 	}
-	actor := domain.Actor{Who: person.Name, Via: domain.ViaLogin, Role: person.Role}
+	actor := domain.Actor{Who: person.Name, Via: domain.ViaLogin, Role: person.Role, Account: "login " + person.ID}
 	return mine.Next, a.beginSession(w, r, service.Identity{Actor: actor})
 }
 

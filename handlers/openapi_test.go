@@ -230,7 +230,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	get("/api/gateway/tokens", "", 200)
 	check(exchange{method: "DELETE", pattern: "/api/gateway/tokens/{id}", path: "/api/gateway/tokens/" + field(t, given, "id"), status: 204})
 	check(exchange{method: "DELETE", pattern: "/api/gateway/tokens/{id}", path: "/api/gateway/tokens/none", status: 404})
-	session, err := s.Access.BeginSession(t.Context(), domain.Administrator(domain.ViaAdminToken), "")
+	session, err := s.Access.BeginSession(t.Context(), domain.Administrator(domain.ViaAdminToken), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

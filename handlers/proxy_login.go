@@ -56,5 +56,5 @@ func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	if role == "" {
 		return service.Identity{}, true, domain.Errorf(domain.Forbidden, "You are %s, but have no access to this gateway. Ask its administrator for a role.", name)
 	}
-	return service.Identity{Actor: domain.Actor{Who: name, Via: domain.ViaProxy, Role: role}}, true, nil
+	return service.Identity{Actor: domain.Actor{Who: name, Via: domain.ViaProxy, Role: role, Account: "proxy " + names[0]}}, true, nil
 }

@@ -84,13 +84,14 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 		t.Use(g.asOf)
 	}
 	t.addFallbacks()
-	g.routes(t, api.New(g.Service, g.Log, g.Metrics), c)
+	held := &web.HeldCalls{}
+	g.routes(t, api.New(g.Service, g.Log, g.Metrics, held), c, held)
 	return t
 }
 
 // routes is the whole route table: who may use a route, its address, its handler, and for the API the form of a refusal;
 // pages redirect to the login. GET routes answer HEAD as well, unless they are getOnly.
-func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
+func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web.HeldCalls) {
 	t.plain(public, "GET /healthz", a.Healthz, withoutService)
 	t.plain(public, "GET /readyz", a.Readyz)
 	t.plain(viewer, "GET /metrics", g.metrics)
@@ -138,7 +139,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console) {
 	t.plain(viewer, "GET /api/gateway/events/stream", a.StreamEvents)
 
 	// MCP requests are independent of each other: there is no session to listen to (GET) or to end (DELETE).
-	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version).Serve)
+	t.plain(viewer, "POST /mcp", mcp.New(g.Service, g.Log, g.Version, held).Serve)
 
 	// Opening most of these addresses changes something.
 	t.page(admin, "GET /oauth/authorize", c.Authorize, getOnly, navigationOnly)

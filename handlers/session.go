@@ -52,9 +52,9 @@ func cookieName(derive func(string) []byte) string {
 // secureName returns the name of a cookie over HTTPS, which no other host and nothing over plain HTTP can set.
 func secureName(name string) string { return "__Host-" + name }
 
-// begin begins a session for a user who has just logged in, and sets its cookie.
-func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity) error {
-	session, err := s.access.BeginSession(r.Context(), who.Actor, who.TokenID)
+// begin begins a session for a user who has just logged in from an address, and sets its cookie.
+func (s sessions) begin(w http.ResponseWriter, r *http.Request, who service.Identity, from string) error {
+	session, err := s.access.BeginSession(r.Context(), who.Actor, who.TokenID, from)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ type API struct {
 	web.Errors
 	service       *service.Service
 	metrics       Metrics
+	held          *web.HeldCalls
 	registryCache registryCache
 }
 
@@ -24,6 +25,6 @@ type Metrics interface {
 }
 
 // New returns the handlers over s. Causes of failures go to log.
-func New(s *service.Service, log *slog.Logger, metrics Metrics) *API {
-	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics}
+func New(s *service.Service, log *slog.Logger, metrics Metrics, held *web.HeldCalls) *API {
+	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics, held: held}
 }

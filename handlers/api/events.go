@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -28,8 +27,11 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	if q.Backward || wait == 0 {
 		page, err = a.service.Events.Page(r.Context(), q)
 	} else {
-		ctx, cancel := web.LongPollContext(r)
-		defer cancel()
+		ctx, release, heldErr := a.held.Hold(r)
+		if heldErr != nil {
+			return heldErr
+		}
+		defer release()
 		page, err = a.service.Events.Wait(ctx, q, wait)
 	}
 	if err != nil {
@@ -55,9 +57,11 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx := r.Context()
 	if q.Wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = web.LongPollContext(r)
-		defer cancel()
+		var release func()
+		if ctx, release, err = a.held.Hold(r); err != nil {
+			return err
+		}
+		defer release()
 	}
 	events, err := a.service.Events.Since(ctx, q.Since, q.Wait)
 	if err != nil {

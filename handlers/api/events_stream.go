@@ -36,6 +36,11 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	ctx, release, err := a.held.Hold(r)
+	if err != nil {
+		return err
+	}
+	defer release()
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -44,8 +49,6 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer a.metrics.StreamOpened()()
-	ctx, cancel := web.LongPollContext(r)
-	defer cancel()
 	comment := time.NewTicker(streamComment)
 	defer comment.Stop()
 	control := http.NewResponseController(w)

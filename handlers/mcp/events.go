@@ -70,9 +70,12 @@ func (s *Server) waitForEvents(ctx context.Context, in eventFilter) (eventsJSON,
 		w.query.After = *in.After
 	}
 	if wait > 0 {
-		var cancel context.CancelFunc
-		w.ctx, cancel = web.LongPollContext(requestOf(ctx))
-		defer cancel()
+		held, release, err := s.held.Hold(requestOf(ctx))
+		if err != nil {
+			return eventsJSON{}, err
+		}
+		defer release()
+		w.ctx = held
 	}
 	return w.wait()
 }

@@ -26,6 +26,7 @@ const instructions = "Switchyard gathers many projects: their stories, which mov
 type Server struct {
 	web.Errors
 	service *service.Service
+	held    *web.HeldCalls
 	mcp     *sdk.Server
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
@@ -34,8 +35,8 @@ type Server struct {
 }
 
 // New returns a Server over s. version is the program's.
-func New(s *service.Service, log *slog.Logger, version string) *Server {
-	server := &Server{Errors: web.Errors{Log: log}, service: s, nullable: map[string][]string{}}
+func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
+	server := &Server{Errors: web.Errors{Log: log}, service: s, held: held, nullable: map[string][]string{}}
 	server.http = sync.OnceValue(func() http.Handler { return server.handler(version) })
 	return server
 }

@@ -23,7 +23,7 @@ import (
 
 // TestEveryRoleSeesTheListAndMayDoItsPart: a call that a role does not allow has an error result that says so.
 func TestEveryRoleSeesTheListAndMayDoItsPart(t *testing.T) {
-	server := mcp.New(gatewaytest.New(t, service.Options{}, handlers.Gateway{}).Service, slog.New(slog.DiscardHandler), "1")
+	server := mcp.New(gatewaytest.New(t, service.Options{}, handlers.Gateway{}).Service, slog.New(slog.DiscardHandler), "1", &web.HeldCalls{})
 	serve := web.Errors{}.Handler(web.Plain, server.Serve)
 	documented := documentedTools(t)
 	changes := map[string]string{

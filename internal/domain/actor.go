@@ -53,12 +53,16 @@ type Actor struct {
 	Role Role // "" for no role
 	// Project limits changes to what belongs to one project; "" is no limit.
 	Project string
+	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is known.
+	Account string
 	// RequestID is the id of the HTTP request, "" outside one.
 	RequestID string
 }
 
 // Administrator returns an administrator without a name.
-func Administrator(via Via) Actor { return Actor{Who: "admin", Via: via, Role: RoleAdmin} }
+func Administrator(via Via) Actor {
+	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
+}
 
 // CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside projects.
 func (a Actor) CheckScope(project string) error {

@@ -56,6 +56,8 @@ type Change struct {
 	Detail  string // its state before and after, without secrets
 	// Project is the project that the change is limited to, "" if it is not limited to one.
 	Project string
+	// Repeats says that an account may cause it often: those of one minute are one entry, which is kept for a shorter time.
+	Repeats bool
 }
 
 // AuditEntry is a recorded change.
@@ -69,16 +71,21 @@ type AuditEntry struct {
 	Subject   string
 	Detail    string
 	RequestID string // "" for a change without an HTTP request
+	Account   string // as an Actor has it; stored only for changes that repeat
+	Times     int    // how often it was made within a minute; 0 for changes that do not repeat
 }
 
 // NewAuditEntry returns the entry of a change by an actor.
 func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
 		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject), Detail: CutText(c.Detail),
-		RequestID: a.RequestID,
+		RequestID: a.RequestID, Account: a.Account,
 	}
 	if e.Who == "" {
 		e.Who = "unknown"
+	}
+	if c.Repeats {
+		e.Times = 1
 	}
 	return e
 }
@@ -101,13 +108,14 @@ type AuditPage struct {
 
 type auditKey struct{}
 
-// WithAudit returns a context for one change in the store. The store writes the entry in the same transaction.
-func WithAudit(ctx context.Context, e AuditEntry) context.Context {
+// WithAudit returns a context for one change in the store. The store writes the entry in the same
+// transaction, and sets its Times.
+func WithAudit(ctx context.Context, e *AuditEntry) context.Context {
 	return context.WithValue(ctx, auditKey{}, e)
 }
 
 // AuditOf returns the entry to be stored with the context's change, false if there is none.
-func AuditOf(ctx context.Context) (AuditEntry, bool) {
-	e, ok := ctx.Value(auditKey{}).(AuditEntry)
+func AuditOf(ctx context.Context) (*AuditEntry, bool) {
+	e, ok := ctx.Value(auditKey{}).(*AuditEntry)
 	return e, ok
 }

@@ -6,6 +6,7 @@ import "time"
 type Session struct {
 	ID        string
 	Who       string
+	Account   string // as an Actor has it
 	Via       Via
 	Role      Role
 	TokenID   string // the named token that it was made with, and with which it ends; "" for none

@@ -10,6 +10,7 @@ import (
 
 // Person is somebody who has logged in.
 type Person struct {
+	ID   string // of the provider, unique there
 	Name string // a verified e-mail address, else a name that is unique at the provider
 	Role domain.Role
 }
@@ -42,7 +43,7 @@ func (c claims) person(config Config) Person {
 	if config.RolesClaim == "email" { // counts only when it is verified
 		groups = nil
 	}
-	return Person{Name: c.name(email), Role: config.Roles.Of(groups, email)}
+	return Person{ID: config.Issuer + " " + c.text("sub"), Name: c.name(email), Role: config.Roles.Of(groups, email)}
 }
 
 // name returns a name that users cannot choose for themselves.

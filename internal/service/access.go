@@ -16,8 +16,8 @@ const (
 	SessionTime = 12 * time.Hour
 	// sessionIDBytes is the number of random bytes in a session's id.
 	sessionIDBytes = 20
-	// maxSessions is how many sessions an account may have for each auth method. One more ends the oldest.
-	maxSessions = 100
+	// maxSessions is how many sessions an account may have. One more ends the oldest.
+	maxSessions = 50
 	// expiredTokenLife is how long an expired token stays listed.
 	expiredTokenLife = 30 * 24 * time.Hour
 )
@@ -59,6 +59,7 @@ type Identity struct {
 	domain.Actor
 	SessionID string // "" for a token
 	TokenID   string // the named token, or the one that the session was made with; "" for neither
+	AgentID   string // the agent whose token that is, "" for none
 	// Ended is closed when the session or token ends, and with it whatever it has authorized. Nil means never.
 	Ended context.Context
 }
@@ -82,20 +83,25 @@ func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *
 	return a, a.load(ctx)
 }
 
-// BeginSession begins a session for an actor who has just logged in. tokenID is the named token that was used, with which the
-// session ends, or "". It returns Unauthorized when that token has ended.
-func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID string) (domain.Session, error) {
+// BeginSession begins a session for an actor who has just logged in from an address. tokenID is the named token that was used, with
+// which the session ends, or "". It returns Unauthorized when that token has ended.
+func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, from string) (domain.Session, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
 	now := clock.Now()
 	s := domain.Session{
-		ID: randomText(sessionIDBytes), Who: actor.Who, Via: actor.Via, Role: actor.Role, TokenID: tokenID, CreatedAt: now, LastSeen: now,
+		ID: randomText(sessionIDBytes), Who: actor.Who, Account: actor.Account, Via: actor.Via, Role: actor.Role, TokenID: tokenID,
+		CreatedAt: now, LastSeen: now,
 	}
 	if tokenID != "" && a.tokenByID(tokenID) == nil {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
-	change := domain.Change{Action: domain.SessionBegan, Subject: s.Who, Detail: "role: " + string(s.Role), Project: actor.Project}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddSession(ctx, s, maxSessions) })
+	change := domain.Change{
+		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), is("from", from)), Project: actor.Project, Repeats: true,
+	}
+	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error {
+		return a.store.AddSession(ctx, s, maxSessions)
+	})
 	if err != nil {
 		return domain.Session{}, err
 	}
@@ -110,7 +116,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID s
 func (a *Access) dropOldest(added domain.Session) {
 	var others []*sessionEntry
 	for _, s := range a.sessions {
-		if s.Who == added.Who && s.Via == added.Via && s.ID != added.ID {
+		if s.Account == added.Account && s.ID != added.ID {
 			others = append(others, s)
 		}
 	}
@@ -140,9 +146,13 @@ func (a *Access) session(id string) (Identity, bool) {
 		return Identity{}, false
 	}
 	s.LastSeen, s.unsaved = now, true
-	identity := Identity{Actor: domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role}, SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended}
+	identity := Identity{
+		Actor:     domain.Actor{Who: s.Who, Via: s.Via, Role: s.Role, Account: s.Account},
+		SessionID: s.ID, TokenID: s.TokenID, Ended: s.ended,
+	}
 	if s.TokenID != "" {
-		identity.Project = a.tokens[s.TokenID].Project
+		token := a.tokens[s.TokenID]
+		identity.Project, identity.AgentID = token.Project, token.AgentID
 	}
 	return identity, true
 }
@@ -192,6 +202,7 @@ func (a *Access) endSession(ctx context.Context, id string) error {
 	}
 	change := domain.Change{
 		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt), Project: domain.ActorOf(ctx).Project,
+		Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
 	}
 	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) }, func() { a.dropSession(s) })
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 type auditStore interface {
 	AddAudit(ctx context.Context, e domain.AuditEntry) error
 	AuditPage(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error)
-	RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error)
+	// RemoveAuditBefore removes the oldest entries, those of changes that repeat before repeated, the others before then.
+	RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error)
 }
 
 const (
-	// auditLife is how long audit entries are kept.
-	auditLife = 400 * 24 * time.Hour
+	// auditLife is how long audit entries are kept, repeatedLife those of changes that repeat.
+	auditLife, repeatedLife = 400 * 24 * time.Hour, 30 * 24 * time.Hour
 	// auditInterval is how often older entries are removed, at most auditStep in a transaction so that no writer waits for long.
 	auditInterval, auditStep = time.Hour, 500
 )
@@ -38,10 +40,12 @@ func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.
 		return err
 	}
 	e := domain.NewAuditEntry(clock.Now(), actor, c)
-	if err := write(domain.WithAudit(ctx, e)); err != nil {
+	if err := write(domain.WithAudit(ctx, &e)); err != nil {
 		return err
 	}
-	a.logEntry(ctx, e)
+	if e.Times <= 1 {
+		a.logEntry(ctx, e)
+	}
 	return nil
 }
 
@@ -60,7 +64,13 @@ func (a *Audit) logEntry(ctx context.Context, e domain.AuditEntry) {
 
 // Page returns a page of entries, newest first.
 func (a *Audit) Page(ctx context.Context, q domain.AuditQuery) (domain.AuditPage, error) {
-	return a.store.AuditPage(ctx, q)
+	page, err := a.store.AuditPage(ctx, q)
+	for i, e := range page.Entries {
+		if e.Times > 1 {
+			page.Entries[i].Detail = details(e.Detail, strconv.Itoa(e.Times)+" times within a minute")
+		}
+	}
+	return page, err
 }
 
 // Run removes expired entries until ctx ends. It returns an error when the store failed.
@@ -70,7 +80,9 @@ func (a *Audit) Run(ctx context.Context) error {
 	for {
 		for removed := int64(auditStep); removed == auditStep && ctx.Err() == nil; {
 			var err error
-			if removed, err = a.store.RemoveAuditBefore(ctx, clock.Now().Add(-auditLife), auditStep); err != nil && ctx.Err() == nil {
+			now := clock.Now()
+			removed, err = a.store.RemoveAuditBefore(ctx, now.Add(-auditLife), now.Add(-repeatedLife), auditStep)
+			if err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

@@ -58,6 +58,43 @@ func TestTheAuditIsKeptFor400Days(t *testing.T) {
 	})
 }
 
+// TestLoginsAreInTheAuditFor30Days, other changes for longer.
+func TestLoginsAreInTheAuditFor30Days(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, shut := reopen(t, storetest.Dir(t))
+		defer shut()
+		if err := s.Projects.Seed(t.Context(), []domain.Project{{Name: "alpha", URL: "http://127.0.0.1:1"}}); err != nil {
+			t.Fatal(err)
+		}
+		zoe := domain.Administrator(domain.ViaAdminToken)
+		ctx, cancel := context.WithCancel(domain.WithActor(t.Context(), &zoe))
+		ended := make(chan error)
+		go func() { ended <- s.Audit.Run(ctx) }()
+		want := func(entries int) {
+			t.Helper()
+			page, err := s.Audit.Page(t.Context(), domain.AuditQuery{Limit: 100})
+			if err != nil || len(page.Entries) != entries {
+				t.Errorf("%d entries, %v, want %d", len(page.Entries), err, entries)
+			}
+		}
+		for range 3 { // the first two are one entry
+			if _, err := s.Access.BeginSession(ctx, zoe, "", ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(31 * time.Second)
+		}
+		want(3)
+		time.Sleep(29 * 24 * time.Hour)
+		want(3)
+		time.Sleep(25 * time.Hour)
+		want(1)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestATokenForOneProjectChangesThatOnly: any other change is Forbidden and has no effect.
 func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
 	s, shut := reopen(t, storetest.Dir(t))

@@ -113,10 +113,14 @@ func (a *Access) token(secret domain.Secret) (Identity, bool) {
 		return Identity{}, false
 	}
 	t.LastUsed, t.unsaved = now, true
-	return Identity{
-		Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project},
-		TokenID: t.ID, Ended: t.ended,
-	}, true
+	who := Identity{
+		Actor:   domain.Actor{Who: t.Name, Via: domain.ViaToken, Role: t.Role, Project: t.Project, Account: "token " + t.ID},
+		TokenID: t.ID, AgentID: t.AgentID, Ended: t.ended,
+	}
+	if t.AgentID != "" {
+		who.Who, who.Account = "agent "+t.Name, "agent "+t.AgentID
+	}
+	return who, true
 }
 
 // Tokens returns the named tokens that have not been revoked, including expired ones, ordered by name.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,15 +13,28 @@ import (
 	"switchyard/internal/fold"
 )
 
-// addAudit stores the audit entry of the change in tx, if ctx has one.
+// repeatTime is how long a change that repeats is counted in the entry of the first.
+const repeatTime = time.Minute
+
+// addAudit stores the audit entry of the change in tx, if ctx has one. If it repeats one of the last minute it is counted there.
 func addAudit(ctx context.Context, tx *sql.Tx) error {
 	e, audited := domain.AuditOf(ctx)
 	if !audited {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id)"+
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID)
+	account := ""
+	if e.Times > 0 {
+		account = e.Account
+		err := tx.QueryRowContext(ctx, `UPDATE audit SET times = times + 1 WHERE id = (SELECT max(id) FROM audit
+			WHERE times > 0 AND account = $1 AND at_ms > $2 AND action = $3 AND who = $4 AND role = $5) RETURNING times`,
+			account, e.At.Add(-repeatTime).UnixMilli(), e.Action, e.Who, e.Role).Scan(&e.Times)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, account, times)"+
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times)
 	return err
 }
 
@@ -41,7 +55,7 @@ func (db *Tables) execAudited(ctx context.Context, about topics, statement strin
 
 // AddAudit stores the entry of a change that was made outside the store.
 func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
-	return db.Tx(domain.WithAudit(ctx, e), nil, func(*sql.Tx) error { return nil })
+	return db.Tx(domain.WithAudit(ctx, &e), nil, func(*sql.Tx) error { return nil })
 }
 
 // auditChunk is how many entries are read at once when searching for a text.
@@ -85,7 +99,7 @@ func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page doma
 
 // eachAuditEntry calls take with the first limit entries that match q apart from its text, until take returns false.
 func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int, take func(domain.AuditEntry) bool) error {
-	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id FROM audit WHERE id < $1", []any{q.Before}
+	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE id < $1", []any{q.Before}
 	where := func(column, text string) {
 		if text != "" {
 			args = append(args, text)
@@ -96,14 +110,17 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	where("action", string(q.Action))
 	args = append(args, limit)
 	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.AuditEntry, err error) {
-		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID)
+		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID, &e.Times)
 		return e, err
 	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
-// RemoveAuditBefore removes the oldest entries made before then, at most limit, and returns how many it removed.
-func (db *Tables) RemoveAuditBefore(ctx context.Context, then time.Time, limit int) (removed int64, err error) {
-	result, err := db.exec(ctx, nil, "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1 ORDER BY at_ms LIMIT $2)", then.UnixMilli(), limit)
+// RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those before
+// repeated. It returns how many it removed.
+func (db *Tables) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
+	result, err := db.exec(ctx, nil, `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1
+		UNION SELECT id FROM audit WHERE times > 0 AND at_ms < $2 ORDER BY 1 LIMIT $3)`,
+		then.UnixMilli(), repeated.UnixMilli(), limit)
 	if err != nil {
 		return 0, err
 	}

@@ -8,24 +8,24 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddSession stores a new session and ends the oldest ones of the same account and auth method, so that at most most remain.
+// AddSession stores a new session and ends the oldest ones of its account, so that at most most remain.
 func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE who = $1 AND via = $2 AND id NOT IN (
-			SELECT id FROM sessions WHERE who = $1 AND via = $2 ORDER BY created_at_ms DESC, id LIMIT $3)`,
-			s.Who, s.Via, most-1)
+		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
+			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, via, role, token_id, created_at_ms, last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-			s.ID, s.Who, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
+		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms, last_seen_ms)"+
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
 		return err
 	})
 }
 
 // Sessions returns all sessions, in no particular order.
 func (db *Tables) Sessions(ctx context.Context) ([]domain.Session, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, who, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
+	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 	if err != nil {
 		return nil, db.Translate(err)
 	}
@@ -33,7 +33,7 @@ func (db *Tables) Sessions(ctx context.Context) ([]domain.Session, error) {
 	var sessions []domain.Session
 	for rows.Next() {
 		var s domain.Session
-		if err := rows.Scan(&s.ID, &s.Who, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt), (*Milli)(&s.LastSeen)); err != nil {
+		if err := rows.Scan(&s.ID, &s.Who, &s.Account, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt), (*Milli)(&s.LastSeen)); err != nil {
 			return nil, db.Translate(err)
 		}
 		sessions = append(sessions, s)

@@ -143,7 +143,8 @@ func TestAudit(t *testing.T) {
 			}
 		}
 		// Refused changes, and those without an effect, leave no entry.
-		audited := domain.WithAudit(ctx, entry(1, "a", "added"))
+		first := entry(1, "a", "added")
+		audited := domain.WithAudit(ctx, &first)
 		if err := db.AddProjects(audited, "", domain.Project{Name: "p", URL: "http://p"}); err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +197,7 @@ func TestAudit(t *testing.T) {
 				t.Errorf("%q: %+v, %v", text, page, err)
 			}
 		}
-		if removed, err := db.RemoveAuditBefore(ctx, time.UnixMilli(4), 2); removed != 2 || err != nil {
+		if removed, err := db.RemoveAuditBefore(ctx, time.UnixMilli(4), time.Time{}, 2); removed != 2 || err != nil {
 			t.Errorf("removed %d, %v", removed, err)
 		}
 	})

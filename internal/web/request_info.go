@@ -19,6 +19,8 @@ type RequestInfo struct {
 	domain.Actor
 	// Ended ends when the session or the named token does that the request came with; nil is never.
 	Ended context.Context
+	// Caller is whom limits count for.
+	Caller string
 	// SessionID is that of the session that the request came with, "" for none.
 	SessionID string
 	// SecretAddress is whether the request's address holds a secret, which no page may repeat.

@@ -23,11 +23,13 @@ var tables = []table{
 	{name: "agents", columns: []string{
 		"id", "label", "version", "secret_hash", "state", "detail", "assigned_project", "joined_at_ms", "state_since_ms", "last_seen_ms",
 	}},
-	{name: "sessions", columns: []string{"id", "who", "via", "role", "created_at_ms", "last_seen_ms", "token_id"}},
+	{name: "sessions", columns: []string{"id", "who", "account", "via", "role", "created_at_ms", "last_seen_ms", "token_id"}},
 	{name: "named_tokens", columns: []string{
 		"id", "name", "role", "hash", "project", "agent_id", "created_at_ms", "expires_at_ms", "last_used_ms",
 	}},
-	{name: "audit", columns: []string{"id", "at_ms", "who", "via", "role", "action", "subject", "detail", "request_id"}},
+	{name: "audit", columns: []string{
+		"id", "at_ms", "who", "via", "role", "action", "subject", "detail", "request_id", "account", "times",
+	}},
 	{name: "acknowledgements", columns: []string{"key", "project", "text", "by_whom", "at_ms", "until_ms", "since_ms"}},
 	{name: "event_projects", columns: []string{"id", "name", "folded"}},
 	{name: "event_kinds", columns: []string{"id", "type", "from_stage", "to_stage", "folded", "project_id"}, change: (*move).kind},

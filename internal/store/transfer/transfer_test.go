@@ -40,7 +40,7 @@ func filled(t *testing.T, dir string) (events int) {
 		}
 	}
 	now := time.UnixMilli(1_000_000)
-	ctx := domain.WithAudit(t.Context(), domain.AuditEntry{At: now, Who: "Zoë", Via: "test", Action: "add", Subject: "alpha"})
+	ctx := domain.WithAudit(t.Context(), &domain.AuditEntry{At: now, Who: "Zoë", Via: "test", Action: "add", Subject: "alpha"})
 	check(db.AddProjects(ctx, "alpha", domain.Project{Name: "alpha", URL: "http://a", Token: "secret"}, domain.Project{Name: "Ärger", URL: "http://b"}))
 	check(db.AddToken(ctx, domain.JoinToken{Hash: "used", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}))
 	check(db.AddToken(ctx, domain.JoinToken{Hash: "unused", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Project: "alpha"}))

@@ -49,6 +49,7 @@ CREATE TABLE agents (
 CREATE TABLE sessions (
 	id            TEXT COLLATE "C" PRIMARY KEY,
 	who           TEXT COLLATE "C" NOT NULL,
+	account       TEXT COLLATE "C" NOT NULL, -- the id of whoever logged in
 	via           TEXT COLLATE "C" NOT NULL, -- the way in
 	role          TEXT COLLATE "C" NOT NULL,
 	created_at_ms BIGINT NOT NULL,
@@ -79,9 +80,12 @@ CREATE TABLE audit (
 	action     TEXT COLLATE "C" NOT NULL,
 	subject    TEXT COLLATE "C" NOT NULL,
 	detail     TEXT COLLATE "C" NOT NULL, -- before and after, without secrets
-	request_id TEXT COLLATE "C" NOT NULL -- '' where no HTTP request asked for it
+	request_id TEXT COLLATE "C" NOT NULL, -- '' where no HTTP request asked for it
+	account    TEXT COLLATE "C" NOT NULL, -- the id of whoever made a change that repeats, else ''
+	times      INTEGER NOT NULL -- how often within a minute; 0 for changes that do not repeat
 );
 CREATE INDEX audit_by_time ON audit (at_ms);
+CREATE INDEX audit_repeated ON audit (account, at_ms) WHERE times > 0;
 CREATE INDEX audit_by_who ON audit (who, id);
 CREATE INDEX audit_by_action ON audit (action, id);
 

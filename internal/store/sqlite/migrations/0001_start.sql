@@ -49,6 +49,7 @@ CREATE TABLE agents (
 CREATE TABLE sessions (
 	id            TEXT PRIMARY KEY,
 	who           TEXT NOT NULL,
+	account       TEXT NOT NULL, -- the id of whoever logged in
 	via           TEXT NOT NULL, -- the way in
 	role          TEXT NOT NULL,
 	created_at_ms BIGINT NOT NULL,
@@ -79,9 +80,12 @@ CREATE TABLE audit (
 	action     TEXT NOT NULL,
 	subject    TEXT NOT NULL,
 	detail     TEXT NOT NULL, -- before and after, without secrets
-	request_id TEXT NOT NULL -- '' where no HTTP request asked for it
+	request_id TEXT NOT NULL, -- '' where no HTTP request asked for it
+	account    TEXT NOT NULL, -- the id of whoever made a change that repeats, else ''
+	times      INTEGER NOT NULL -- how often within a minute; 0 for changes that do not repeat
 );
 CREATE INDEX audit_by_time ON audit (at_ms);
+CREATE INDEX audit_repeated ON audit (account, at_ms) WHERE times > 0;
 CREATE INDEX audit_by_who ON audit (who, id);
 CREATE INDEX audit_by_action ON audit (action, id);
 
