@@ -7,26 +7,22 @@ import (
 	"switchyard/internal/web"
 )
 
-// botConfigJSON is the bot's configuration as the API shows it: secrets in plain text, null where unset.
-type botConfigJSON struct {
-	Transport         domain.BotTransport `json:"transport"`
-	Homeserver        *string             `json:"homeserver"`
-	Username          *string             `json:"username"`
-	Password          *string             `json:"password"`
-	TeamBotToken      *string             `json:"team_bot_token"`
-	TeamSigningSecret *string             `json:"team_signing_secret"`
-}
-
-// BotConfig shows the configuration, secrets included.
+// BotConfig shows the configuration, secrets in plain text and null where unset.
 func (a *API) BotConfig(w http.ResponseWriter, r *http.Request) error {
 	config, err := a.service.Bot.Config(r.Context())
 	if err != nil {
 		return err
 	}
-	web.WriteJSON(w, http.StatusOK, botConfigJSON{
-		config.Transport, config.Homeserver, config.Username,
-		(*string)(config.Password), (*string)(config.TeamBotToken), (*string)(config.TeamSigningSecret),
-	})
+	b := web.AppendJSON([]byte(`{"transport":`), string(config.Transport))
+	for _, s := range domain.BotSettings() {
+		b = append(b, `,"`+s.Key+`":`...)
+		if value, set := config.Settings[s.Key]; set {
+			b = web.AppendJSON(b, value.Reveal())
+		} else {
+			b = append(b, "null"...)
+		}
+	}
+	web.WriteEncoded(w, http.StatusOK, append(b, '}'))
 	return nil
 }
 
@@ -36,7 +32,10 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	config, err := botConfigOf(body)
+	if _, err := body.Text("transport"); err != nil {
+		return err
+	}
+	config, err := domain.ReadBotConfig(body.OptionalText)
 	if err != nil {
 		return err
 	}
@@ -45,25 +44,6 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	web.WriteOK(w)
 	return nil
-}
-
-// botConfigOf reads the six fields. It returns an Invalid error that names the first one missing or of the wrong type.
-func botConfigOf(b web.Body) (domain.BotConfig, error) {
-	transport, err := b.Text("transport")
-	if err != nil {
-		return domain.BotConfig{}, err
-	}
-	var texts [5]*string
-	for i, name := range []string{"homeserver", "username", "password", "team_bot_token", "team_signing_secret"} {
-		if texts[i], err = b.OptionalText(name); err != nil {
-			return domain.BotConfig{}, err
-		}
-	}
-	return domain.BotConfig{
-		Transport:  domain.BotTransport(transport),
-		Homeserver: texts[0], Username: texts[1], Password: (*domain.Secret)(texts[2]),
-		TeamBotToken: (*domain.Secret)(texts[3]), TeamSigningSecret: (*domain.Secret)(texts[4]),
-	}, nil
 }
 
 // BotStatus answers with the bot's state.

@@ -296,16 +296,18 @@ func TestMatrixSaysWhatToDo(t *testing.T) {
 		state  domain.BotState
 		detail string
 	}{
-		{"nothing filled in", func(c *domain.BotConfig) { *c = domain.BotConfig{Transport: domain.BotMatrix, Username: ptr("")} }, domain.BotOff, "fill in Homeserver URL, Bot username, Password"},
-		{"wrong password", func(c *domain.BotConfig) { c.Password = ptr(domain.Secret("canary-wrong")) }, domain.BotFailed, "Check Bot username and Password"},
-		{"no address", func(c *domain.BotConfig) { c.Homeserver = ptr("ftp://x") }, domain.BotFailed, "must be like https://"},
-		{"unknown homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://no-such-host.invalid") }, domain.BotFailed, "no such host"},
-		{"refusing homeserver", func(c *domain.BotConfig) { c.Homeserver = ptr("http://127.0.0.1:1") }, domain.BotFailed, "refused"},
-		{"another server", func(c *domain.BotConfig) { c.Homeserver = &html.URL }, domain.BotFailed, "is not a Matrix homeserver"},
-		{"broken homeserver", func(c *domain.BotConfig) { c.Homeserver = &broken.URL }, domain.BotFailed, "status 502"},
-		{"referred homeserver, nobody may invite", func(c *domain.BotConfig) { c.Homeserver = &referring.URL }, domain.BotConnected, "bot.operators"},
+		{"nothing filled in", func(c *domain.BotConfig) {
+			*c = domain.BotConfig{Transport: domain.BotMatrix, Settings: map[string]domain.Secret{"username": ""}}
+		}, domain.BotOff, "fill in Homeserver URL, Bot username, Password"},
+		{"wrong password", func(c *domain.BotConfig) { c.Settings["password"] = "canary-wrong" }, domain.BotFailed, "Check Bot username and Password"},
+		{"no address", func(c *domain.BotConfig) { c.Settings["homeserver"] = "ftp://x" }, domain.BotFailed, "must be like https://"},
+		{"unknown homeserver", func(c *domain.BotConfig) { c.Settings["homeserver"] = "http://no-such-host.invalid" }, domain.BotFailed, "no such host"},
+		{"refusing homeserver", func(c *domain.BotConfig) { c.Settings["homeserver"] = "http://127.0.0.1:1" }, domain.BotFailed, "refused"},
+		{"another server", func(c *domain.BotConfig) { c.Settings["homeserver"] = domain.Secret(html.URL) }, domain.BotFailed, "is not a Matrix homeserver"},
+		{"broken homeserver", func(c *domain.BotConfig) { c.Settings["homeserver"] = domain.Secret(broken.URL) }, domain.BotFailed, "status 502"},
+		{"referred homeserver, nobody may invite", func(c *domain.BotConfig) { c.Settings["homeserver"] = domain.Secret(referring.URL) }, domain.BotConnected, "bot.operators"},
 		{"password changed to a wrong one", func(c *domain.BotConfig) {
-			c.Homeserver, c.Password = &referring.URL, ptr(domain.Secret("canary-wrong"))
+			c.Settings["homeserver"], c.Settings["password"] = domain.Secret(referring.URL), "canary-wrong"
 		}, domain.BotFailed, "Check Bot username and Password"},
 		{"no password login", func(*domain.BotConfig) { h.Do(func() { h.NoProof = true }) }, domain.BotFailed, "refuses a login with a password"},
 	} {

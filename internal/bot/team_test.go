@@ -200,7 +200,7 @@ func TestTeamCommand(t *testing.T) {
 
 func TestTeamChecksSignatures(t *testing.T) {
 	t.Parallel()
-	p, s := team(t)
+	p, _ := team(t)
 	body := `{"type":"url_verification","challenge":"c<1>"}`
 	now := time.Now()
 	for _, test := range []struct {
@@ -229,7 +229,7 @@ func TestTeamChecksSignatures(t *testing.T) {
 			t.Errorf("%s: challenge %s", test.name, w.Body)
 		}
 	}
-	p.save(domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: s.Config().TeamBotToken})
+	p.save(domain.BotConfig{Transport: domain.BotTeam, Settings: map[string]domain.Secret{"team_bot_token": bottest.BotToken}})
 	if w := call(p, "/bot/team/events", body, bottest.Signature("", now, body)); w.Code != 404 {
 		t.Errorf("without a secret: %d", w.Code)
 	}
@@ -248,7 +248,7 @@ func TestTeamSaysWhatToDo(t *testing.T) {
 	p.save(domain.BotConfig{Transport: domain.BotTeam})
 	p.waitState(domain.BotOff, "fill in Bot token, Signing secret")
 	config := s.Config()
-	config.TeamBotToken = ptr(domain.Secret("xoxb-canary-wrong"))
+	config.Settings["team_bot_token"] = "xoxb-canary-wrong"
 	p.save(config)
 	p.waitState(domain.BotFailed, "Slack refuses the bot token (invalid_auth)")
 	s.Do(func() { s.Scope = "groups:read" })

@@ -13,18 +13,8 @@ import (
 	"switchyard/internal/files"
 )
 
-// File is the chat bot's configuration file. It caches nothing.
+// File is the chat bot's configuration file. An absent key is unset; empty strings are kept. It caches nothing.
 type File struct{ Path string }
-
-// content is the file's content. An absent key is unset; empty strings are kept.
-type content struct {
-	Transport         *string `toml:"transport"`
-	Homeserver        *string `toml:"homeserver"`
-	Username          *string `toml:"username"`
-	Password          *string `toml:"password"`
-	TeamBotToken      *string `toml:"team_bot_token"`
-	TeamSigningSecret *string `toml:"team_signing_secret"`
-}
 
 const header = "# The chat bot's configuration. Edits by hand are read when its page is opened and when the bot restarts.\n\n"
 
@@ -33,30 +23,30 @@ const header = "# The chat bot's configuration. Edits by hand are read when its 
 func (f File) Load() (domain.BotConfig, error) {
 	data, err := files.Read(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return domain.BotConfig{Transport: domain.BotMatrix}, nil
+		return domain.BotConfig{Transport: domain.BotNetworks[0].Transport}, nil
 	}
 	if err != nil {
 		return domain.BotConfig{}, err
 	}
-	var stored content
+	var stored map[string]any
 	if err := toml.Unmarshal(data, &stored); err != nil {
 		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s is not a bot configuration in TOML%s", f.Path, position(err))
 	}
-	transport := domain.BotMatrix
-	if stored.Transport != nil {
-		transport = domain.BotTransport(*stored.Transport)
-	}
-	if err := domain.CheckTransport(transport); err != nil {
+	c, err := domain.ReadBotConfig(func(key string) (*string, error) {
+		value, given := stored[key]
+		text, isText := value.(string)
+		switch {
+		case !given:
+			return nil, nil
+		case !isText:
+			return nil, domain.Errorf(domain.Invalid, "this is not a bot configuration in TOML: %s must be a string", key)
+		}
+		return &text, nil
+	})
+	if err != nil {
 		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s: %s", f.Path, domain.MessageOf(err))
 	}
-	return domain.BotConfig{
-		Transport:         transport,
-		Homeserver:        stored.Homeserver,
-		Username:          stored.Username,
-		Password:          (*domain.Secret)(stored.Password),
-		TeamBotToken:      (*domain.Secret)(stored.TeamBotToken),
-		TeamSigningSecret: (*domain.Secret)(stored.TeamSigningSecret),
-	}, nil
+	return c, nil
 }
 
 // position returns where an error is, without quoting what is there: it may be a password.
@@ -71,16 +61,8 @@ func position(err error) string {
 
 // Save replaces the file's content atomically; see files.WriteAtomic.
 func (f File) Save(c domain.BotConfig) error {
-	stored := content{
-		Transport:         (*string)(&c.Transport),
-		Homeserver:        c.Homeserver,
-		Username:          c.Username,
-		Password:          (*string)(c.Password),
-		TeamBotToken:      (*string)(c.TeamBotToken),
-		TeamSigningSecret: (*string)(c.TeamSigningSecret),
-	}
 	out := bytes.NewBufferString(header)
-	if err := toml.NewEncoder(out).Encode(stored); err != nil {
+	if err := toml.NewEncoder(out).Encode(c.Values()); err != nil {
 		return err
 	}
 	unlock, err := files.Lock(f.Path)

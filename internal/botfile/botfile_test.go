@@ -12,11 +12,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestWithoutAFile(t *testing.T) {
 	got, err := botfile.File{Path: filepath.Join(t.TempDir(), "none", "bot.toml")}.Load()
-	if want := (domain.BotConfig{Transport: domain.BotMatrix}); err != nil || got != want {
+	if want := (domain.BotConfig{Transport: domain.BotMatrix}); err != nil || !got.Equal(want) {
 		t.Errorf("Load = %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -28,10 +26,16 @@ func TestFileKeepsEveryValue(t *testing.T) {
 	}
 	everything += "\r\n'''\"\"\"\\ \u2028 \U0001F682"
 	for _, want := range []domain.BotConfig{
-		{Transport: domain.BotTeam},
-		{Transport: domain.BotMatrix, Homeserver: ptr(""), Username: ptr(""), Password: ptr(domain.Secret("")), TeamBotToken: ptr(domain.Secret("")), TeamSigningSecret: ptr(domain.Secret(""))},
-		{Transport: domain.BotMatrix, Homeserver: ptr(everything), Password: ptr(domain.Secret(everything))},
-		{Transport: domain.BotTeam, Username: ptr("a"), TeamBotToken: ptr(domain.Secret("xoxb-1")), TeamSigningSecret: ptr(domain.Secret("s"))},
+		{Transport: domain.BotTeam, Settings: map[string]domain.Secret{}},
+		{Transport: domain.BotMatrix, Settings: map[string]domain.Secret{
+			"homeserver": "", "username": "", "password": "", "team_bot_token": "", "team_signing_secret": "",
+		}},
+		{Transport: domain.BotMatrix, Settings: map[string]domain.Secret{
+			"homeserver": domain.Secret(everything), "password": domain.Secret(everything),
+		}},
+		{Transport: domain.BotTeam, Settings: map[string]domain.Secret{
+			"username": "a", "team_bot_token": "xoxb-1", "team_signing_secret": "s",
+		}},
 	} {
 		file := botfile.File{Path: filepath.Join(t.TempDir(), "a", "bot.toml")}
 		if err := file.Save(want); err != nil {
@@ -51,10 +55,10 @@ func TestFileKeepsEveryValue(t *testing.T) {
 func TestFileEditedByHand(t *testing.T) {
 	for _, c := range []struct{ content, want, message string }{
 		{"", `{"Transport":"matrix"}`, ""},
-		{"transport = \"team\"\nteam_bot_token = ''\nnote = 1", `{"Transport":"team","TeamBotToken":""}`, ""},
+		{"transport = \"team\"\nteam_bot_token = ''\nnote = 1", `{"Transport":"team","Settings":{"team_bot_token":""}}`, ""},
 		{"transport = \"irc\"", "", "transport: must be matrix or team"},
 		{"transport = \"matrix\"\npassword = hunter2", "", "line 2"},
-		{"transport = \"matrix\"\npassword = 12345", "", "line 2"},
+		{"transport = \"matrix\"\npassword = 12345", "", "password must be a string"},
 		{"[password]\nhunter2 = 1", "", "not a bot configuration in TOML"},
 	} {
 		file := botfile.File{Path: filepath.Join(t.TempDir(), "bot.toml")}
@@ -72,7 +76,7 @@ func TestFileEditedByHand(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 			t.Fatal(err)
 		}
-		if err != nil || !reflect.DeepEqual(got, want) {
+		if err != nil || !got.Equal(want) {
 			t.Errorf("%q: Load = %#v, %v; want %#v", c.content, got, err, want)
 		}
 	}

@@ -85,9 +85,9 @@ func NewHomeserver(t testing.TB) *Homeserver {
 
 // Config returns a valid configuration for a bot on this homeserver.
 func (h *Homeserver) Config() domain.BotConfig {
-	return domain.BotConfig{
-		Transport: domain.BotMatrix, Homeserver: &h.HTTP.URL, Username: pointer("yard"), Password: pointer(domain.Secret(Password)),
-	}
+	return domain.BotConfig{Transport: domain.BotMatrix, Settings: map[string]domain.Secret{
+		"homeserver": domain.Secret(h.HTTP.URL), "username": "yard", "password": Password,
+	}}
 }
 
 func (h *Homeserver) room(id string) *room {
@@ -263,5 +263,3 @@ func (h *Homeserver) Do(f func()) {
 	defer h.mu.Unlock()
 	f()
 }
-
-func pointer[T any](value T) *T { return &value }

@@ -56,9 +56,9 @@ func NewWorkspace(t testing.TB) *Workspace {
 
 // Config returns a valid configuration for a bot in this workspace.
 func (s *Workspace) Config() domain.BotConfig {
-	return domain.BotConfig{
-		Transport: domain.BotTeam, TeamBotToken: pointer(domain.Secret(BotToken)), TeamSigningSecret: pointer(domain.Secret(SigningSecret)),
-	}
+	return domain.BotConfig{Transport: domain.BotTeam, Settings: map[string]domain.Secret{
+		"team_bot_token": BotToken, "team_signing_secret": SigningSecret,
+	}}
 }
 
 // Do calls f while no call is in progress.

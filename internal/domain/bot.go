@@ -2,32 +2,6 @@ package domain
 
 import "time"
 
-// BotTransport names a chat network.
-type BotTransport string
-
-const (
-	BotMatrix BotTransport = "matrix"
-	BotTeam   BotTransport = "team" // Slack's API
-)
-
-// BotConfig is the chat bot's configuration; nil is unset. Empty strings are kept, and count as missing for the bot.
-type BotConfig struct {
-	Transport         BotTransport
-	Homeserver        *string
-	Username          *string
-	Password          *Secret
-	TeamBotToken      *Secret
-	TeamSigningSecret *Secret
-}
-
-// CheckTransport returns an Invalid error unless t is a known transport.
-func CheckTransport(t BotTransport) error {
-	if t != BotMatrix && t != BotTeam {
-		return Errorf(Invalid, "transport: must be matrix or team")
-	}
-	return nil
-}
-
 // BotState is the state of the bot.
 type BotState string
 

@@ -25,10 +25,7 @@ func (y *yardSample) operators() {
 func (y *yardSample) chat() {
 	y.Helper()
 	home := bottest.NewHomeserver(y.TB)
-	config := home.Config()
-	y.post("/api/gateway/bot-config", string(encode(y, map[string]any{
-		"transport": config.Transport, "homeserver": config.Homeserver, "username": config.Username, "password": config.Password.Reveal(),
-	})))
+	y.post("/api/gateway/bot-config", string(encode(y, home.Config().Values())))
 	for _, room := range []string{"builds", "on-call"} {
 		home.Create("!"+room+":example.org", room, operator, false)
 		home.Invite("!"+room+":example.org", operator)

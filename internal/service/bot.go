@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"switchyard/internal/domain"
@@ -128,21 +129,17 @@ func (s *Bot) Test(ctx context.Context) error {
 
 // configChange describes what a new configuration changes, without secrets.
 func configChange(before, now domain.BotConfig) string {
-	return details(
-		was("transport", string(before.Transport), string(now.Transport)),
-		was("homeserver", value(before.Homeserver), value(now.Homeserver)), was("username", value(before.Username), value(now.Username)),
-		secretWas("password", value(before.Password), value(now.Password)),
-		secretWas("bot token", value(before.TeamBotToken), value(now.TeamBotToken)),
-		secretWas("signing secret", value(before.TeamSigningSecret), value(now.TeamSigningSecret)),
-	)
-}
-
-// value returns what p points to, the zero value for nil.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
+	parts := []string{was("transport", string(before.Transport), string(now.Transport))}
+	for _, setting := range domain.BotSettings() {
+		name := strings.ReplaceAll(strings.TrimPrefix(setting.Key, "team_"), "_", " ")
+		old, is := before.Settings[setting.Key], now.Settings[setting.Key]
+		if setting.Kind == "password" {
+			parts = append(parts, secretWas(name, old, is))
+		} else {
+			parts = append(parts, was(name, old.Reveal(), is.Reveal()))
+		}
 	}
-	return v
+	return details(parts...)
 }
 
 // explain returns an error whose message includes the cause. Only administrators may see such errors.

@@ -3,10 +3,8 @@ package service
 import (
 	"context"
 	"log/slog"
-	"reflect"
 
 	"switchyard/internal/clock"
-	"switchyard/internal/domain"
 )
 
 // share makes several gateways share the bot.
@@ -28,7 +26,7 @@ func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 		log.WarnContext(ctx, "the bot's configuration file is ignored: the configuration is in the database", "error", err)
 		return nil
 	}
-	if reflect.DeepEqual(c, domain.BotConfig{Transport: domain.BotMatrix}) { // no file
+	if c.IsDefault() { // no file
 		return nil
 	}
 	imported, err := s.shared.Store.ImportBotConfig(ctx, c)
@@ -54,9 +52,9 @@ func (s *Bot) IgnoredFile(ctx context.Context) string {
 
 func (s *Bot) fileDiffers(ctx context.Context) bool {
 	inFile, err := s.file.Load()
-	if err == nil && reflect.DeepEqual(inFile, domain.BotConfig{Transport: domain.BotMatrix}) {
+	if err == nil && inFile.IsDefault() {
 		return false // there is none
 	}
 	stored, _, storeErr := s.shared.Store.BotConfig(ctx)
-	return storeErr == nil && (err != nil || !reflect.DeepEqual(inFile, stored))
+	return storeErr == nil && (err != nil || !inFile.Equal(stored))
 }

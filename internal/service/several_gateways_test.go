@@ -280,11 +280,11 @@ func TestTheBotIsOne(t *testing.T) {
 	a, b := peers[0], peers[1]
 	// A save on any gateway restarts the bot where it runs, with the new configuration, before the response.
 	for i := range 3 {
-		name := fmt.Sprint("bot ", i)
-		if err := peers[i%2].Bot.Save(ctx, domain.BotConfig{Transport: domain.BotTeam, Username: &name}); err != nil {
+		name := domain.Secret(fmt.Sprint("bot ", i))
+		if err := peers[i%2].Bot.Save(ctx, domain.BotConfig{Transport: domain.BotTeam, Settings: map[string]domain.Secret{"username": name}}); err != nil {
 			t.Fatal(err)
 		}
-		if a.bot.mu.Lock(); a.bot.config.Username == nil || *a.bot.config.Username != name {
+		if a.bot.mu.Lock(); a.bot.config.Settings["username"] != name {
 			t.Errorf("the bot runs with %+v", a.bot.config)
 		}
 		a.bot.mu.Unlock()
@@ -312,14 +312,13 @@ func TestTheBotIsOne(t *testing.T) {
 func TestTheBotsFileIsImportedOnce(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.Database(t)
-	first, second := domain.Secret("first"), domain.Secret("second")
-	one := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: &first}}}
+	one := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, Settings: map[string]domain.Secret{"team_bot_token": "first"}}}}
 	one.open(t, url, "one")
-	other := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, TeamBotToken: &second}}}
+	other := &peer{file: &memoryFile{domain.BotConfig{Transport: domain.BotTeam, Settings: map[string]domain.Secret{"team_bot_token": "second"}}}}
 	other.open(t, url, "other")
 	for _, p := range []*peer{one, other} {
 		c, err := p.Bot.Config(ctx)
-		if err != nil || c.TeamBotToken == nil || *c.TeamBotToken != first {
+		if err != nil || c.Settings["team_bot_token"] != "first" {
 			t.Errorf("the configuration is %+v, %v", c, err)
 		}
 	}

@@ -72,9 +72,9 @@ func storyChange(before *domain.Item, stage string, change []byte) string {
 		if !ok {
 			continue
 		}
-		var now *string
+		var now string // "" for null
 		if json.Unmarshal(raw, &now) == nil {
-			parts = append(parts, field.name+": "+orNone(field.before)+" → "+orNone(value(now)))
+			parts = append(parts, field.name+": "+orNone(field.before)+" → "+orNone(now))
 		}
 	}
 	return details(parts...)

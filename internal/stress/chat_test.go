@@ -33,10 +33,7 @@ func postsEachEventOnce(t *testing.T, g *group, trouble func()) {
 	t.Helper()
 	hs := bottest.NewHomeserver(t)
 	hs.Create("!ops", "Operations", bottest.BotUser, false) // where the bot is a member already
-	config := hs.Config()
-	must(t, "POST", g.members[0].url+"/api/gateway/bot-config", map[string]any{
-		"transport": "matrix", "homeserver": config.Homeserver, "username": config.Username, "password": bottest.Password,
-	}, nil)
+	must(t, "POST", g.members[0].url+"/api/gateway/bot-config", hs.Config().Values(), nil)
 	projects, address := newNumbered(t, 1)
 	p := projects[0]
 	must(t, "POST", g.members[1].url+"/api/gateway/projects", map[string]string{"name": p.name, "url": address + "/" + p.name}, nil)

@@ -16,19 +16,9 @@ var aboutBot = []domain.Topic{domain.TopicBot}
 // testLife is how long a request for a test message is valid.
 const testLife = time.Minute
 
-// storedBotConfig is the stored form of the bot's configuration. Absent fields are unset.
-type storedBotConfig struct {
-	Transport         domain.BotTransport `json:"transport"`
-	Homeserver        *string             `json:"homeserver,omitempty"`
-	Username          *string             `json:"username,omitempty"`
-	Password          *string             `json:"password,omitempty"`
-	TeamBotToken      *string             `json:"team_bot_token,omitempty"`
-	TeamSigningSecret *string             `json:"team_signing_secret,omitempty"`
-}
-
 // BotConfig returns the stored configuration and its version, which increases with each save; 0 before the first.
 func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64, err error) {
-	c.Transport = domain.BotMatrix
+	c.Transport = domain.BotNetworks[0].Transport
 	var text string
 	err = db.tables.QueryRowContext(ctx, "SELECT config, version FROM bot_config").Scan(&text, &version)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -37,14 +27,12 @@ func (db *DB) BotConfig(ctx context.Context) (c domain.BotConfig, version int64,
 	if err != nil {
 		return c, 0, db.Translate(err)
 	}
-	var s storedBotConfig
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	var stored map[string]*string
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
 		return c, 0, err
 	}
-	return domain.BotConfig{
-		Transport: s.Transport, Homeserver: s.Homeserver, Username: s.Username, Password: (*domain.Secret)(s.Password),
-		TeamBotToken: (*domain.Secret)(s.TeamBotToken), TeamSigningSecret: (*domain.Secret)(s.TeamSigningSecret),
-	}, version, nil
+	c, err = domain.ReadBotConfig(func(key string) (*string, error) { return stored[key], nil })
+	return c, version, err
 }
 
 // SaveBotConfig replaces the whole configuration.
@@ -59,9 +47,7 @@ func (db *DB) ImportBotConfig(ctx context.Context, c domain.BotConfig) (imported
 }
 
 func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict string) (stored bool, err error) {
-	text, err := json.Marshal(storedBotConfig{
-		c.Transport, c.Homeserver, c.Username, (*string)(c.Password), (*string)(c.TeamBotToken), (*string)(c.TeamSigningSecret),
-	})
+	text, err := json.Marshal(c.Values())
 	if err != nil {
 		return false, err
 	}
