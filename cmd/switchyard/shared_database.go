@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -35,6 +36,7 @@ func (g *gateway) joinShared(store *postgres.DB) *sharedDatabase {
 	}
 	s := &sharedDatabase{store: store, name: name}
 	s.member = cluster.New(store.Lease(), g.log, name)
+	s.member.Fitness, store.Refused = s.fitness, s.member.Refused
 	ctx, end := context.WithCancel(context.Background())
 	s.end, s.loops = end, supervise.New(ctx, g.log)
 	return s
@@ -52,6 +54,17 @@ func (s *sharedDatabase) leave() {
 		s.end()
 		s.loops.Wait()
 	}
+}
+
+// maxSlow is for how long appends may be slow before the gateway leaves the lead to another one.
+const maxSlow = 5 * time.Second
+
+// fitness returns why this gateway cannot do the leader's work, "" if it can.
+func (s *sharedDatabase) fitness([]cluster.Gateway) string {
+	if slow := s.store.SlowAppends(); slow > maxSlow {
+		return fmt.Sprintf("appending events has been slow for %s", slow.Round(time.Second))
+	}
+	return ""
 }
 
 // leadership says whether this gateway follows feeds, nil for always.

@@ -116,3 +116,31 @@ func TestOneGatewayLeads(t *testing.T) {
 		t.Error("a gateway that is back takes over from one that leads")
 	}
 }
+
+// TestTheDatabasesClockIsSetBack: a gateway that was dead before is not live again, and a dead leader is replaced in time.
+func TestTheDatabasesClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	url := pgtest.WrongClock(t, time.Hour)
+	all := []*gateway{start(t, url, "one")}
+	first, before := leader(t, all...)
+	all = append(all, start(t, url, "two"))
+	first.cut.Store(true)
+	waittest.Until(t, "it no longer leads", func() bool { return !first.Leads() })
+	second, after := leader(t, all...)
+	if after <= before {
+		t.Errorf("token %d follows %d", after, before)
+	}
+	pgtest.SetClock(t, url, 0)
+	third := start(t, url, "three")
+	waittest.Until(t, "the live ones are listed", func() bool {
+		live, leads, err := third.Gateways(t.Context())
+		return err == nil && len(live) == 2 && leads == second.ID()
+	})
+	began := time.Now()
+	pgtest.SetClock(t, url, -time.Hour)
+	second.cut.Store(true)
+	waittest.Until(t, "another one leads", third.Leads)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("a dead leader is replaced after %v", took)
+	}
+}

@@ -12,15 +12,24 @@ import (
 func WrongClock(t testing.TB, ahead time.Duration) string {
 	t.Helper()
 	url := Database(t)
-	name := path.Base(strings.TrimSuffix(url, options))
-	for _, statement := range []string{
-		"CREATE SCHEMA wrong",
-		fmt.Sprintf("CREATE FUNCTION wrong.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + make_interval(secs => %f)'", ahead.Seconds()),
-		"ALTER DATABASE " + name + " SET search_path = wrong, public, pg_catalog",
-	} {
-		if err := shared.server.psql(name, statement); err != nil {
-			t.Fatal(err)
-		}
-	}
+	runSQL(t, url, "CREATE SCHEMA wrong")
+	SetClock(t, url, ahead)
+	runSQL(t, url, "ALTER DATABASE "+nameOf(url)+" SET search_path = wrong, public, pg_catalog")
 	return url
+}
+
+// SetClock changes by how much the clock of a database from WrongClock is ahead.
+func SetClock(t testing.TB, url string, ahead time.Duration) {
+	t.Helper()
+	runSQL(t, url, fmt.Sprintf(`CREATE OR REPLACE FUNCTION wrong.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+		AS 'SELECT pg_catalog.clock_timestamp() + make_interval(secs => %f)'`, ahead.Seconds()))
+}
+
+func nameOf(url string) string { return path.Base(strings.TrimSuffix(url, options)) }
+
+func runSQL(t testing.TB, url, statement string) {
+	t.Helper()
+	if err := shared.server.psql(nameOf(url), statement); err != nil {
+		t.Fatal(err)
+	}
 }

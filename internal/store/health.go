@@ -41,16 +41,35 @@ func (h *health) note(err error) {
 	h.err, h.at = err, now
 }
 
-// WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded or was more
-// than a minute ago.
-func (db *Tables) WriteFailure() (since time.Time, err error) {
-	h := &db.health
+func (h *health) failure() (since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err == nil || time.Since(h.at) > failureMemory {
 		return time.Time{}, nil
 	}
 	return h.since, h.err
+}
+
+// WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded or was more
+// than a minute ago. Appending events counts for itself: other writes may succeed where it fails.
+func (db *Tables) WriteFailure() (since time.Time, err error) {
+	if since, err := db.appends.failure(); err != nil {
+		return since, err
+	}
+	return db.health.failure()
+}
+
+// Appended records the result of appending events, and returns the translated error.
+func (db *Tables) Appended(err error) error {
+	err = db.Translate(err)
+	db.appends.note(err)
+	return err
+}
+
+// AppendFailure returns why the last append failed, nil as WriteFailure does.
+func (db *Tables) AppendFailure() error {
+	_, err := db.appends.failure()
+	return err
 }
 
 // TryWrite makes a harmless write, which updates WriteFailure.
@@ -60,10 +79,11 @@ func (db *Tables) TryWrite(ctx context.Context) error {
 
 // HasSpace records that the disk has space again.
 func (db *Tables) HasSpace() {
-	h := &db.health
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if errors.Is(h.err, ErrNoSpace) {
-		h.err = nil
+	for _, h := range []*health{&db.health, &db.appends} {
+		h.mu.Lock()
+		if errors.Is(h.err, ErrNoSpace) {
+			h.err = nil
+		}
+		h.mu.Unlock()
 	}
 }

@@ -16,7 +16,8 @@ import (
 // Tables are the tables that both engines use in the same way.
 type Tables struct {
 	engine Engine
-	health health
+	// appends is about appending events, health about all other writes.
+	health, appends health
 }
 
 // NewTables returns the tables in a database. They must not be used before the schema is up to date.

@@ -15,9 +15,14 @@ import (
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
+	db.pace.begin()
 	appended, err = db.appendEvents(ctx, reads)
+	db.pace.end(err)
 	db.unblock(ctx, err)
-	return appended, db.Wrote(err)
+	for _, i := range appended.Refused {
+		db.refuse(reads[i].Token)
+	}
+	return appended, db.Appended(err)
 }
 
 func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
@@ -89,24 +90,36 @@ func choosesMode(url string) bool { return strings.Contains(url, "default_query_
 var errTransactionPooling error = domain.Errorf(domain.Internal,
 	"PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address")
 
-// checkPooling returns an error if two connections share one connection of the server, unless the address allows for that.
+// poolingRounds is how often checkPooling asks each of two connections for its process: on a busy PgBouncer they rarely share one,
+// but soon have another.
+const poolingRounds = 5
+
+// checkPooling returns an error if connections change or share processes of the server, unless the address allows for that.
 func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
 	if choosesMode(url) {
 		return nil
 	}
+	var connections [2]*pgxpool.Conn
 	var processes [2]int
-	for i := range processes {
+	for i := range connections {
 		c, err := pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer c.Release()
-		if err := c.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&processes[i]); err != nil {
-			return err
-		}
+		connections[i] = c
 	}
-	if processes[0] == processes[1] {
-		return errTransactionPooling
+	for range poolingRounds {
+		for i, c := range connections {
+			var process int
+			if err := c.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&process); err != nil {
+				return err
+			}
+			if processes[i] != 0 && process != processes[i] || process == processes[1-i] {
+				return errTransactionPooling
+			}
+			processes[i] = process
+		}
 	}
 	return nil
 }
@@ -114,6 +127,9 @@ func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
 // configure sets what all our connections have in common.
 func configure(config *pgx.ConnConfig, o poolOptions) {
 	config.ConnectTimeout = acquireLimit
+	config.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) (keep bool) {
+		return !strings.HasPrefix(err.SeverityUnlocalized, "FATAL") && err.Code != readOnly
+	}
 	wanted := maps.Clone(parameters)
 	wanted["lock_timeout"] = strconv.FormatInt(o.locks.Milliseconds(), 10)
 	for name, value := range wanted {

@@ -11,10 +11,13 @@ import (
 	"switchyard/internal/store"
 )
 
+// readOnly is the code for a write on a read-only connection. Whether it is one is decided when it begins, so it is closed.
+const readOnly = "25006"
+
 // reasons are the messages for PostgreSQL's error codes, or their first two characters, about which people can do something.
 var reasons = map[string]string{
 	"08":     "cannot be reached",
-	"25006":  "is read-only",
+	readOnly: "is read-only",
 	"28":     "refuses the login",
 	"3D000":  "does not exist",
 	"42501":  "denies this login a required privilege",
@@ -79,7 +82,7 @@ func openFailure(err error) error {
 	case "08", "53", "55", "57":
 		return code(err)
 	}
-	if refused.Code == "25006" {
+	if refused.Code == readOnly {
 		return code(err)
 	}
 	if why := reason(refused.Code); why != "" {

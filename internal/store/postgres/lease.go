@@ -17,12 +17,11 @@ type Lease struct {
 	pool     *pgxpool.Pool
 	clock    *clock.Clock // read with each renewal
 	listener *listener
-	wrote    func(error) error // records the results of writes
 	unblock  func(context.Context, error)
 }
 
 // Lease returns the lease and the gateways that compete for it.
-func (db *DB) Lease() *Lease { return &Lease{db.leases, &db.clock, db.listener, db.Wrote, db.unblock} }
+func (db *DB) Lease() *Lease { return &Lease{db.leases, &db.clock, db.listener, db.unblock} }
 
 // Released returns a channel that is closed when a gateway joins, leaves, or releases the lease.
 func (l *Lease) Released() <-chan struct{} { return l.listener.changed(domain.TopicLease) }
@@ -43,9 +42,7 @@ func (l *Lease) Renew(ctx context.Context, g cluster.Gateway, ttl time.Duration)
 		return err
 	})
 	asked := time.Now()
-	err = l.pool.SendBatch(ctx, &batch).Close()
-	_ = l.wrote(err) // so that even a gateway without other writes notices when the database is back
-	if err != nil {
+	if err := l.pool.SendBatch(ctx, &batch).Close(); err != nil {
 		return lease, nil, err
 	}
 	l.clock.Read(asked, time.Now(), now)

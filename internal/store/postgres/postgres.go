@@ -30,6 +30,9 @@ type DB struct {
 	indexed  bool // whether there is an index for parts of words
 	seen     seenEvents
 	clock    clock.Clock
+	pace     pace
+	// Refused, unless nil, is called when a write is refused because another gateway leads. Set it before the first write.
+	Refused func(token int64)
 }
 
 // Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns Unavailable if the
@@ -67,7 +70,7 @@ func open(ctx context.Context, url string, tracer pgx.QueryTracer) (_ *DB, err e
 	db.listener = newListener(db.pool)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit, Snapshot: sql.LevelRepeatableRead,
-		Dialect: dialect{}, Code: code, Notify: notify, Fence: fence,
+		Dialect: dialect{}, Code: code, Notify: notify, Fence: db.fence,
 	})
 	return db, nil
 }
@@ -97,6 +100,8 @@ func (db *DB) Ping(ctx context.Context) error {
 	err := db.tables.QueryRowContext(ctx, "SELECT current_setting('transaction_read_only')::boolean").Scan(&readOnly)
 	if err == nil && readOnly {
 		_ = db.Wrote(domain.Errorf(domain.Unavailable, "the database is read-only"))
+		db.pool.Reset() // a new connection may not be: that is decided when it begins
+		db.appends.Reset()
 	}
 	return db.Translate(err)
 }
@@ -114,7 +119,7 @@ func (db *DB) write(ctx context.Context, token int64, fn func(pgx.Tx) error) err
 	defer cancel()
 	err := pgx.BeginFunc(ctx, db.appends, func(tx pgx.Tx) error {
 		if token != 0 {
-			if err := holds(tx.QueryRow(ctx, leaseHeld, token)); err != nil {
+			if err := db.holds(tx.QueryRow(ctx, leaseHeld, token), token); err != nil {
 				return err
 			}
 		}

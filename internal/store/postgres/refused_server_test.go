@@ -2,8 +2,10 @@ package postgres_test
 
 import (
 	"encoding/binary"
+	"math"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -12,14 +14,17 @@ import (
 	"switchyard/internal/store/postgres"
 )
 
-// stubServer starts a fake PostgreSQL with these parameters, which answers each statement with one number. It returns the address.
-func stubServer(t *testing.T, parameters map[string]string) string {
+// stubServer starts a fake PostgreSQL with these parameters, which answers each statement with a number, 4711 plus the number of
+// statements before divided by same. It returns the address.
+func stubServer(t *testing.T, parameters map[string]string, same int64) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
+	var answered atomic.Int64
+	next := func() uint32 { return 4711 + uint32((answered.Add(1)-1)/same) }
 	go func() {
 		for {
 			connection, err := listener.Accept()
@@ -28,14 +33,14 @@ func stubServer(t *testing.T, parameters map[string]string) string {
 			}
 			go func() {
 				defer connection.Close()
-				_ = answerAsStub(pgproto3.NewBackend(connection, connection), parameters)
+				_ = answerAsStub(pgproto3.NewBackend(connection, connection), parameters, next)
 			}()
 		}
 	}()
 	return "postgres://" + listener.Addr().String() + "/db?sslmode=disable"
 }
 
-func answerAsStub(b *pgproto3.Backend, parameters map[string]string) error {
+func answerAsStub(b *pgproto3.Backend, parameters map[string]string, next func() uint32) error {
 	if _, err := b.ReceiveStartupMessage(); err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func answerAsStub(b *pgproto3.Backend, parameters map[string]string) error {
 		case *pgproto3.Bind:
 			b.Send(&pgproto3.BindComplete{})
 		case *pgproto3.Execute:
-			b.Send(&pgproto3.DataRow{Values: [][]byte{binary.BigEndian.AppendUint32(nil, 4711)}})
+			b.Send(&pgproto3.DataRow{Values: [][]byte{binary.BigEndian.AppendUint32(nil, next())}})
 			b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 		case *pgproto3.Sync:
 			b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
@@ -78,16 +83,23 @@ func answerAsStub(b *pgproto3.Backend, parameters map[string]string) error {
 // TestServersThatCannotBeUsedAreRefused: the error is logged at the start.
 func TestServersThatCannotBeUsedAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ version, encoding, options, want string }{
-		"an old server":        {"14.19 (Debian 14.19-1)", "UTF8", "&default_query_exec_mode=exec", "PostgreSQL 14.19 (Debian 14.19-1) is too old: 15 or newer is required"},
-		"another encoding":     {"18beta1", "LATIN1", "&default_query_exec_mode=exec", "the database has the encoding LATIN1: UTF8 is required"},
-		"one process for both": {"17.2", "UTF8", "", "PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address"},
+	const anyMode, pooled = "&default_query_exec_mode=exec", "PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address"
+	for name, c := range map[string]struct {
+		version, encoding, options string
+		same                       int64
+		want                       string
+	}{
+		"an old server":        {"14.19 (Debian 14.19-1)", "UTF8", anyMode, math.MaxInt64, "PostgreSQL 14.19 (Debian 14.19-1) is too old: 15 or newer is required"},
+		"another encoding":     {"18beta1", "LATIN1", anyMode, math.MaxInt64, "the database has the encoding LATIN1: UTF8 is required"},
+		"one process for both": {"17.2", "UTF8", "", math.MaxInt64, pooled},
+		"another one each time, as where many share a pool": {"17.2", "UTF8", "", 1, pooled},
+		"the same one for a while":                          {"17.2", "UTF8", "", 3, pooled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := stubServer(t, map[string]string{
 				"server_version": c.version, "server_encoding": c.encoding, "client_encoding": "UTF8", "standard_conforming_strings": "on",
-			})
+			}, c.same)
 			_, err := postgres.Open(t.Context(), address+c.options)
 			if err == nil || !strings.Contains(err.Error(), c.want) || domain.CodeOf(err) == domain.Unavailable {
 				t.Errorf("%v, want %q", err, c.want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"switchyard/internal/store"
@@ -18,8 +19,13 @@ const (
 const takeSpace = "CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)"
 
 // TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few rows fit on a
-// full disk as well.
+// full disk as well. After events could not be appended it appends none.
 func (db *DB) TryWrite(ctx context.Context) error {
+	if failure := db.AppendFailure(); failure != nil && !errors.Is(failure, store.ErrNoSpace) {
+		if err := db.tryAppend(ctx); err != nil {
+			return err
+		}
+	}
 	if _, failure := db.WriteFailure(); !errors.Is(failure, store.ErrNoSpace) {
 		return db.Tables.TryWrite(ctx)
 	}
@@ -30,4 +36,14 @@ func (db *DB) TryWrite(ctx context.Context) error {
 		return nil
 	}
 	return db.Wrote(err)
+}
+
+// tryAppend does what appending does to the tables, with no events.
+func (db *DB) tryAppend(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	var batch pgx.Batch
+	batch.Queue(lockStream)
+	batch.Queue("INSERT INTO events SELECT * FROM events WHERE FALSE")
+	return db.Appended(db.appends.SendBatch(ctx, &batch).Close())
 }
