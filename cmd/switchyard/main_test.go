@@ -34,6 +34,8 @@ func TestCommandLine(t *testing.T) {
 		{"backup --data=/nonexistent postgres://db/x", 1, "", "pg_dump"},
 		{"migrate", 2, "", "--to: must be an address that begins with postgres://"},
 		{"migrate --to=http://db/x", 2, "", "--to: must be an address that begins with postgres://"},
+		{"migrate --to=postgres://u:pa%ss@db/x", 2, "", "--to: has a % that no two hexadecimal digits follow: write %25 for a % in the password"},
+		{"migrate --to=postgres://db/x?sslmode=foo", 2, "", "--to: failed to configure TLS (sslmode is invalid)"},
 		{"migrate --to=postgres://db/x extra", 2, "", `"extra"`},
 		{"migrate --to=postgres://db/x --data=/nonexistent", 1, "", "no database /nonexistent/switchyard.db"},
 		{"agent --gateway=http://yard? --state=/dev/null/x", 2, "", "--gateway must be an address"},

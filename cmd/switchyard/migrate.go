@@ -29,7 +29,10 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return asUsage(err)
 			}
-			if err := config.CheckDatabase(to); err != nil {
+			if err = config.CheckDatabase(to); err == nil {
+				err = postgres.CheckAddress(to)
+			}
+			if err != nil {
 				return usagef("--to: %v", err)
 			}
 			path := filepath.Join(dir, sqlite.FileName)

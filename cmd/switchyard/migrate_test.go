@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,4 +49,33 @@ func TestADataDirectoryIsMovedToPostgreSQL(t *testing.T) {
 		t.Errorf("to what is not empty: %d, %s", status, says)
 	}
 	start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/third"))
+}
+
+func TestAMoveThatIsStoppedSaysSo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start(t, switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data")).stop(t, syscall.SIGTERM)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	var says bytes.Buffer
+	cmd := switchyard(t, dir, "migrate", "--data=DIR/data", "--to=postgres://"+silent.Addr().String()+"/x?sslmode=disable")
+	cmd.Stderr = &says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	connection, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 1 || !strings.Contains(says.String(), "stopped: nothing was moved") {
+		t.Errorf("exit status %d: %s", status, says.String())
+	}
 }

@@ -90,8 +90,15 @@ func isPlainURL(to *string) func([]string) error {
 func isDatabase(to *domain.Secret) func([]string) error {
 	return func(values []string) error {
 		address, err := url.Parse(values[0])
-		if err != nil || address.Scheme != "postgres" && address.Scheme != "postgresql" {
+		scheme, _, _ := strings.Cut(values[0], "://")
+		var escape url.EscapeError
+		switch {
+		case scheme != "postgres" && scheme != "postgresql":
 			return errors.New("must be an address that begins with postgres:// or postgresql://")
+		case errors.As(err, &escape):
+			return errors.New("has a % that no two hexadecimal digits follow: write %25 for a % in the password")
+		case err != nil || address.Scheme != scheme:
+			return errors.New("cannot be read: check host and port, and write special characters of the password as %XX")
 		}
 		*to = domain.Secret(values[0])
 		return nil

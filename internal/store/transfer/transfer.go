@@ -16,7 +16,13 @@ import (
 // Run moves the database in directory dir, which nobody else may use, and its session key into the empty PostgreSQL database at
 // url, and marks the one in dir as moved. It reports its progress to report. After an error both are unchanged, unless marking dir
 // failed.
-func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) error {
+func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) (err error) {
+	loaded := false
+	defer func() {
+		if err != nil && !loaded && ctx.Err() != nil {
+			err = fmt.Errorf("stopped: nothing was moved, and %s is unchanged", dir)
+		}
+	}()
 	target, err := postgres.OpenEmpty(ctx, url)
 	if err != nil {
 		return err
@@ -37,7 +43,8 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 	if err := target.Load(ctx, m.tables(), sessionKey); err != nil {
 		return err
 	}
-	if err := source.MarkMoved(ctx, postgres.Address(url)); err != nil {
+	loaded = true
+	if err := source.MarkMoved(context.WithoutCancel(ctx), postgres.Address(url)); err != nil {
 		return fmt.Errorf("everything is in %s now, but %s could not be marked as moved; remove it, so that no gateway starts on it: %w", postgres.Address(url), dir, err)
 	}
 	return nil
