@@ -27,6 +27,7 @@ type Server struct {
 	web.Errors
 	service *service.Service
 	held    *web.HeldCalls
+	turns   turns
 	mcp     *sdk.Server
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
@@ -73,6 +74,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	end, err := s.turns.wait(r.Context(), web.InfoOf(r.Context()).Caller)
+	if err != nil {
+		return err
+	}
+	defer end()
 	var request *http.Request
 	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))

@@ -1,0 +1,141 @@
+//go:build stress
+
+package stress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// honestTime is what 99 of 100 honest requests may take while somebody else costs as much as they can.
+	honestTime = 250 * time.Millisecond
+	// dearestCaller is the memory, in MiB, that one caller may cost in the following tests, beyond what the gateway takes anyway.
+	dearestCaller = 100
+)
+
+// besides runs cost, and returns how much more memory the gateway took meanwhile, in MiB. An honest client asks all the time.
+func besides(t *testing.T, g *server, cost func(ctx context.Context)) (grown float64) {
+	t.Helper()
+	before := g.anonymous()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	var others sync.WaitGroup
+	others.Go(func() { cost(ctx) })
+	var took []time.Duration
+	for ctx.Err() == nil {
+		began := time.Now()
+		if status, err := ask(t, g.url+"/", rightToken); status != http.StatusOK {
+			t.Errorf("an honest request: %d, %v", status, err)
+		}
+		took = append(took, time.Since(began))
+		grown = max(grown, g.anonymous()-before)
+		pause(ctx, 20*time.Millisecond)
+	}
+	others.Wait()
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	t.Logf("%d honest requests, p99 %v; %.0f MiB more", len(took), p99, grown)
+	if p99 > honestTime {
+		t.Errorf("the p99 of honest requests is %v", p99)
+	}
+	return grown
+}
+
+// anonymous returns the gateway's memory without files, in MiB.
+func (s *server) anonymous() float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.current.Process.Pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "RssAnon:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		s.t.Fatal(err)
+	}
+	return kib / 1024
+}
+
+// roomy starts a gateway that has an admin token and all the descriptors it wants.
+func roomy(t *testing.T) *server {
+	program, dir := build(t), t.TempDir()
+	tokenFile := filepath.Join(dir, "token")
+	if err := os.WriteFile(tokenFile, []byte(rightToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := newServer(t, "gateway", loopback(t, 1), program, "gateway", "--data", filepath.Join(dir, "data"), "--admin-token-file", tokenFile)
+	g.start()
+	return g
+}
+
+// TestHalfBodiesCostLittle: bodies of strangers that never end.
+func TestHalfBodiesCostLittle(t *testing.T) {
+	g := roomy(t)
+	body := bytes.Repeat([]byte("x"), 1<<20-1)
+	grown := besides(t, g, func(ctx context.Context) {
+		var all sync.WaitGroup
+		defer all.Wait()
+		for i := range 900 {
+			path := []string{"/login", "/bot/team/events", "/gateway/agents"}[i%3]
+			all.Go(func() {
+				conn := connect(t, g)
+				conn.SetDeadline(time.Now().Add(15 * time.Second))
+				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"+
+					"X-Slack-Signature: v0=1\r\nX-Slack-Request-Timestamp: 1\r\nContent-Length: %d\r\n\r\n", path, 1<<20)
+				_, _ = conn.Write(body)
+				<-ctx.Done()
+			})
+		}
+	})
+	if grown > dearestCaller {
+		t.Errorf("half bodies cost %.0f MiB", grown)
+	}
+}
+
+// TestHeldCallsCostLittle: one viewer sends a thousand batches of 16 calls that wait.
+func TestHeldCallsCostLittle(t *testing.T) {
+	g := roomy(t)
+	var viewer struct{ Token string }
+	_, err := call(t.Context(), "POST", g.url+"/api/gateway/tokens", rightToken, map[string]string{"name": "v", "role": "viewer"}, &viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	for i := range 16 {
+		calls = append(calls, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait_for_events","arguments":{"wait":"50s"}}}`, i))
+	}
+	batch := "[" + strings.Join(calls, ",") + "]"
+	grown := besides(t, g, func(ctx context.Context) {
+		var all sync.WaitGroup
+		defer all.Wait()
+		for range 1000 {
+			all.Go(func() {
+				request, err := http.NewRequestWithContext(ctx, "POST", g.url+"/mcp", strings.NewReader(batch))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.Header = http.Header{
+					"Authorization": {"Bearer " + viewer.Token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+				}
+				if response, err := http.DefaultClient.Do(request); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					response.Body.Close()
+				}
+			})
+		}
+	})
+	if grown > dearestCaller {
+		t.Errorf("held calls cost %.0f MiB", grown)
+	}
+}
