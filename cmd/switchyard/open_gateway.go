@@ -107,7 +107,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	if shared != nil {
 		counts.Follows = func(string) bool { return shared.member.Leads() }
-		chatOptions.Leadership, chatOptions.Seen, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store, shared.store
+		chatOptions.Leadership, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store
 		chatOptions.LeaderState = func(token int64) bot.State { return store.LeaderState{Tables: shared.store.Tables, Token: token} }
 	}
 	chat := bot.New(chatOptions)

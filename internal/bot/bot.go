@@ -52,6 +52,8 @@ type Gateway struct {
 type State interface {
 	State(ctx context.Context, key string) (string, error)
 	SetState(ctx context.Context, key, value string) error
+	// RecordBotRequest records a request of a chat server and reports whether it is new.
+	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
 // Pauses after failures; they are shorter while the last connection was a good one. After a failure that only a person can

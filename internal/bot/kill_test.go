@@ -66,6 +66,11 @@ func (e *executioner) SetState(ctx context.Context, key, value string) (err erro
 	return errors.Join(died, err)
 }
 
+func (e *executioner) RecordBotRequest(ctx context.Context, id string) (first bool, err error) {
+	died := e.step(func() { first, err = e.store.RecordBotRequest(ctx, id) })
+	return first, errors.Join(died, err)
+}
+
 // through makes each call to a chat server a step. Long polls are not steps: nothing depends on them.
 func (e *executioner) through(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,8 +24,6 @@ type Options struct {
 	Leadership Leadership
 	// LeaderState returns the State of a bot that runs under the leader's fencing token; nil for a single gateway.
 	LeaderState func(token int64) State
-	// Seen remembers the handled requests of chat servers for several gateways, nil to remember them in State.
-	Seen Seen
 	// Observe, if not nil, is called after each message about events that a room accepted or refused.
 	Observe func(refused bool)
 }

@@ -138,6 +138,8 @@ func (m *memory) SetState(_ context.Context, key, value string) error {
 	return nil
 }
 
+func (m *memory) RecordBotRequest(context.Context, string) (bool, error) { return true, nil }
+
 // run starts a supervisor whose bots use the chats that build returns, until the bubble ends.
 func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
 	return runOn(t, &memory{}, g, build)

@@ -32,7 +32,8 @@ type team struct {
 	state    State
 	log      *slog.Logger
 	mentions chan mention
-	seen     seen
+
+	accepting sync.Mutex // held while a mention is queued, so that the queue has room for what is recorded
 
 	mu       sync.Mutex
 	user     string // the bot's own user id
@@ -49,7 +50,7 @@ func newTeam(o Options, token, secret domain.Secret) *team {
 		api: slack.New(token.Reveal(), slack.OptionHTTPClient(client),
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
 		secret: secret, state: o.State, log: o.Log,
-		mentions: make(chan mention, maxMentions), seen: seen{shared: o.Seen, state: o.State}, slots: map[string]chan time.Time{},
+		mentions: make(chan mention, maxMentions), slots: map[string]chan time.Time{},
 		muted: map[string]time.Time{},
 	}
 }

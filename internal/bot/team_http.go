@@ -79,7 +79,7 @@ func (s *Supervisor) TeamCommands(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A slash command has no id, but its signature is unique.
-	first, err := t.seen.first(r.Context(), "command "+r.Header.Get("X-Slack-Signature"))
+	first, err := t.state.RecordBotRequest(r.Context(), "command "+r.Header.Get("X-Slack-Signature"))
 	if err != nil {
 		s.options.Log.ErrorContext(r.Context(), "bot: command not accepted", "error", err)
 		plainText(w, http.StatusInternalServerError, "the store failed")

@@ -17,12 +17,12 @@ type mention struct {
 // take queues a mention unless its event was received before. The event is recorded first: a crash may lose a command, which
 // its sender notices, but must not run it twice.
 func (t *team) take(ctx context.Context, event string, m mention) error {
-	t.seen.mu.Lock()
-	defer t.seen.mu.Unlock()
+	t.accepting.Lock()
+	defer t.accepting.Unlock()
 	if len(t.mentions) == cap(t.mentions) {
 		return domain.Errorf(domain.Unavailable, "too many mentions are waiting for an answer")
 	}
-	first, err := t.seen.note(ctx, "event "+event)
+	first, err := t.state.RecordBotRequest(ctx, "event "+event)
 	if err == nil && first {
 		t.mentions <- m
 	}

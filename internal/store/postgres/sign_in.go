@@ -14,10 +14,6 @@ import (
 const (
 	// flowLife is how long a sign-in waits for its callback.
 	flowLife = 7 * 24 * time.Hour
-	// loginLife is longer than a login may take. requestLife is longer than chat servers retry a request, and than a signature is
-	// valid.
-	loginLife, requestLife = time.Hour, 2 * time.Hour
-
 	sessionKeyName = "session_key"
 	sessionKeySize = 32 // bytes
 )
@@ -42,34 +38,6 @@ func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignIn
 			Scan(&f.Verifier, &f.RedirectURI)
 	})
 	return f, err
-}
-
-// SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded before.
-func (db *DB) SpendLogin(ctx context.Context, state string) (first bool, err error) {
-	return db.once(ctx, "login", state, loginLife)
-}
-
-// RecordBotRequest records a request of a chat server. It returns false if it was recorded before.
-func (db *DB) RecordBotRequest(ctx context.Context, id string) (first bool, err error) {
-	return db.once(ctx, "bot request", id, requestLife)
-}
-
-// once records a key, for at least life, and reports whether it is new.
-func (db *DB) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
-	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM seen_once WHERE kind = $1 AND at < clock_timestamp() - make_interval(secs => $2)", kind, life.Seconds())
-		if err != nil {
-			return err
-		}
-		result, err := tx.ExecContext(ctx, "INSERT INTO seen_once (kind, digest) VALUES ($1, $2) ON CONFLICT DO NOTHING", kind, digest(id))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		first = n == 1
-		return err
-	})
-	return first, err
 }
 
 func digest(text string) []byte {

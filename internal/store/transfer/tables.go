@@ -23,6 +23,7 @@ var tables = []table{
 	{name: "agents", columns: []string{
 		"id", "label", "version", "secret_hash", "state", "detail", "assigned_project", "joined_at_ms", "state_since_ms", "last_seen_ms",
 	}},
+	{name: "seen_once", columns: []string{"kind", "digest", "at_ms"}},
 	{name: "sessions", columns: []string{"id", "who", "account", "via", "role", "created_at_ms", "last_seen_ms", "token_id"}},
 	{name: "named_tokens", columns: []string{
 		"id", "name", "role", "hash", "project", "agent_id", "created_at_ms", "expires_at_ms", "last_used_ms",

@@ -47,6 +47,8 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.Redeem(t.Context(), "used", domain.AgentRecord{ID: "a", Label: "label", SecretHash: "h", State: domain.AgentIdle, JoinedAt: now}))
 	check(db.AddNamedToken(ctx, domain.NamedToken{ID: "n", Name: "token", Role: "viewer", Hash: "x", CreatedAt: now}))
 	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
+	_, err = db.RecordBotRequest(ctx, "event Ev1")
+	check(err)
 	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)

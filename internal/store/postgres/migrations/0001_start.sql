@@ -45,6 +45,15 @@ CREATE TABLE agents (
 	last_seen_ms     BIGINT NOT NULL
 );
 
+-- What must not be acted on twice: logins that have had their callback, requests of chat servers.
+CREATE TABLE seen_once (
+	kind   TEXT NOT NULL,
+	digest TEXT NOT NULL, -- SHA-256
+	at_ms  BIGINT NOT NULL,
+	PRIMARY KEY (kind, digest)
+);
+CREATE INDEX seen_once_by_time ON seen_once (kind, at_ms);
+
 -- Logins that have not ended. Their cookies hold the id, signed and encrypted.
 CREATE TABLE sessions (
 	id            TEXT COLLATE "C" PRIMARY KEY,
@@ -250,15 +259,6 @@ CREATE TABLE sign_in_flows (
 	redirect_uri TEXT NOT NULL,
 	began_at     TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
-
--- What must not be acted on twice: logins that have had their callback, requests of chat servers.
-CREATE TABLE seen_once (
-	kind   TEXT NOT NULL,
-	digest BYTEA NOT NULL, -- SHA-256
-	at     TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
-	PRIMARY KEY (kind, digest)
-);
-CREATE INDEX seen_once_by_time ON seen_once (kind, at);
 
 -- Removals of projects that can still be undone.
 CREATE TABLE removals (
