@@ -1,13 +1,17 @@
 package markdown
 
 import (
+	"net/url"
+
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/util"
 )
 
-// nodes renders nodes differently from goldmark: raw HTML, code that may be wider than the page, check boxes, bare links.
+// nodes renders nodes differently from goldmark: raw HTML, code that may be wider than the page, check boxes, links,
+// and pictures as links.
 type nodes struct{}
 
 func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
@@ -16,6 +20,8 @@ func (nodes) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 	to.Register(ast.KindCodeBlock, codeBlock)
 	to.Register(ast.KindFencedCodeBlock, codeBlock)
 	to.Register(ast.KindAutoLink, autoLink)
+	to.Register(ast.KindLink, link)
+	to.Register(ast.KindImage, link)
 	to.Register(east.KindTaskCheckBox, checkBox)
 }
 
@@ -64,25 +70,89 @@ func writeLines(w util.BufWriter, source []byte, n ast.Node) {
 }
 
 func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
-	}
-	link := n.(*ast.AutoLink)
-	address := link.URL(source)
-	if link.AutoLinkType == ast.AutoLinkEmail {
+	bare := n.(*ast.AutoLink)
+	address := bare.URL(source)
+	if bare.AutoLinkType == ast.AutoLinkEmail {
 		address = append([]byte("mailto:"), address...)
 	}
-	label := util.EscapeHTML(link.Label(source))
-	if !leadsOut(address) {
-		_, _ = w.Write(label)
+	if entering {
+		openLink(w, n, address, nil)
+		_, _ = w.Write(util.EscapeHTML(bare.Label(source)))
+	} else {
+		closeLink(w, n, address)
+	}
+	return ast.WalkContinue, nil
+}
+
+// link renders a link, or a picture as a link to it. One within another, or to another scheme, is its text alone.
+func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	address, title := target(n)
+	if !entering {
+		closeLink(w, n, address)
 		return ast.WalkContinue, nil
 	}
-	_, _ = w.WriteString(`<a href="`)
-	_, _ = w.Write(util.EscapeHTML(util.URLEscape(address, false)))
-	_, _ = w.WriteString(`" rel="` + rel + `">`)
-	_, _ = w.Write(label)
-	_, _ = w.WriteString("</a>")
+	openLink(w, n, address, title)
+	if n.Kind() == ast.KindImage && !n.HasChildren() {
+		_, _ = w.WriteString("picture")
+	}
 	return ast.WalkContinue, nil
+}
+
+func target(n ast.Node) (address, title []byte) {
+	switch n := n.(type) {
+	case *ast.Link:
+		return n.Destination, n.Title
+	case *ast.Image:
+		return n.Destination, n.Title
+	}
+	return nil, nil
+}
+
+func openLink(w util.BufWriter, n ast.Node, address, title []byte) {
+	if !isLink(n, address) {
+		return
+	}
+	_, _ = w.WriteString(`<a href="`)
+	_, _ = w.Write(util.EscapeHTML(util.URLEscape(address, n.Kind() != ast.KindAutoLink)))
+	_, _ = w.WriteString(`"`)
+	if title != nil {
+		_, _ = w.WriteString(` title="`)
+		html.DefaultWriter.Write(w, title)
+		_, _ = w.WriteString(`"`)
+	}
+	// rel keeps linked pages from accessing the console's window, and search engines from counting the link.
+	_, _ = w.WriteString(` rel="noopener nofollow">`)
+}
+
+func closeLink(w util.BufWriter, n ast.Node, address []byte) {
+	if isLink(n, address) {
+		_, _ = w.WriteString("</a>")
+	}
+}
+
+// isLink reports whether n, with that address, is rendered as a link.
+func isLink(n ast.Node, address []byte) bool {
+	if !leadsOut(address) {
+		return false
+	}
+	for outer := n.Parent(); outer.Type() == ast.TypeInline; outer = outer.Parent() {
+		if address, _ := target(outer); address != nil && leadsOut(address) {
+			return false
+		}
+	}
+	return true
+}
+
+func leadsOut(address []byte) bool {
+	const longest = 2000 // bytes, as browsers and servers take it
+	if len(address) > longest {
+		return false
+	}
+	u, err := url.Parse(string(address))
+	if err != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" || u.Scheme == "mailto"
 }
 
 func checkBox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
