@@ -63,8 +63,7 @@ func newStorySite(t testing.TB, allowWrites bool, files map[string]string) *stor
 		t.Fatal(err)
 	}
 	waittest.Until(t, "the gateway knows the board", func() bool { // until then, pages say that there is no answer yet
-		_, pipelines := s.Pipelines.Recent(t.Context(), time.Minute)
-		return pipelines[0].Reachable
+		return s.Pipelines.Boards(t.Context(), time.Minute).Pipelines[0].Reachable
 	})
 	return s
 }

@@ -46,11 +46,7 @@ func encodeAlert(a domain.Alert) alertJSON {
 
 // ListAlerts lists what needs attention.
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
-	_, pipelines := a.service.Pipelines.Recent(r.Context(), freshPipeline)
-	alerts, err := a.service.Alerts.List(r.Context(), pipelines)
-	if err != nil {
-		return err
-	}
+	alerts := a.service.Alerts.List(r.Context())
 	items := make([]alertJSON, len(alerts.Items))
 	for i, alert := range alerts.Items {
 		items[i] = encodeAlert(alert)

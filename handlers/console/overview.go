@@ -22,10 +22,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	if choice, chosen := r.URL.Query()["keep"]; chosen {
 		return keepShow(w, r, views.Show(choice[0]), filter)
 	}
-	s, err := c.service.Overview.Snapshot(r.Context())
-	if err != nil {
-		return err
-	}
+	s := c.service.Overview.Snapshot(r.Context())
 	latest, err := c.service.Events.Latest(r.Context(), "", latestEvents)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		return err
 	}
 	p := views.ProjectProps{
-		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck, Agents: c.agentsAt(name), Charts: found.Charts, Now: now(),
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck, Agents: found.Agents, Charts: found.Charts, Now: now(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {

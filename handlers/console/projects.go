@@ -21,10 +21,7 @@ func (c *Console) Projects(w http.ResponseWriter, r *http.Request) error {
 
 // showProjects shows the page. If the form was refused, refused says why, and the page keeps what was typed.
 func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form views.ProjectForm, refused error) error {
-	s, err := c.service.Overview.Snapshot(r.Context())
-	if err != nil {
-		return err
-	}
+	s := c.service.Overview.Snapshot(r.Context())
 	query := r.URL.Query()
 	if err := domain.CheckFilter("q", query.Get("q")); err != nil {
 		return err

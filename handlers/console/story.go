@@ -37,39 +37,31 @@ func (c *Console) showStory(w http.ResponseWriter, r *http.Request, form views.S
 // storyProps collects what is known about the request's story. It returns NotFound for an unknown one.
 func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
-	get := c.service.Stories.Get
-	if wantsPart(r) {
-		get = c.service.Stories.Recent
+	found, err := c.service.Overview.Story(r.Context(), name, id, wantsPart(r))
+	if domain.CodeOf(err) == domain.NotFound {
+		err = domain.Errorf(domain.NotFound, "The project %q has never had a story %q.", name, id)
 	}
-	if p.Story, err = get(r.Context(), name, id); err != nil {
-		if domain.CodeOf(err) == domain.NotFound {
-			err = domain.Errorf(domain.NotFound, "The project %q has never had a story %q.", name, id)
-		}
+	if err != nil {
 		return p, err
+	}
+	p = views.StoryProps{
+		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Agents: storyAgents(found.Agents, id), Now: now(),
 	}
 	p.Story.Stays = slices.Clone(p.Story.Stays) // other readers share the slice
 	for i := range p.Story.Stays {
 		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
 		p.Story.Stays[i].Blocked = p.Story.Stays[i].Blocked.Truncate(time.Minute)
 	}
-	project, err := c.service.Overview.Project(r.Context(), name)
-	if err != nil {
-		return p, err
-	}
-	for _, stage := range project.Pipeline.Stages {
+	for _, stage := range found.Pipeline.Stages {
 		p.Stages = append(p.Stages, stage.Name)
 	}
-	if p.Alert, err = c.service.Overview.StoryAlert(r.Context(), name, id); err != nil {
-		return p, err
-	}
-	p.Usual, p.Agents, p.Now = project.Charts.Stages, c.storyAgents(name, id), now()
 	return p, nil
 }
 
-// storyAgents returns the project's agents whose output mentions the story, or else all agents assigned to the project.
-func (c *Console) storyAgents(project, id string) []views.StoryAgent {
+// storyAgents returns those of a project's agents whose output mentions the story, or else all of them.
+func storyAgents(agents []domain.KnownAgent, id string) []views.StoryAgent {
 	var assigned, onStory []views.StoryAgent
-	for _, a := range c.agentsAt(project) {
+	for _, a := range agents {
 		shown := views.StoryAgent{KnownAgent: a, OnStory: mentions(a.Detail, id)}
 		if shown.OnStory {
 			onStory = append(onStory, shown)
@@ -80,18 +72,6 @@ func (c *Console) storyAgents(project, id string) []views.StoryAgent {
 		return onStory
 	}
 	return assigned
-}
-
-// agentsAt returns the live agents assigned to a project, without the time of their last heartbeat, which changes all
-// the time.
-func (c *Console) agentsAt(project string) (agents []domain.KnownAgent) {
-	for _, a := range c.service.Agents.All() {
-		if a.Project == project && a.Presence == domain.AgentAlive {
-			a.LastSeen = time.Time{}
-			agents = append(agents, a)
-		}
-	}
-	return agents
 }
 
 // mentions reports whether text contains word as a whole word: "1_pay" is not in "21_pay".

@@ -83,10 +83,7 @@ func (s *Server) addOverview() {
 
 func (s *Server) overview(ctx context.Context) (overviewJSON, error) {
 	next := s.service.Events.LastID()
-	snapshot, err := s.service.Overview.Snapshot(ctx)
-	if err != nil {
-		return overviewJSON{}, err
-	}
+	snapshot := s.service.Overview.Snapshot(ctx)
 	byProject := snapshot.Alerts.ByProject
 	pipelines := slices.Clone(snapshot.Pipelines)
 	slices.SortStableFunc(pipelines, func(a, b domain.ProjectPipeline) int {

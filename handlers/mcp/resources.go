@@ -60,10 +60,7 @@ func (s *Server) project(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	overview, err := s.service.Overview.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
+	overview := s.service.Overview.Snapshot(ctx)
 	return struct {
 		projectJSON
 		Active  bool       `json:"active"`

@@ -71,10 +71,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		}
 	}
 	_, pipelines := s.service.Pipelines.All(ctx, 0) // the caller may have just moved a story
-	snapshot, err := s.service.Overview.Snapshot(ctx)
-	if err != nil {
-		return storiesJSON{}, err
-	}
+	snapshot := s.service.Overview.Snapshot(ctx)
 	var stories list[itemJSON]
 	var unreachable list[unreachableJSON]
 	stages := map[string]bool{} // those that exist

@@ -32,7 +32,7 @@ type Gateway struct {
 		All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline)
 	}
 	Alerts interface {
-		List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error)
+		List(ctx context.Context) domain.Alerts
 		Acknowledge(ctx context.Context, key string, duration time.Duration) error
 	}
 	Stories interface {

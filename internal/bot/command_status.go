@@ -15,10 +15,7 @@ const pipelineAge = 2 * time.Second
 // status counts projects and agents, and lists what needs attention.
 func (c *commands) status(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
-	alerts, err := c.gateway.Alerts.List(ctx, pipelines)
-	if err != nil {
-		return c.failed(ctx, err)
-	}
+	alerts := c.gateway.Alerts.List(ctx)
 	reachable := 0
 	for _, p := range pipelines {
 		if p.Reachable {

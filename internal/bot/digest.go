@@ -40,14 +40,9 @@ type projectDigest struct {
 	missed   int64
 }
 
-// acknowledged returns the keys of acknowledged alerts, none if they cannot be read: a digest without them is better than none.
+// acknowledged returns the keys of acknowledged alerts.
 func (n *notifier) acknowledged(ctx context.Context) map[string]bool {
-	_, pipelines := n.gateway.Pipelines.All(ctx, pipelineAge)
-	alerts, err := n.gateway.Alerts.List(ctx, pipelines)
-	if err != nil {
-		n.log.WarnContext(ctx, "bot: a digest shows acknowledged alerts", "error", err)
-	}
-	return alerts.Acknowledged
+	return n.gateway.Alerts.List(ctx).Acknowledged
 }
 
 func (g *digest) add(e domain.Event) {

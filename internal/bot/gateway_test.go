@@ -132,7 +132,8 @@ func (g *fakeGateway) All(context.Context, time.Duration) (*domain.Registry, []d
 }
 
 // List returns more alerts than those of the pipelines.
-func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
+func (g *fakeGateway) List(ctx context.Context) domain.Alerts {
+	_, pipelines := g.All(ctx, 0)
 	day := func(string, string) time.Duration { return 24 * time.Hour }
 	found := append(domain.FindAlerts(pipelines, day, time.Now()),
 		domain.Alert{Kind: domain.AlertAgentLost, Agent: "builder 4", Project: "alpha"},
@@ -144,7 +145,7 @@ func (g *fakeGateway) List(_ context.Context, pipelines []domain.ProjectPipeline
 			}
 		}
 	}
-	return domain.NewAlerts(found), nil
+	return domain.NewAlerts(found)
 }
 
 func (g *fakeGateway) Alive() []domain.Agent {

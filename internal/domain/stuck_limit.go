@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	stuckByDefault = 24 * time.Hour // the limit when too few stories have left the stage
+	// StuckByDefault is the limit when too few stories have left the stage.
+	StuckByDefault = 24 * time.Hour
 	stuckAtLeast   = 4 * time.Hour
 	stuckNeeds     = 10 // how many stories must have left it to compute one
 )
@@ -34,7 +35,7 @@ func (h *StageHistory) StuckLimit(stage string, now time.Time) time.Duration {
 func (h *StageHistory) findStuckLimit(stage string, now time.Time) time.Duration {
 	index := slices.Index(h.names, stage)
 	if index < 0 {
-		return stuckByDefault
+		return StuckByDefault
 	}
 	oldest := now.Add(-moveMemory).UnixMilli()
 	var took []int64
@@ -44,7 +45,7 @@ func (h *StageHistory) findStuckLimit(stage string, now time.Time) time.Duration
 		}
 	}
 	if len(took) < stuckNeeds {
-		return stuckByDefault
+		return StuckByDefault
 	}
 	slices.Sort(took)
 	rank := int(math.Ceil(0.85 * float64(len(took))))

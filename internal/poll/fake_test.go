@@ -29,7 +29,6 @@ type memory struct {
 	reported []string
 	fail     error                      // of Record and FeedCursors
 	before   func(read domain.FeedRead) // called by Record before it stores
-	waiting  chan struct{}              // closed when readers have seen what they wait for; nil while there are none
 }
 
 func (m *memory) Registry() *domain.Registry {
@@ -80,15 +79,6 @@ func (m *memory) Record(_ context.Context, read domain.FeedRead) error {
 	m.cursors = slices.DeleteFunc(m.cursors, func(c domain.FeedCursor) bool { return c.Project == read.Cursor.Project && c.URL == read.Cursor.URL })
 	m.cursors = append(m.cursors, read.Cursor)
 	return nil
-}
-
-func (m *memory) Yield(context.Context) {
-	m.mu.Lock()
-	waiting := m.waiting
-	m.mu.Unlock()
-	if waiting != nil {
-		<-waiting
-	}
 }
 
 // RefetchIfChanged keeps the results: "v2" for a version, followed by "+" if there were records, or "failed".

@@ -138,7 +138,7 @@ func (f *follower) follow(ctx context.Context) error {
 
 // load loads the position at which to resume.
 func (f *follower) load(ctx context.Context) error {
-	slot, err := f.takeSlot(ctx)
+	slot, err := f.slots.take(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,21 +150,12 @@ func (f *follower) load(ctx context.Context) error {
 	return err
 }
 
-// takeSlot waits for a slot, and lets requests that wait for a pipeline's first answer go first: a start reads all feeds.
-func (f *follower) takeSlot(ctx context.Context) (slot, error) {
-	slot, err := f.slots.take(ctx)
-	if err == nil {
-		f.Pipelines.Yield(ctx)
-	}
-	return slot, err
-}
-
 // read requests the records after the position and stores them; with a wait, the server also answers when the pipeline's version
 // is no longer the given one. It returns false when the server has a new buffer, which the next read takes from its beginning.
 func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
-		slot, err := f.takeSlot(ctx)
+		slot, err := f.slots.take(ctx)
 		if err != nil {
 			return answer, false, err
 		}

@@ -39,8 +39,6 @@ type Pipelines interface {
 	// RefetchIfChanged takes the result of a read, after its records were stored. It is called for every successful read, and for
 	// the first of several failed ones in a row.
 	RefetchIfChanged(project domain.Project, r domain.FeedResult)
-	// Yield returns once no request waits for a pipeline of which nothing is known yet, or after a short time limit.
-	Yield(ctx context.Context)
 }
 
 // Leadership says whether this gateway leads: only the leader follows feeds.

@@ -239,22 +239,3 @@ func TestWholeBuffersAreReadAFewAtATimeAndSlowServersDoNotHoldThatUp(t *testing.
 		}
 	})
 }
-
-func TestNewFeedsWaitForRequestsOfUnknownPipelines(t *testing.T) {
-	a, b := newServer("i", 10), newServer("k", 100)
-	following(t, a, func(y *site) {
-		y.add("http://b", b)
-		y.waiting = make(chan struct{})
-		y.register(alpha, domain.Project{Name: "beta", URL: "http://b"})
-		a.push(20)
-		y.want("10 20") // projects that are already followed are not held up
-		if n := len(b.requests()); n != 0 {
-			t.Errorf("%d requests while a reader waits", n)
-		}
-		close(y.waiting)
-		y.pass(soon)
-		if got := y.stream("beta"); got != "100" {
-			t.Errorf("afterwards: %q", got)
-		}
-	})
-}

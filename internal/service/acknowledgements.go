@@ -26,6 +26,16 @@ type acknowledgements struct {
 	byKey map[string]domain.Acknowledgement
 }
 
+// find returns the acknowledgement of an alert, nil if there is none.
+func (a *acknowledgements) find(key string) *domain.Acknowledgement {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if found, known := a.byKey[key]; known {
+		return &found
+	}
+	return nil
+}
+
 func loadAcknowledgements(ctx context.Context, store acknowledgementStore) (*acknowledgements, error) {
 	a := &acknowledgements{}
 	_, err := a.load(ctx, store)
@@ -63,8 +73,8 @@ func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
 // Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert ends or
 // changes. It returns NotFound when there is no alert with that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
-	_, pipelines := s.pipelines.Recent(ctx, quietAge)
-	for _, alert := range s.find(pipelines) {
+	boards := s.pipelines.Boards(ctx, quietAge)
+	for _, alert := range s.find(boards) {
 		if alert.Key() == key {
 			a := newAcknowledgement(ctx, alert, clock.Now(), duration)
 			change := domain.Change{Action: domain.AlertAcknowledged, Subject: key, Detail: a.Text, Project: alert.Project}
@@ -116,8 +126,8 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	a, known := s.acknowledged.byKey[key]
 	s.acknowledged.mu.Unlock()
 	if !known {
-		_, pipelines := s.pipelines.Recent(ctx, quietAge)
-		for _, alert := range s.find(pipelines) {
+		boards := s.pipelines.Boards(ctx, quietAge)
+		for _, alert := range s.find(boards) {
 			if alert.Key() == key {
 				return nil
 			}

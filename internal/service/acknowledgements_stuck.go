@@ -12,9 +12,9 @@ import (
 // AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time of the
 // acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
-	_, pipelines := s.pipelines.Recent(ctx, quietAge)
-	now, alerts := clock.Now(), s.find(pipelines)
-	s.acknowledge(alerts, pipelines, now) // the next List removes those that have ended
+	boards := s.pipelines.Boards(ctx, quietAge)
+	now, alerts := clock.Now(), s.find(boards)
+	s.acknowledge(alerts, boards.Pipelines, now) // the next List removes those that have ended
 	var all []domain.Acknowledgement
 	for _, alert := range alerts {
 		if alert.Kind == domain.AlertStuck && alert.Acknowledged == nil {

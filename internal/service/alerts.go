@@ -4,8 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
@@ -19,91 +19,37 @@ type Alerts struct {
 	projects *Projects
 	agents   *Agents
 	events   *Events
-	stays    *Stays
 	bot      *Bot
 
 	leader       Leadership
 	pipelines    *Pipelines
 	acknowledged *acknowledgements
 	changed      atomic.Int64 // increases when an acknowledgement is made or ends
-	stories      storyAlerts
-
-	mu   sync.Mutex
-	last listed
 }
 
-// listed is the last result of List with its inputs.
-type listed struct {
-	stories, others []domain.Alert
-	changed         int64
-	alerts          domain.Alerts
+// askedRecently is how old a pipeline may be in a list of alerts.
+const askedRecently = 100 * time.Millisecond
+
+// List returns what needs attention.
+func (s *Alerts) List(ctx context.Context) domain.Alerts {
+	return s.in(ctx, s.pipelines.Boards(ctx, askedRecently))
 }
 
-// List returns what needs attention, given the pipelines of all projects. The result is shared and must not be changed.
-func (s *Alerts) List(ctx context.Context, pipelines []domain.ProjectPipeline) (domain.Alerts, error) {
-	next := listed{stories: s.stories.find(pipelines), others: s.others(), changed: s.changed.Load()}
-	found := slices.Concat(next.stories, next.others)
-	if ended := s.acknowledge(found, pipelines, clock.Now()); len(ended) > 0 {
-		if s.events.Available() != nil {
-			return domain.NewAlerts(found), nil // acknowledgements end when the store is back
-		}
+// in returns what needs attention on these boards and elsewhere.
+func (s *Alerts) in(ctx context.Context, boards *Boards) domain.Alerts {
+	found := s.find(boards)
+	ended := s.acknowledge(found, boards.Pipelines, clock.Now())
+	if len(ended) > 0 && s.events.Available() == nil { // otherwise they end when the store is back
 		s.drop(ended...)
 		if err := s.store.EndAcknowledgements(ctx, ended...); err != nil { // they end again after a restart
 			s.log.WarnContext(ctx, "cannot remove ended acknowledgements", "error", err)
 		}
-		return domain.NewAlerts(found), nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !next.isSame(s.last) {
-		next.alerts = domain.NewAlerts(found)
-		s.last = next
-	}
-	return s.last.alerts, nil
-}
-
-func (l listed) isSame(other listed) bool {
-	return l.changed == other.changed && domain.SameArray(l.stories, other.stories) && slices.Equal(l.others, other.others)
-}
-
-// ofStory returns the alert of a story, nil if there is none.
-func (s *Alerts) ofStory(p domain.ProjectPipeline, id string) *domain.Alert {
-	stages := make([]domain.Stage, len(p.Stages))
-	for i, stage := range p.Stages {
-		stages[i].Name = stage.Name
-		if at := slices.IndexFunc(stage.Items, func(item domain.Item) bool { return item.StoryID == id }); at >= 0 {
-			stages[i].Items = stage.Items[at : at+1]
-		}
-	}
-	if p.Stages = stages; !p.Reachable {
-		return nil
-	}
-	p.Summarized = nil
-	found := s.ofProject(p)
-	if len(found) == 0 {
-		return nil
-	}
-	alert := found[0]
-	s.acknowledged.mu.Lock()
-	defer s.acknowledged.mu.Unlock()
-	if a, known := s.acknowledged.byKey[alert.Key()]; known {
-		alert.Acknowledged = &a
-	}
-	return &alert
-}
-
-// ofProject returns what needs attention in one project.
-func (s *Alerts) ofProject(p domain.ProjectPipeline) (found []domain.Alert) {
-	s.stays.withLimits(func(limit domain.StuckLimit) {
-		found = domain.FindAlerts([]domain.ProjectPipeline{p}, limit, clock.Now())
-	})
-	return found
+	return domain.NewAlerts(found)
 }
 
 // find returns what needs attention, in no particular order.
-func (s *Alerts) find(pipelines []domain.ProjectPipeline) []domain.Alert {
-	return slices.Concat(s.stories.find(pipelines), s.others())
-}
+func (s *Alerts) find(boards *Boards) []domain.Alert { return slices.Concat(boards.alerts, s.others()) }
 
 // others returns what needs attention besides the stories and servers of projects.
 func (s *Alerts) others() (found []domain.Alert) {

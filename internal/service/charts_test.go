@@ -49,7 +49,7 @@ func draw(t testing.TB, s *service.Service, projects ...string) (today []int, cu
 	var charts []domain.Charts
 	waittest.Until(t, "the stream is accounted for", func() bool {
 		var err error
-		if charts, err = s.Charts.Draw(context.Background(), pipelines); err != nil {
+		if charts, err = service.Charts(context.Background(), s, pipelines); err != nil {
 			t.Fatal(err)
 		}
 		return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })
@@ -83,7 +83,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 		if fmt.Sprint(today, current) != "[2 0 0] [482h30m0s 0s 0s]" {
 			t.Errorf("finished today %v, median %v", today, current)
 		}
-		if charts, err := s.Charts.Draw(context.Background(), []domain.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
+		if charts, err := service.Charts(context.Background(), s, []domain.ProjectPipeline{{Project: "alpha"}}); err != nil || charts[0].Days != nil {
 			t.Errorf("charts without known stages: %v, %v", charts, err)
 		}
 
@@ -135,25 +135,31 @@ func TestChartsKeepNobodyWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 		slow := &slowStore{observedStore: o, may: make(chan struct{})}
-		s := streamOver(t, slow)
-		pipelines := []domain.ProjectPipeline{chartPipeline("alpha")}
+		b := &boardServer{}
+		b.show(t, "http://alpha", `[{"name":"1_backlog","items":[]},{"name":"2_current","items":[]},{"name":"5_done","items":[]}]`)
+		s := overBoard(t, slow, b)
+		if _, err := s.Projects.Add(t.Context(), "alpha", "http://alpha", nil); err != nil {
+			t.Fatal(err)
+		}
 		for range 2 { // the second waits for the first one's work
 			began := time.Now()
-			charts, err := s.Charts.Draw(t.Context(), pipelines)
-			if waited := time.Since(began); err != nil || charts[0].Days != nil || waited > time.Second {
-				t.Errorf("charts after %v: %v, %v", waited, charts, err)
+			shown := service.NextSnapshot(t.Context(), s)
+			if waited := time.Since(began); shown.Charts[0].Days != nil || waited > time.Second {
+				t.Errorf("charts after %v: %v", waited, shown.Charts)
 			}
 		}
 		failure := errors.New("disk on fire")
 		slow.err.Store(&failure)
 		close(slow.may)
 		synctest.Wait()
-		if _, err := s.Charts.Draw(t.Context(), pipelines); !errors.Is(err, failure) {
-			t.Errorf("error %v", err)
+		if shown := service.NextSnapshot(t.Context(), s); !shown.Pipelines[0].Reachable || shown.Charts[0].Days != nil {
+			t.Errorf("without a store: %+v", shown.Pipelines)
 		}
 		slow.err.Store(nil)
-		if today, current := draw(t, s, "alpha"); today[0] != 1 || current[0] != time.Hour {
-			t.Errorf("finished today %v, median %v", today, current)
+		time.Sleep(2 * time.Second)
+		shown := service.NextSnapshot(t.Context(), s)
+		if c := shown.Charts[0]; len(c.Days) == 0 || c.Days[domain.ChartDays-1].Finished != 1 || c.Stages[0].Median != time.Hour {
+			t.Errorf("charts %+v", c)
 		}
 	})
 }
@@ -183,7 +189,7 @@ func BenchmarkCharts(b *testing.B) {
 	}
 	draw := func(b *testing.B, s *service.Service) {
 		for drawn := false; !drawn; {
-			charts, err := s.Charts.Draw(context.Background(), pipelines)
+			charts, err := service.Charts(context.Background(), s, pipelines)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -236,7 +242,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		}
 		pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}
 		before := streamOver(t, o)
-		want, err := before.Charts.Draw(t.Context(), pipelines)
+		want, err := service.Charts(t.Context(), before, pipelines)
 		if err != nil || want[0].Stages[0].Median != time.Hour {
 			t.Fatal(want, err)
 		}
@@ -245,7 +251,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		}
 		restart := func() []domain.Charts {
 			after := streamOver(t, o)
-			charts, err := after.Charts.Draw(t.Context(), pipelines)
+			charts, err := service.Charts(t.Context(), after, pipelines)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +290,7 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err = again.Charts.Draw(t.Context(), pipelines); err != nil {
+		if _, err = service.Charts(t.Context(), again, pipelines); err != nil {
 			t.Fatal(err)
 		}
 		if err := service.SaveStaysAlone(t.Context(), again); err != nil {
@@ -334,7 +340,7 @@ func TestAfterAStartTheChartsOfAProjectAreReadWithoutThoseOfAllOthers(t *testing
 	drawn := func(s *service.Service, pipelines []domain.ProjectPipeline) (charts []domain.Charts) {
 		waittest.Until(t, "the stream is accounted for", func() bool {
 			var err error
-			if charts, err = s.Charts.Draw(t.Context(), pipelines); err != nil {
+			if charts, err = service.Charts(t.Context(), s, pipelines); err != nil {
 				t.Fatal(err)
 			}
 			return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })

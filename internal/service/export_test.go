@@ -1,6 +1,11 @@
 package service
 
-import "context"
+import (
+	"context"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+)
 
 // QueuedReads returns how many reads wait to be stored.
 func QueuedReads(s *Service) int {
@@ -33,7 +38,7 @@ func SaveStays(ctx context.Context, s *Service) error {
 func SaveStaysAlone(ctx context.Context, s *Service) error { return s.Stays.save(ctx) }
 
 // NextSnapshot takes a snapshot at once, however recent the last one is.
-func NextSnapshot(ctx context.Context, s *Service) (*Snapshot, error) {
+func NextSnapshot(ctx context.Context, s *Service) *Snapshot {
 	s.Overview.mu.Lock()
 	s.Overview.age = 0
 	s.Overview.mu.Unlock()
@@ -57,3 +62,18 @@ func LoseStore(s *Service) { s.Events.reached.note(0, context.DeadlineExceeded) 
 
 // SplitMoves makes pieces of moves as small as this.
 func SplitMoves(s *Service, size int) { s.Stays.pieceSize = size }
+
+// Charts returns the charts of these pipelines, as they are derived for boards.
+func Charts(ctx context.Context, s *Service, pipelines []domain.ProjectPipeline) ([]domain.Charts, error) {
+	charts := make([]domain.Charts, len(pipelines))
+	for i, p := range pipelines {
+		visits, err := s.Stays.Project(ctx, p.Project)
+		if err != nil {
+			return charts, err
+		}
+		if len(p.Stages) > 0 {
+			charts[i] = visits.Charts(p.Stages, clock.Now())
+		}
+	}
+	return charts, nil
+}

@@ -20,18 +20,16 @@ const (
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
-// Overview combines the state of all projects, for frequent readers.
+// Overview combines the state of projects, for pages and other frequent readers.
 type Overview struct {
 	projects  *Projects
 	pipelines *Pipelines
 	alerts    *Alerts
-	charts    *Charts
+	stories   *Stories
 	agents    *Agents
 	events    *Events
 
 	openAlerts atomic.Int64
-	taking     background  // a snapshot, for those who do not wait for it
-	known      atomic.Bool // whether there is one
 
 	mu        sync.Mutex
 	last      *Snapshot // nil before the first
@@ -41,74 +39,95 @@ type Overview struct {
 	changed   int64         // Alerts.changed at that time
 }
 
-// Snapshot is the state of all projects. It is shared and must not be changed. The times at which pipelines were seen are only
-// updated together with something else.
+// Snapshot is the state of all projects. It is shared and must not be changed.
 type Snapshot struct {
-	Registry  *domain.Registry
-	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
-	Charts    []domain.Charts          // likewise; empty until they are drawn
-	Alerts    domain.Alerts
-	Together  domain.Charts  // of all projects; empty until they are drawn
-	Agents    []domain.Agent // alive ones
-
-	took time.Duration // the time to take it, without waiting
+	*Boards
+	Alerts domain.Alerts
+	Agents []domain.Agent // alive ones
 }
 
 // Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of projects.
 // Concurrent readers wait for the same one.
-func (o *Overview) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age && o.changed == o.alerts.changed.Load() {
-		return o.last, nil
+		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
-	takenAt, lastEvent, maxAge := time.Now(), o.events.LastID(), quietAge
+	takenAt, lastEvent, changed, maxAge := time.Now(), o.events.LastID(), o.alerts.changed.Load(), quietAge
 	if o.last != nil && o.lastEvent != lastEvent {
 		maxAge = snapshotAge
 	}
-	changed := o.alerts.changed.Load()
-	if o.last == nil {
-		o.pipelines.firstReaders.begin()
-		defer o.pipelines.firstReaders.end()
-	}
-	next, err := o.take(ctx, maxAge, o.last)
-	if err != nil {
-		return nil, err
-	}
-	o.last, o.takenAt, o.lastEvent, o.changed = next, takenAt, lastEvent, changed
-	o.age = min(max(snapshotAge, snapshotShare*next.took), maxSnapshotAge)
-	o.openAlerts.Store(int64(next.Alerts.Open))
-	o.known.Store(true)
-	return next, nil
-}
-
-// take takes a snapshot. It shares what has not changed with the last one, which may be nil, so that pages can quickly tell that
-// nothing has changed, even with thousands of projects (BenchmarkSnapshot).
-func (o *Overview) take(ctx context.Context, maxAge time.Duration, last *Snapshot) (*Snapshot, error) {
-	s := &Snapshot{}
-	var err error
-	var known []domain.ProjectPipeline
-	if last != nil {
-		known = last.Pipelines
-	}
-	s.Registry, s.Pipelines = o.pipelines.recentSince(ctx, maxAge, known)
+	boards := o.pipelines.Boards(ctx, maxAge)
 	began := time.Now()
-	if s.Alerts, err = o.alerts.List(ctx, s.Pipelines); err != nil {
-		return nil, err
-	}
-	s.Agents = o.agents.Alive()
-	if s.Charts, err = o.charts.Draw(ctx, s.Pipelines); err != nil {
-		return nil, err
-	}
-	if last != nil && domain.SameArray(s.Charts, last.Charts) {
-		s.Together = last.Together
-	} else {
-		s.Together = domain.SumCharts(s.Charts)
-	}
-	s.took = time.Since(began)
-	return s, nil
+	alerts := o.alerts.in(ctx, boards)
+	o.last = &Snapshot{Boards: boards, Alerts: alerts, Agents: o.agents.Alive()}
+	o.takenAt, o.lastEvent, o.changed = takenAt, lastEvent, changed
+	o.age = min(max(snapshotAge, snapshotShare*(boards.took+time.Since(began))), maxSnapshotAge)
+	o.openAlerts.Store(int64(alerts.Open))
+	return o.last
 }
 
 // OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged. It never waits.
 func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
+
+// ProjectSnapshot is the state of one project.
+type ProjectSnapshot struct {
+	Project  domain.Project
+	Active   bool
+	Pipeline domain.ProjectPipeline
+	Stuck    []string // ids of stories
+	Charts   domain.Charts
+	Agents   []domain.KnownAgent // alive ones that are assigned to it, without the time of their last heartbeat
+
+	alerts []domain.Alert
+}
+
+// Project returns the state of one project. It asks no other project. It returns NotFound.
+func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, error) {
+	registry, board, err := o.pipelines.Board(ctx, name, quietAge)
+	if err != nil {
+		return ProjectSnapshot{}, err
+	}
+	project, _ := registry.Find(name)
+	p := ProjectSnapshot{
+		Project: project, Active: registry.Active == name, Pipeline: board.Pipeline, Charts: board.Charts, Stuck: stuck(board.alerts),
+		alerts: board.alerts,
+	}
+	for _, agent := range o.agents.All() {
+		if agent.Project == name && agent.Presence == domain.AgentAlive {
+			agent.LastSeen = time.Time{} // it changes all the time
+			p.Agents = append(p.Agents, agent)
+		}
+	}
+	return p, nil
+}
+
+// StorySnapshot is the state of a story, and of its project.
+type StorySnapshot struct {
+	ProjectSnapshot
+	Story domain.Story
+	Alert *domain.Alert // about the story; nil for none
+}
+
+// Story returns the state of a story. If recent is set, the story itself may be as old as Stories.Recent says. It returns NotFound.
+func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (s StorySnapshot, err error) {
+	get := o.stories.Get
+	if recent {
+		get = o.stories.Recent
+	}
+	if s.Story, err = get(ctx, project, id); err != nil {
+		return s, err
+	}
+	if s.ProjectSnapshot, err = o.Project(ctx, project); err != nil {
+		return s, err
+	}
+	for _, alert := range s.alerts {
+		if alert.Story != nil && alert.Story.StoryID == id {
+			alert.Acknowledged = o.alerts.acknowledged.find(alert.Key())
+			s.Alert = &alert
+		}
+	}
+	return s, nil
+}

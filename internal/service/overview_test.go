@@ -61,20 +61,15 @@ func newOverview(t testing.TB, n int) (*service.Service, *sameBoard) {
 	return s, board
 }
 
-func nextSnapshot(t testing.TB, s *service.Service) *service.Snapshot {
-	t.Helper()
-	next, err := service.NextSnapshot(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return next
+func nextSnapshot(s *service.Service) *service.Snapshot {
+	return service.NextSnapshot(context.Background(), s)
 }
 
 func TestSnapshotsShareWhatHasNotChanged(t *testing.T) {
 	s, _ := newOverview(t, 3)
 	var one, other *service.Snapshot
 	for range 10 { // the first ones take in what is on the boards
-		one, other = other, nextSnapshot(t, s)
+		one, other = other, nextSnapshot(s)
 	}
 	if one == other || &one.Pipelines[0] != &other.Pipelines[0] || !sharesCharts(one, other) {
 		t.Error("two snapshots of the same have pipelines or charts of their own")
@@ -82,13 +77,13 @@ func TestSnapshotsShareWhatHasNotChanged(t *testing.T) {
 	if err := s.Events.Record(context.Background(), went(t, "project-00001", "2_b", "2_current", "5_done", time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	if next := nextSnapshot(t, s); next.Together.Days[domain.ChartDays-1].Finished != 1 {
+	if next := nextSnapshot(s); next.Together.Days[domain.ChartDays-1].Finished != 1 {
 		t.Errorf("a finished story does not show: %v", next.Together.Days)
 	}
 	if _, err := s.Projects.Remove(context.Background(), "project-00002"); err != nil {
 		t.Fatal(err)
 	}
-	if next := nextSnapshot(t, s); len(next.Pipelines) != 2 || len(next.Charts) != 2 {
+	if next := nextSnapshot(s); len(next.Pipelines) != 2 || len(next.Charts) != 2 {
 		t.Errorf("%d pipelines and %d charts of 2 projects", len(next.Pipelines), len(next.Charts))
 	}
 }
@@ -117,9 +112,9 @@ func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
 				t.Errorf("after %v: %+v, %v", took, p, err)
 			}
 			began = time.Now()
-			alert, err := s.Overview.StoryAlert(t.Context(), "alpha", "1")
-			if took := time.Since(began); err != nil || took > limit || alert == nil || alert.Reason != "key" {
-				t.Errorf("after %v: %+v, %v", took, alert, err)
+			story, err := s.Overview.Story(t.Context(), "alpha", "1", false)
+			if took := time.Since(began); err != nil || took > limit || story.Alert == nil || story.Alert.Reason != "key" {
+				t.Errorf("after %v: %+v, %v", took, story.Alert, err)
 			}
 			time.Sleep(250 * time.Millisecond)
 		}
@@ -129,35 +124,16 @@ func TestAProjectIsShownWithItsChartsWhileOthersAreAwaited(t *testing.T) {
 	})
 }
 
-// TestTheFirstLookAtAProjectComesBeforeTheOthers: after a start, fetching all projects at once takes all processors.
-func TestTheFirstLookAtAProjectComesBeforeTheOthers(t *testing.T) {
+func TestThePageOfAProjectAsksNoOther(t *testing.T) {
 	slow := good(20 * time.Millisecond)
 	withServers(t, []answerFunc{slow, slow, slow, slow}, func(t *testing.T, s *service.Service, up *servers) {
-		yielded := make(chan time.Duration)
-		go func() {
-			synctest.Wait()
-			began := time.Now()
-			s.Pipelines.Yield(t.Context())
-			yielded <- time.Since(began)
-		}()
 		p, err := s.Overview.Project(t.Context(), "p0002")
 		if err != nil || brief(p.Pipeline) != "fresh [1]" {
 			t.Errorf("%s, %v", brief(p.Pipeline), err)
 		}
-		if calls := up.calls.Load(); calls != 1 {
-			t.Errorf("%d projects were asked before the answer", calls)
-		}
-		if held := <-yielded; held != 20*time.Millisecond {
-			t.Errorf("work in the background waited for %v", held)
-		}
 		time.Sleep(time.Second)
-		if calls := up.calls.Load(); calls != 4 {
-			t.Errorf("%d projects were asked soon after", calls)
-		}
-		began := time.Now()
-		s.Pipelines.Yield(t.Context())
-		if held := time.Since(began); held != 0 {
-			t.Errorf("work in the background waited for %v while nobody looks", held)
+		if calls := up.calls.Load(); calls != 1 {
+			t.Errorf("%d projects were asked", calls)
 		}
 	})
 }
@@ -173,7 +149,7 @@ func TestASnapshotFindsWhatGetsStuckWhileNothingElseHappens(t *testing.T) {
 		}{{0, 0}, {22 * time.Hour, 0}, {59 * time.Minute, 0}, {2 * time.Minute, 4}, {time.Hour, 4}} {
 			time.Sleep(step.wait)
 			synctest.Wait()
-			if open := nextSnapshot(t, s).Alerts.Open; open != step.stuck {
+			if open := nextSnapshot(s).Alerts.Open; open != step.stuck {
 				t.Errorf("after another %v %d stories need attention, not %d", step.wait, open, step.stuck)
 			}
 		}
@@ -185,12 +161,12 @@ func BenchmarkSnapshot(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s, _ := newOverview(b, n)
-			for one, other := nextSnapshot(b, s), nextSnapshot(b, s); !sharesCharts(one, other); {
-				one, other = other, nextSnapshot(b, s)
+			for one, other := nextSnapshot(s), nextSnapshot(s); !sharesCharts(one, other); {
+				one, other = other, nextSnapshot(s)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				nextSnapshot(b, s)
+				nextSnapshot(s)
 			}
 		})
 	}

@@ -3,44 +3,38 @@ package service
 import "time"
 
 const (
-	// unchangedAge is how old a pipeline may be whose server reports that it has not changed. With many projects it is
-	// unchangedAgeEach for each of them, at most maxUnchangedAge: each fetch takes a new connection, and there are about five a
-	// second. A hanging server is noticed just as soon through its feed, which waits for 25 s.
-	unchangedAge, unchangedAgeEach, maxUnchangedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
+	// trustedAge is how old a pipeline on a page may be whose feed names the same version. With many projects it is trustedAgeEach
+	// for each of them, at most maxTrustedAge: each fetch takes a new connection, and there are about five a second. A hanging
+	// server is noticed just as soon through its feed, which waits for 25 s.
+	trustedAge, trustedAgeEach, maxTrustedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
 	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale: with thousands of projects
 	// some are always fetched a little late, and each change of the mark would make pages refresh.
 	staleGrace = 5 * time.Second
-	// knownBudget is how long a page waits for projects whose last known state it can show, so that a slow project does not slow
-	// down the pages of the others.
-	knownBudget = 50 * time.Millisecond
+	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a page waits
+	// if it can show the last known state of all, so that a slow project does not slow down the pages of the others.
+	pipelineBudget, knownBudget = 250 * time.Millisecond, 50 * time.Millisecond
 )
 
 // pipelineAge is how old the pipelines that a caller gets may be.
 type pipelineAge struct {
-	now       time.Time
-	oldest    time.Time     // the earliest time of a fetch
-	unchanged time.Duration // the age allowed instead if the feed reports no change since
-	grace     time.Duration // how much older it may be without counting as stale
+	now     time.Time
+	oldest  time.Time     // the earliest time of a fetch
+	trusted time.Duration // the age allowed instead if the feed names the known version; 0 for callers that always ask
+	grace   time.Duration // how much older it may be without counting as stale
 }
 
-func newestAge(maxAge time.Duration) pipelineAge {
+// askedAge is the age for callers that always ask.
+func askedAge(maxAge time.Duration) pipelineAge {
 	now := time.Now()
 	return pipelineAge{now: now, oldest: now.Add(-maxAge)}
 }
 
-func (s *Pipelines) recentAge(maxAge time.Duration) pipelineAge {
-	age := newestAge(maxAge)
+// pageAge is the age for pages that show so many projects.
+func pageAge(maxAge time.Duration, projects int) pipelineAge {
+	age := askedAge(maxAge)
 	age.grace = staleGrace
-	age.unchanged = min(max(unchangedAge, time.Duration(len(s.projects.Registry().Projects))*unchangedAgeEach), maxUnchangedAge)
+	age.trusted = min(max(trustedAge, time.Duration(projects)*trustedAgeEach), maxTrustedAge)
 	return age
-}
-
-func (a pipelineAge) withGrace() pipelineAge {
-	a.oldest = a.oldest.Add(-a.grace)
-	if a.unchanged > 0 {
-		a.unchanged += a.grace
-	}
-	return a
 }
 
 // isCurrent reports whether the known pipeline is not too old.
@@ -48,6 +42,15 @@ func (state *pipelineState) isCurrent(a pipelineAge) bool {
 	if !state.askedAt.Before(a.oldest) {
 		return true
 	}
-	sooner := time.Duration(state.spread * float64(a.unchanged) / 2)
-	return a.unchanged > 0 && a.now.Sub(state.askedAt) <= a.unchanged-sooner && state.isNamed()
+	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
+	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner && state.isNamed()
+}
+
+// isStale reports whether the known pipeline must be marked as too old.
+func (state *pipelineState) isStale(a pipelineAge) bool {
+	a.oldest = a.oldest.Add(-a.grace)
+	if a.trusted > 0 {
+		a.trusted += a.grace
+	}
+	return !state.isCurrent(a)
 }

@@ -9,80 +9,182 @@ import (
 	"switchyard/internal/supervise"
 )
 
-type pipelineFetch struct {
-	askedAt time.Time // when it began; zero while it waits for a worker
-	done    chan struct{}
+// await waits until these projects are current, or until there is no more need to wait.
+func (s *Pipelines) await(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
+	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
+	defer cancel()
+	patience := time.NewTimer(pipelineBudget)
+	defer patience.Stop()
+	for _, state := range asked {
+		s.awaitOne(ctx, state, age.oldest, patience)
+	}
 }
 
-// ask makes sure that a fetch of the project begins at or after oldest. There is only one fetch at a time; if the current one
-// began earlier, a second one follows it. The caller holds mu.
-func (s *Pipelines) ask(state *pipelineState, oldest time.Time) {
+// budget returns how long to wait for these projects, which is less if there is a usable state of all of them.
+func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
+	if age.trusted == 0 {
+		return pipelineBudget
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range awaited {
+		if state.known == nil || state.err == nil && state.isStale(age) {
+			return pipelineBudget
+		}
+	}
+	return knownBudget
+}
+
+// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses
+// the timer.
+func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		task, failed := state.task, state.err != nil
+		done := task == nil || failed || !state.askedAt.Before(oldest) && !s.isOutdated(state)
+		var began time.Time
+		if task != nil {
+			began = task.began
+		}
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		patience := pipelineBudget
+		if !began.IsZero() {
+			patience -= time.Since(began)
+		}
+		timer.Reset(patience)
+		select {
+		case <-task.done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+		}
+	}
+}
+
+// want makes a fetch necessary that begins at or after oldest: if the current one began earlier, another follows it.
+func (state *pipelineState) want(oldest time.Time) {
 	if state.wanted.Before(oldest) {
 		state.wanted = oldest
 	}
-	if state.fetch == nil {
-		workers := &s.workers
-		if state.err != nil {
-			workers = &s.behind
-		}
-		fetch := state.begin()
-		workers.add(func() { s.fetchPipeline(state, fetch) })
+}
+
+// begin queues what is to be done for a project, unless it is queued or running. What failed last has its turn behind the others.
+// The caller holds mu.
+func (s *Pipelines) begin(state *pipelineState, t turn) {
+	if state.err != nil {
+		t = turnBehind
 	}
+	switch task := state.task; {
+	case task == nil:
+		state.task = &pipelineTask{turn: t, done: make(chan struct{})}
+	case t < task.turn && task.began.IsZero():
+		task.turn = t // its other place in the queue will find it begun
+	default:
+		return
+	}
+	task := state.task
+	s.queue.add(func() { s.work(state, task) }, t)
 }
 
-func (state *pipelineState) begin() *pipelineFetch {
-	state.fetch = &pipelineFetch{done: make(chan struct{})}
-	return state.fetch
+// result is what a task has found out.
+type result struct {
+	known      *derived
+	observed   *domain.PipelineAnswer
+	observedIn int
+	err        error
 }
 
-// fetchPipeline fetches a project's pipeline. It outlives the request that caused it, and ends within the limits of
-// ProjectServers.
-func (s *Pipelines) fetchPipeline(state *pipelineState, fetch *pipelineFetch) {
-	generation := s.stays.generationNow()
+// work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that caused it,
+// and ends within the limits of ProjectServers.
+func (s *Pipelines) work(state *pipelineState, task *pipelineTask) {
 	s.mu.Lock()
-	fetch.askedAt = time.Now()
-	known, observed, dated := state.answer, state.observed, state.dated
-	if state.observedIn != generation {
-		observed = nil
+	if !task.began.IsZero() {
+		s.mu.Unlock()
+		return
 	}
+	task.began = time.Now()
+	fetches := state.askedAt.Before(state.wanted) || state.known == nil
+	before := result{state.known, state.observed, state.observedIn, state.err}
+	registered := s.state(state.project) == state
 	s.mu.Unlock()
-	var answer *domain.PipelineAnswer
-	err := supervise.Call(func() (err error) {
-		if answer, err = s.servers.Pipeline(context.Background(), state.project, known); err != nil {
+	after := before
+	if registered {
+		err := supervise.Call(func() (err error) {
+			after, err = s.renewed(state.project, before, task.began, fetches)
 			return err
+		})
+		if supervise.IsPanic(err) {
+			err = domain.WrapError(domain.BadGateway, err, "request failed")
 		}
-		raw := dated.raw
-		if answer != known { // only the dated text is kept
-			raw, answer = answer.Raw, answer.WithoutRaw()
+		if fetches || err != nil {
+			after.err = err
 		}
-		observed = s.stays.observe(state.project.Name, answer, observed, fetch.askedAt)
-		dated = s.stays.date(state.project.Name, answer, raw, dated)
-		return nil
-	})
-	if supervise.IsPanic(err) {
-		err = domain.WrapError(domain.BadGateway, err, "request failed")
 	}
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.logReachability(state, err)
-	if err != nil && state.err == nil {
+	state.task = nil
+	close(task.done)
+	if s.state(state.project) == state {
+		s.finish(state, task, after, fetches)
+	}
+}
+
+// renewed returns what is known of a project after fetching its pipeline or, without that, after deriving it again.
+func (s *Pipelines) renewed(project domain.Project, r result, began time.Time, fetches bool) (result, error) {
+	ctx := context.Background()
+	if !fetches {
+		r.known = derive(ctx, s.stays, project.Name, r.known.answer, r.known.raw, r.known)
+		return r, nil
+	}
+	generation := s.stays.generationNow()
+	if r.observedIn != generation {
+		r.observed, r.observedIn = nil, generation
+	}
+	var known *domain.PipelineAnswer
+	var raw []byte
+	if r.known != nil {
+		known, raw = r.known.answer, r.known.raw
+	}
+	answer, err := s.servers.Pipeline(ctx, project, known)
+	if err != nil {
+		return r, err
+	}
+	if answer != known {
+		raw, answer = answer.Raw, answer.WithoutRaw() // only the text with times is kept
+	}
+	r.observed = s.stays.observe(project.Name, answer, r.observed, began)
+	if answer != known || r.known.isOutdated(s.stays.Version(project.Name), clock.Now()) {
+		r.known = derive(ctx, s.stays, project.Name, answer, raw, r.known)
+	}
+	return r, nil
+}
+
+// finish records what a task has found out, and begins what must follow it. The caller holds mu.
+func (s *Pipelines) finish(state *pipelineState, task *pipelineTask, after result, fetched bool) {
+	if state.known != after.known || (state.err == nil) != (after.err == nil) || domain.MessageOf(state.err) != domain.MessageOf(after.err) {
+		s.changes++
+	}
+	s.logReachability(state, after.err)
+	if after.err != nil && state.err == nil {
 		state.failed = clock.Now()
 	}
-	state.fetch, state.askedAt, state.err = nil, fetch.askedAt, err
-	state.observed, state.observedIn = observed, generation
-	if err == nil {
-		state.answer, state.dated, state.seen = answer, dated, clock.Now()
-		if fetch.askedAt.Before(state.wanted) {
-			s.ask(state, state.wanted)
-		}
-		if answer != observed && !answer.EventsOnly {
+	state.known, state.observed, state.observedIn, state.err = after.known, after.observed, after.observedIn, after.err
+	if fetched {
+		state.askedAt, state.took = task.began, time.Since(task.began)
+	}
+	if fetched && state.err == nil {
+		state.seen = clock.Now()
+		if s.isUnobserved(state) {
 			state.feed.at = time.Now() // so that it is observed by stays
 		}
 	}
-	state.feed.took = time.Since(fetch.askedAt)
+	if state.askedAt.Before(state.wanted) && state.err == nil {
+		s.begin(state, turnNext)
+	}
 	s.refetchLater(state)
-	close(fetch.done)
 }
 
 // logReachability logs when a project becomes unreachable and when it is reachable again, not each failure in between.

@@ -146,7 +146,7 @@ func TestPagesDoNotAskForAPipelineThatIsStillTheSame(t *testing.T) {
 		read(named("v1"))
 		look := func(d time.Duration) (stale bool) {
 			for range d / time.Second {
-				_, all := s.Pipelines.Recent(context.Background(), 500*time.Millisecond)
+				all := s.Pipelines.Boards(context.Background(), 500*time.Millisecond).Pipelines
 				stale = stale || all[0].Stale
 				time.Sleep(time.Second)
 				synctest.Wait()

@@ -3,10 +3,11 @@ package service
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -17,226 +18,153 @@ type ProjectServers interface {
 	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
-const (
-	// pipelineBudget is how long a caller waits for one project, and for all of them together.
-	pipelineBudget = 250 * time.Millisecond
-	// pipelineWorkers is how many projects are fetched at once; more would only wait for each other.
-	pipelineWorkers = 64
-	// behindWorkers is how many projects are fetched at once for which nobody waits.
-	behindWorkers = 8
-)
-
-// Pipelines keeps the projects' pipelines. It fetches them when a caller needs them, and in the background when a project's feed
-// reports a change.
+// Pipelines keeps the projects' pipelines and what is derived from them. It fetches them when a caller needs them, and when a
+// project's feed reports a change.
 type Pipelines struct {
-	projects     *Projects
-	servers      ProjectServers
-	events       *Events
-	stays        *Stays
-	log          *slog.Logger
-	workers      workers
-	behind       workers
-	refetches    refetchQueue
-	firstReaders firstReaders
+	projects *Projects
+	servers  ProjectServers
+	stays    *Stays
+	log      *slog.Logger
+	queue    fetchQueue
 
 	mu       sync.Mutex
 	registry *domain.Registry
 	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
+	changes  int              // how often a state or the registry has changed
+	last     *Boards
 }
 
-// pipelineState is the state of one project at one address. Pipelines.mu guards all fields but project.
-type pipelineState struct {
-	project domain.Project
-	fetch   *pipelineFetch // the current fetch, nil if there is none
-	wanted  time.Time      // a fetch that began earlier is followed by another
-
-	askedAt time.Time              // when the last completed fetch began; zero before the first
-	err     error                  // its error
-	failed  time.Time              // the first failure since the last good answer
-	answer  *domain.PipelineAnswer // the last good answer, nil before the first
-	seen    time.Time              // when that arrived
-
-	observed   *domain.PipelineAnswer // the last answer that stays have observed
-	observedIn int                    // their generation
-	dated      datedPipeline
-	feed       feedState
-	spread     float64 // 0 to 1, to spread the fetches of all projects over time
+func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
+	return &Pipelines{projects: projects, servers: servers, stays: stays, log: log, queue: fetchQueue{log: log}}
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, events *Events, stays *Stays, log *slog.Logger) *Pipelines {
-	return &Pipelines{
-		projects: projects, servers: servers, events: events, stays: stays, log: log,
-		workers: workers{size: pipelineWorkers, log: log}, behind: workers{size: behindWorkers, log: log}, refetches: newRefetchQueue(log),
+// CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns Invalid
+// for an address that no project can have, and BadGateway with the reason when no project server responds there.
+func (s *Pipelines) CheckAddress(ctx context.Context, url string, token *domain.Secret) (*domain.PipelineAnswer, error) {
+	p, err := newProject("?", url, token)
+	if err != nil {
+		return nil, err
 	}
+	p.Name = "" // it has none yet
+	return s.servers.Pipeline(ctx, p, nil)
 }
 
 // All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch began at
 // most maxAge ago; others are fetched, once for all concurrent callers. All waits for a project for at most 250 ms from the
 // beginning of its fetch, and for at most 250 ms in all. It does not wait for projects whose last fetch failed.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, newestAge(maxAge), nil)
-}
-
-// Recent is All, except that it fetches a pipeline only now and then while the project's feed reports no change, so that refreshing
-// pages costs no fetches while nothing happens. Pipelines that are only a little too old do not count as stale.
-func (s *Pipelines) Recent(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, s.recentAge(maxAge), nil)
-}
-
-// recentSince is Recent, except that it returns last, an earlier result that must not be changed, if nothing has changed since.
-func (s *Pipelines) recentSince(ctx context.Context, maxAge time.Duration, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
-	return s.all(ctx, s.recentAge(maxAge), last)
-}
-
-func (s *Pipelines) all(ctx context.Context, age pipelineAge, last []domain.ProjectPipeline) (*domain.Registry, []domain.ProjectPipeline) {
-	registry, states, awaited := s.askProjects(age)
-	s.waitFor(ctx, age, awaited...)
+	age := askedAge(maxAge)
+	registry, states := s.update(ctx, age)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return registry, showAll(states, age, last)
-}
-
-// waitFor waits for fetches of projects.
-func (s *Pipelines) waitFor(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
-	budget, first := s.budget(asked, age)
-	if first {
-		s.firstReaders.begin()
-		defer s.firstReaders.end()
-	}
-	ctx, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
-	for _, state := range asked {
-		s.await(ctx, state, age.oldest, patience)
-	}
-}
-
-// showAll returns the pipelines of the projects, last itself if it is the same. The caller holds mu.
-func showAll(states []*pipelineState, age pipelineAge, last []domain.ProjectPipeline) []domain.ProjectPipeline {
-	same := 0 // the number of unchanged ones at the beginning
-	if len(last) == len(states) && len(last) > 0 {
-		for same < len(states) && states[same].show(age).ShowsSame(last[same]) {
-			same++
-		}
-		if same == len(states) {
-			return last
-		}
-	}
-	result := make([]domain.ProjectPipeline, len(states))
+	shown := make([]domain.ProjectPipeline, len(states))
 	for i, state := range states {
-		result[i] = state.show(age)
+		shown[i] = state.show(age)
 	}
-	return result
+	return registry, shown
 }
 
-// askProjects begins to fetch all projects that are not current. It returns in awaited those that the caller must wait for.
-func (s *Pipelines) askProjects(age pipelineAge) (registry *domain.Registry, states, awaited []*pipelineState) {
+// update fetches all projects that are not current, derives again what is outdated, and waits for that.
+func (s *Pipelines) update(ctx context.Context, age pipelineAge) (*domain.Registry, []*pipelineState) {
+	_, _ = s.stays.catchUp(ctx)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setRegistry(s.projects.Registry())
-	for _, state := range s.states {
-		if s.askIfOld(state, age) {
+	s.setRegistry()
+	registry, states := s.registry, s.states
+	var awaited []*pipelineState
+	for _, state := range states {
+		if s.renew(state, age, turnNext) {
 			awaited = append(awaited, state)
 		}
 	}
-	return s.registry, s.states, awaited
+	s.mu.Unlock()
+	s.await(ctx, age, awaited...)
+	return registry, states
 }
 
-// askIfOld begins to fetch a project unless it is current, and reports whether to wait for it. The caller holds mu.
-func (s *Pipelines) askIfOld(state *pipelineState, age pipelineAge) (awaited bool) {
-	if state.isCurrent(age) {
-		return false
-	}
-	s.ask(state, age.oldest)
-	return age.unchanged == 0 || !state.isNamed()
-}
-
-// budget returns how long to wait for these projects, which is less if there is a usable state of all of them. first is whether
-// nothing is known yet of one of them.
-func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) (budget time.Duration, first bool) {
+// one does what update does for one project. It returns NotFound.
+func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*domain.Registry, *pipelineState, error) {
+	_, _ = s.stays.catchUp(ctx)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	budget = knownBudget
-	if age.grace == 0 {
-		budget = pipelineBudget
+	s.setRegistry()
+	i, found := s.registry.Index(project)
+	if !found {
+		s.mu.Unlock()
+		return nil, nil, projectNotFound(project)
 	}
-	for _, state := range awaited {
-		if state.answer == nil && state.err == nil {
-			return pipelineBudget, true
-		}
-		if state.answer == nil || state.err == nil && !state.isCurrent(age.withGrace()) {
-			budget = pipelineBudget
-		}
+	registry, state := s.registry, s.states[i]
+	awaited := s.renew(state, age, turnFirst)
+	s.mu.Unlock()
+	if awaited {
+		s.await(ctx, age, state)
 	}
-	return budget, false
+	return registry, state, nil
 }
 
-// setRegistry forgets projects that have been removed or have a new address or token.
-func (s *Pipelines) setRegistry(registry *domain.Registry) {
+// find returns a story and its stage from the project's last good response, nil if there is none. It fetches the pipeline and
+// waits for it as All does.
+func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
+	_, state, err := s.one(ctx, project, askedAge(0))
+	if err != nil {
+		return nil, ""
+	}
+	s.mu.Lock()
+	known := state.known
+	s.mu.Unlock()
+	if known == nil {
+		return nil, ""
+	}
+	for _, stage := range known.stages {
+		if i := slices.IndexFunc(stage.Items, func(item domain.Item) bool { return item.StoryID == story }); i >= 0 {
+			return &stage.Items[i], stage.Name
+		}
+	}
+	return nil, ""
+}
+
+// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to wait for that.
+// The caller holds mu.
+func (s *Pipelines) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
+	if !state.isCurrent(age) {
+		state.want(age.oldest)
+		s.begin(state, t)
+		return age.trusted == 0 || !state.isNamed() || s.isOutdated(state)
+	}
+	outdated := s.isOutdated(state)
+	if outdated {
+		s.begin(state, t)
+	}
+	return outdated
+}
+
+func (s *Pipelines) isOutdated(state *pipelineState) bool {
+	return state.known.isOutdated(s.stays.Version(state.project.Name), clock.Now())
+}
+
+// setRegistry forgets projects that have been removed or have a new address or token. The caller holds mu.
+func (s *Pipelines) setRegistry() {
+	registry := s.projects.Registry()
 	if s.registry == registry {
 		return
 	}
 	states := make([]*pipelineState, len(registry.Projects))
 	for i, project := range registry.Projects {
-		states[i] = &pipelineState{project: project, spread: rand.Float64()}
-		if s.registry == nil {
-			continue
-		}
-		if j, found := s.registry.Index(project.Name); found && s.registry.Projects[j] == project {
-			states[i] = s.states[j]
+		states[i] = s.state(project)
+		if states[i] == nil {
+			states[i] = newPipelineState(project)
 		}
 	}
-	s.registry, s.states = registry, states
+	s.registry, s.states, s.last = registry, states, nil
+	s.changes++
 }
 
-// await returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses the
-// timer.
-func (s *Pipelines) await(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		fetch, failed, fresh := state.fetch, state.err != nil, !state.askedAt.Before(oldest)
-		var askedAt time.Time
-		if fetch != nil {
-			askedAt = fetch.askedAt
-		}
-		s.mu.Unlock()
-		if fetch == nil || failed || fresh {
-			return
-		}
-		patience := pipelineBudget
-		if !askedAt.IsZero() {
-			patience -= time.Since(askedAt)
-		}
-		timer.Reset(patience)
-		select {
-		case <-fetch.done:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-		}
+// state returns the state of a project at its address, nil if there is none. The caller holds mu.
+func (s *Pipelines) state(project domain.Project) *pipelineState {
+	if s.registry == nil {
+		return nil
 	}
-}
-
-// show returns the project's pipeline, marked stale if it is older than age allows. The caller holds mu.
-func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
-	shown := domain.ProjectPipeline{
-		Project:   state.project.Name,
-		URL:       state.project.URL,
-		Reachable: state.err == nil && state.answer != nil,
-		LastSeen:  state.seen,
+	i, found := s.registry.Index(project.Name)
+	if !found || s.registry.Projects[i] != project {
+		return nil
 	}
-	if state.answer != nil {
-		shown.Stages, shown.Summarized, shown.Raw, shown.FetchedAt = state.dated.stages, state.dated.summary, state.dated.raw, state.seen
-		shown.EventsOnly, shown.Note = state.answer.EventsOnly, state.answer.Note
-	}
-	switch {
-	case shown.Reachable:
-		shown.Stale = !state.isCurrent(age.withGrace())
-	case state.err != nil:
-		shown.Error, shown.FailedSince = domain.MessageOf(state.err), state.failed
-	default:
-		shown.Error = domain.NoAnswerYet
-	}
-	return shown
+	return s.states[i]
 }

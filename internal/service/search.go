@@ -29,12 +29,10 @@ type Found struct {
 // Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use once its
 // exported fields are set.
 type Search struct {
-	projects  *Projects
 	events    *Events
 	pipelines *Pipelines
 	agents    *Agents
 	store     storyStore
-	boards    searchedBoards
 }
 
 func clip(text string) string {
@@ -52,16 +50,16 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 		return Found{}, domain.Errorf(domain.Invalid, "q: must be 1 to %d characters, not only spaces", MaxSearch)
 	}
 	words = words[:min(len(words), maxSearchWords)]
-	registry, pipelines := s.pipelines.Recent(ctx, quietAge)
+	boards := s.pipelines.Boards(ctx, quietAge)
 	stories := newRanking[domain.StoryRef](words, limit)
-	s.boards.find(pipelines, stories)
+	boards.search(stories)
 	if !stories.full() { // stories on no board rank below all others
-		if err := s.findGone(ctx, registry, pipelines, stories); err != nil {
+		if err := s.findGone(ctx, boards, stories); err != nil {
 			return Found{}, err
 		}
 	}
 	projects, agents := newRanking[string](words, limit), newRanking[domain.Agent](words, limit)
-	for _, p := range registry.Projects {
+	for _, p := range boards.Registry.Projects {
 		if rank, matches := projects.rank(fold.Text(p.Name), ""); matches {
 			projects.add(rank, p.Name, p.Name)
 		}
@@ -75,7 +73,7 @@ func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error
 }
 
 // findGone adds the stories of registered projects that only the stream knows.
-func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipelines []domain.ProjectPipeline, stories *ranking[domain.StoryRef]) error {
+func (s *Search) findGone(ctx context.Context, boards *Boards, stories *ranking[domain.StoryRef]) error {
 	if s.events.Available() != nil {
 		return nil // the stories on boards are better than nothing
 	}
@@ -87,8 +85,8 @@ func (s *Search) findGone(ctx context.Context, registry *domain.Registry, pipeli
 		return err
 	}
 	for _, ref := range known {
-		i, found := registry.Index(ref.Project)
-		if !found || s.boards.has(pipelines[i], ref.ID) {
+		i, found := boards.Registry.Index(ref.Project)
+		if !found || boards.searched[i] != nil && boards.searched[i]().ids[ref.ID] {
 			continue
 		}
 		id, name := fold.Text(clip(ref.ID)), fold.Text(clip(ref.Name))

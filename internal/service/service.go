@@ -71,7 +71,6 @@ type Service struct {
 	Events    *Events
 	Stays     *Stays
 	Pipelines *Pipelines
-	Charts    *Charts
 	Alerts    *Alerts
 	Overview  *Overview
 	Stories   *Stories
@@ -129,8 +128,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
 		Stays:     stays,
-		Pipelines: newPipelines(projects, o.Projects, events, stays, o.Log),
-		Charts:    &Charts{events: events, stays: stays},
+		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
@@ -146,18 +144,20 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		}
 	}
 	s.Alerts = &Alerts{
-		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, stays: stays, bot: s.Bot,
-		pipelines: s.Pipelines, acknowledged: acknowledged, leader: o.Leadership, stories: storyAlerts{stays: stays},
+		store: o.Store, audit: audit, log: o.Log, projects: projects, agents: s.Agents, events: events, bot: s.Bot,
+		pipelines: s.Pipelines, acknowledged: acknowledged, leader: o.Leadership,
 	}
 	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
 	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}
-	s.Overview = &Overview{
-		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, charts: s.Charts, agents: s.Agents, events: events, taking: background{log: o.Log},
+	s.Stories = &Stories{
+		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories,
 	}
-	s.Stories = &Stories{audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories, recent: recentStories{log: o.Log}}
+	s.Overview = &Overview{
+		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, stories: s.Stories, agents: s.Agents, events: events,
+	}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
 	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership}
-	s.Search = &Search{projects: projects, events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
+	s.Search = &Search{events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }
 

@@ -254,11 +254,7 @@ func TestAcknowledgementsHoldEverywhere(t *testing.T) {
 	failed := domain.AgentFailed
 	peers[0].beat(agent.ID, service.Heartbeat{State: &failed})
 	alert := func(p *peer) (a domain.Alert) {
-		alerts, err := p.Alerts.List(ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range alerts.Items {
+		for _, item := range p.Alerts.List(ctx).Items {
 			a = item
 		}
 		return a

@@ -121,7 +121,7 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 	if done, err := s.catchUp(ctx); !done || err != nil {
 		return observed
 	}
-	if known, err := s.recall(ctx, map[string]bool{project: true}); !known || err != nil {
+	if err := s.remember(ctx, map[string]bool{project: true}); err != nil {
 		return observed
 	}
 	s.mu.Lock()
@@ -141,20 +141,6 @@ func (s *Stays) observe(project string, answer, observed *domain.PipelineAnswer,
 		return answer
 	}
 	return observed
-}
-
-// withLimits calls use with a function that returns how long a story may stay in a stage of work before it needs attention.
-func (s *Stays) withLimits(use func(domain.StuckLimit)) {
-	now := clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	project, history := "", &domain.StageHistory{} // the last project that use has passed
-	use(func(name, stage string) time.Duration {
-		if name != project {
-			project, history = name, s.of(name)
-		}
-		return history.StuckLimit(stage, now)
-	})
 }
 
 // maxStays is how many stays of a story are shown.
@@ -186,13 +172,6 @@ func (s *Stays) Of(ctx context.Context, project, id string) ([]domain.Stay, erro
 func (s *Stays) markChanged(project string) {
 	s.changed[project] = true
 	s.revision++
-}
-
-// revisionNow returns a number that increases with every change of any history.
-func (s *Stays) revisionNow() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.revision
 }
 
 // version returns a number that increases with every change of a project's history. The caller holds mu.

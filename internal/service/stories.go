@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 
+	"golang.org/x/sync/singleflight"
+
 	"switchyard/internal/domain"
 )
 
@@ -34,7 +36,7 @@ type Stories struct {
 	stays     *Stays
 	store     storyStore
 	servers   StoryServers
-	recent    recentStories
+	recent    singleflight.Group
 }
 
 // Get returns a story. If its project server does not respond, the story comes from the stream and the project's last pipeline. It

@@ -16,7 +16,7 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	}
 	before, stage := s.pipelines.find(ctx, project, id)
 	status, body, err = s.servers.PatchStory(ctx, p, id, change)
-	s.recent.forget(storyID{project, id})
+	s.recent.Forget(storyKey(project, id))
 	if err == nil && succeeded(status) {
 		s.audit.changed(ctx, domain.Change{
 			Action: domain.StoryChanged, Subject: project + "/" + id, Detail: storyChange(before, stage, change), Project: project,

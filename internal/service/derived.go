@@ -1,0 +1,97 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/wire"
+)
+
+// derived is a project's last good pipeline with everything that is derived from it and the visits of its stories. It is shared and
+// never changed, but replaced by another one.
+type derived struct {
+	answer   *domain.PipelineAnswer // without its text
+	version  uint64                 // of the visits
+	until    time.Time              // when it must be derived again although nothing has changed
+	stages   []domain.Stage         // of answer, with the times that are known
+	raw      json.RawMessage        // their text
+	summary  domain.PipelineSummary
+	charts   domain.Charts // empty while the visits are unknown
+	alerts   []domain.Alert
+	searched func() *searchedBoard // prepares the board for searches, once
+}
+
+// deriveRetry is how soon it is tried again when the visits cannot be read.
+const deriveRetry = time.Second
+
+// isOutdated reports whether it must be derived again, given the current version of the visits.
+func (d *derived) isOutdated(version uint64, now time.Time) bool {
+	return d != nil && (d.version != version || !now.Before(d.until))
+}
+
+// derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's text, possibly
+// with times. If the visits cannot be read, what was known of them is shown.
+func derive(ctx context.Context, all *Stays, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived) *derived {
+	now := clock.Now()
+	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
+	limit := func(string, string) time.Duration { return domain.StuckByDefault }
+	visits, err := all.Project(ctx, project)
+	switch {
+	case err == nil:
+		next.stages = visits.Times(answer.Stages)
+		next.raw, limit = wire.WithTimes(raw, next.stages), limitsOf(visits, now)
+		if len(next.stages) > 0 {
+			next.charts = visits.Charts(next.stages, now)
+		}
+	case last != nil:
+		next.charts = last.charts
+		if last.answer == answer {
+			next.stages, next.raw = last.stages, last.raw
+		}
+	}
+	next.summary = domain.Summarize(next.stages)
+	shown := domain.ProjectPipeline{Project: project, Reachable: true, Stages: next.stages, Summarized: &next.summary}
+	next.alerts, next.until = domain.FindAlertsUntil([]domain.ProjectPipeline{shown}, limit, now)
+	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
+	if next.until = earlier(next.until, tomorrow); err != nil {
+		next.until = earlier(next.until, now.Add(deriveRetry))
+	}
+	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// limitsOf returns for how long a story may stay in a stage, computed once for each stage.
+func limitsOf(visits projectVisits, now time.Time) domain.StuckLimit {
+	limits := map[string]time.Duration{}
+	return func(_, stage string) time.Duration {
+		limit, known := limits[stage]
+		if !known {
+			limit = visits.StuckLimit(stage, now)
+			limits[stage] = limit
+		}
+		return limit
+	}
+}
+
+// stuck returns the ids of stuck stories among alerts, sorted.
+func stuck(alerts []domain.Alert) (ids []string) {
+	for _, a := range alerts {
+		if a.Kind == domain.AlertStuck {
+			ids = append(ids, a.Story.StoryID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
