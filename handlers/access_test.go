@@ -44,7 +44,7 @@ func newGuarded(t *testing.T, token domain.Secret, key string, trustedProxies ..
 
 // again returns another gateway on the same database.
 func (g guarded) again(t *testing.T, token domain.Secret, key string) guarded {
-	o := service.Options{Store: g.db, Changes: &gatewaytest.Changes{Store: g.db}}
+	o := service.Options{Store: g.db, Changes: &gatewaytest.Changes{}}
 	other := gatewaytest.New(t, o, handlers.Gateway{AdminToken: token, SessionKey: []byte(key)})
 	return guarded{other.HTTP.Handler(), g.log, g.db, other.Service}
 }

@@ -120,16 +120,3 @@ type JoinToken struct {
 	UsedBy    string    // id of the agent that joined with it
 	Project   string    // the project that the agent is assigned to when it joins, "" for none
 }
-
-// AgentNews is what has changed among the stored agents since a position.
-type AgentNews struct {
-	Changed  []SeenAgent
-	Count    int   // the number of all agents
-	Position int64 // from which to read next
-}
-
-// SeenAgent is a stored agent, and how long it has been silent by the store's clock.
-type SeenAgent struct {
-	AgentRecord
-	Silent time.Duration
-}

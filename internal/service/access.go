@@ -227,3 +227,10 @@ func (a *Access) dropSession(s *sessionEntry) {
 		s.end()
 	}
 }
+
+// endAgentTokens ends tokens of agents' commands in memory. The store has ended them already.
+func (a *Access) endAgentTokens(ended func(domain.NamedToken) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropTokens(func(t domain.NamedToken) bool { return t.AgentID != "" && ended(t) })
+}

@@ -1,13 +1,20 @@
 package service
 
 import (
+	"strings"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
+// agentEntry is an agent in memory. mu guards everything but the record's id, secret and time of joining, which never change.
+// Methods in lower case that say so in their comment are for callers that hold it.
 type agentEntry struct {
+	mu      *sync.Mutex // the table's
+	timeout time.Duration
+
 	record  domain.AgentRecord
 	seen    time.Time     // when it joined, or its last heartbeat began or ended
 	open    int           // the number of open heartbeats
@@ -29,7 +36,99 @@ type agentEntry struct {
 // recoveredAfter is how long a command must run after a failure to count as healthy again.
 const recoveredAfter = time.Minute
 
-// failingSince returns when the agent's command began to fail, zero while it is healthy.
+// begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a newer state.
+func (e *agentEntry) begin(b Heartbeat, shared bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open++
+	e.began = time.Now()
+	e.touch(e.began)
+	e.news = e.news || shared && !e.ours && (b.State != nil || b.Detail != nil)
+	state := e.record.State
+	if state == domain.AgentStopped {
+		state = domain.AgentIdle
+	}
+	if b.State != nil {
+		state = *b.State
+	}
+	if state != e.record.State {
+		e.setState(state, e.record.LastSeen)
+		e.news = true
+	}
+	if b.Detail != nil && *b.Detail != e.record.Detail {
+		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
+		e.news = true
+	}
+}
+
+func (e *agentEntry) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open--
+	if e.seen = time.Now(); e.ours || e.unsaved { // otherwise it has called another gateway since
+		e.touch(e.seen)
+	}
+}
+
+// hold ends the agent's heartbeat that is being held, and returns a channel that the next one closes.
+func (e *agentEntry) hold() (superseded <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.supersede()
+	e.held = make(chan struct{})
+	return e.held
+}
+
+// supersede ends the heartbeat that is being held, if there is one. The caller holds mu.
+func (e *agentEntry) supersede() {
+	if e.held != nil {
+		close(e.held)
+		e.held = nil
+	}
+}
+
+// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
+// answered yet.
+func (e *agentEntry) knownAssignment(project string) assignment {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sentTo.project == project {
+		return e.sentTo
+	}
+	return assignment{project: project}
+}
+
+// send records the assignment in a response, and reports whether the heartbeat said something that other gateways need to know.
+func (e *agentEntry) send(a assignment) (news bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sentTo = a
+	return e.news
+}
+
+// view returns the agent's current state and a channel that is closed when its assignment changes; ok is false when the agent has
+// been removed.
+func (e *agentEntry) view(registry *domain.Registry) (a domain.Agent, changed <-chan struct{}, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.agent(registry), e.changed, !e.removed
+}
+
+// set changes the record.
+func (e *agentEntry) set(change func(*agentEntry)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(e)
+}
+
+// assign sets the project, "" for none. The caller holds mu.
+func (e *agentEntry) assign(project string) {
+	e.record.Project = project
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// failingSince returns when the agent's command began to fail, zero while it is healthy. The caller holds mu.
 func (e *agentEntry) failingSince() time.Time {
 	if e.record.State == domain.AgentRunning && clock.Now().Sub(e.record.StateSince) >= recoveredAfter {
 		return time.Time{}
@@ -37,45 +136,28 @@ func (e *agentEntry) failingSince() time.Time {
 	return e.failing
 }
 
-// setState sets the agent's state, which began at since.
+// setState sets the agent's state, which began at since. The caller holds mu.
 func (e *agentEntry) setState(state domain.AgentState, since time.Time) {
 	if state != e.record.State {
-		e.failing = e.failingIn(state, since)
+		failing := e.failingSince()
+		switch {
+		case state == domain.AgentIdle || state == domain.AgentStopped:
+			failing = time.Time{}
+		case state == domain.AgentFailed && failing.IsZero():
+			failing = since
+		}
+		e.failing = failing
 	}
 	e.record.State, e.record.StateSince = state, since
 }
 
-// failingIn returns the value of failing for a state that began at began.
-func (e *agentEntry) failingIn(state domain.AgentState, began time.Time) time.Time {
-	since := e.failingSince()
-	switch {
-	case state == domain.AgentIdle || state == domain.AgentStopped:
-		return time.Time{}
-	case state == domain.AgentFailed && since.IsZero():
-		return began
-	}
-	return since
-}
-
-// assignment is the project that an agent is assigned to, zero for none.
-type assignment struct{ project, url string }
-
-func assignmentOf(a domain.Agent) assignment {
-	return assignment{a.Project, a.ProjectURL}
-}
-
+// touch records that the agent was seen. The caller holds mu.
 func (e *agentEntry) touch(now time.Time) {
 	e.seen, e.record.LastSeen, e.unsaved = now, clock.Of(now), true
 }
 
-func (t *agentTable) view(e *agentEntry, registry *domain.Registry) domain.Agent {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return e.view(registry)
-}
-
-// view returns the agent for callers. An assignment to a project that is just being removed shows as none.
-func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
+// agent returns the agent for callers. An assignment to a project that is just being removed shows as none. The caller holds mu.
+func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
 	r := e.record
 	a := domain.Agent{
 		ID: r.ID, Label: r.Label, Version: r.Version, State: r.State, Detail: r.Detail,
@@ -87,19 +169,48 @@ func (e *agentEntry) view(registry *domain.Registry) domain.Agent {
 	return a
 }
 
-func (t *agentTable) describe(e *agentEntry, registry *domain.Registry) domain.KnownAgent {
-	return domain.KnownAgent{
-		Agent: e.view(registry), Presence: t.presence(e), Connected: e.open > 0, StateSince: e.record.StateSince,
+// known returns the agent with what people see of it. The caller holds mu.
+func (e *agentEntry) known(registry *domain.Registry) domain.KnownAgent {
+	known := domain.KnownAgent{
+		Agent: e.agent(registry), Presence: domain.AgentLost, Connected: e.open > 0, StateSince: e.record.StateSince,
 		FailingSince: e.failingSince(),
 	}
-}
-
-func (t *agentTable) presence(e *agentEntry) domain.AgentPresence {
 	switch {
 	case e.record.State == domain.AgentStopped:
-		return domain.AgentLeft
-	case e.open > 0 || time.Since(e.seen) <= t.timeout:
-		return domain.AgentAlive
+		known.Presence = domain.AgentLeft
+	case e.open > 0 || time.Since(e.seen) <= e.timeout:
+		known.Presence = domain.AgentAlive
 	}
-	return domain.AgentLost
+	return known
+}
+
+// apply applies the stored record of an agent that was last seen at seen. The caller holds mu.
+func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
+	e.record.Label = r.Label
+	if e.record.Project != r.Project {
+		e.assign(r.Project)
+	}
+	elsewhere := r.LastSeen.UnixMilli() != e.storedSeen // otherwise this gateway has stored it, or applied it already
+	if elsewhere {
+		e.storedSeen, e.ours = r.LastSeen.UnixMilli(), false
+		if seen.After(e.seen) {
+			e.seen = seen
+		}
+	}
+	if e.news { // its newer report to this gateway is stored next
+		return
+	}
+	e.setState(r.State, r.StateSince)
+	e.record.Detail = r.Detail
+	if !elsewhere || e.open > 0 && e.began.After(seen) { // it has called here since
+		return
+	}
+	e.record.LastSeen, e.unsaved = r.LastSeen, false
+	e.supersede() // it calls another gateway by now
+}
+
+// isDue reports whether the agent's heartbeats must be stored now: it has reported something new, has begun or stopped calling this
+// gateway, or was last stored too long ago. The caller holds mu.
+func (e *agentEntry) isDue(now time.Time) bool {
+	return e.news || !e.ours || now.Sub(e.savedAt) >= e.timeout/3 || e.open == 0 && now.Sub(e.seen) >= quietAfter
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -21,8 +21,7 @@ type agentTable struct {
 	// change is held while stored fields and memory are changed, so that the two agree. It is never taken while holding mu.
 	change sync.Mutex
 	// saving is held while heartbeats are stored. It is taken after change, never while holding mu.
-	saving   sync.Mutex
-	position int64 // the last change in the store that has been applied
+	saving sync.Mutex
 
 	mu   sync.Mutex // guards byID and everything in its entries
 	byID map[string]*agentEntry
@@ -32,8 +31,49 @@ type agentTable struct {
 func loadAgentTable(ctx context.Context, store agentStore, changes Changes, timeout time.Duration) (*agentTable, error) {
 	t := &agentTable{timeout: timeout, store: store, changes: changes, byID: map[string]*agentEntry{}}
 	t.stored = newReloader(changes, domain.TopicAgents, t.load)
-	t.stored.always = true
 	return t, t.load(ctx)
+}
+
+// load brings the table up to date with the store, which other gateways may change as well.
+func (t *agentTable) load(ctx context.Context) error {
+	t.change.Lock() // a change of our own is in both, or in neither
+	defer t.change.Unlock()
+	t.saving.Lock()
+	defer t.saving.Unlock()
+	records, err := t.store.AgentRecords(ctx)
+	if err != nil {
+		return err
+	}
+	now, stored := time.Now(), make(map[string]bool, len(records))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range records {
+		stored[r.ID] = true
+		seen := now.Add(-max(0, clock.Of(now).Sub(r.LastSeen))) // never in the future: the wall clock may have been wrong
+		if e := t.byID[r.ID]; e != nil {
+			e.apply(r, seen)
+		} else {
+			t.insert(r, seen)
+		}
+	}
+	for id := range t.byID {
+		if !stored[id] {
+			t.drop(id)
+		}
+	}
+	return nil
+}
+
+// insert adds an agent that was last seen at seen. The caller holds mu.
+func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
+	e := &agentEntry{
+		mu: &t.mu, timeout: t.timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{}),
+	}
+	if r.State == domain.AgentFailed {
+		e.failing = r.StateSince
+	}
+	t.byID[r.ID] = e
+	return e
 }
 
 func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
@@ -42,84 +82,26 @@ func (t *agentTable) add(r domain.AgentRecord, seen time.Time) *agentEntry {
 	return t.insert(r, seen)
 }
 
-// insert is add; the caller holds mu.
-func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
-	e := &agentEntry{record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{})}
-	if r.State == domain.AgentFailed {
-		e.failing = r.StateSince
-	}
-	t.byID[r.ID] = e
-	return e
-}
-
+// find returns nil for an unknown id.
 func (t *agentTable) find(id string) *agentEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byID[id]
 }
 
-// secretHash returns the hash of an agent's secret, "" (which no secret has) for an unknown id.
-func (t *agentTable) secretHash(id string) string {
-	if e := t.find(id); e != nil {
-		return e.record.SecretHash // never changes
-	}
-	return ""
-}
-
-// begin records a heartbeat, which is open until end is called. It returns nil for an unknown id.
-func (t *agentTable) begin(id string, b Heartbeat) *agentEntry {
+// remove removes an agent, which must exist.
+func (t *agentTable) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.drop(id)
+}
+
+// drop is remove; the caller holds mu.
+func (t *agentTable) drop(id string) {
 	e := t.byID[id]
-	if e == nil {
-		return nil
-	}
-	e.open++
-	e.began = time.Now()
-	e.touch(e.began)
-	e.news = e.news || t.changes != nil && !e.ours && (b.State != nil || b.Detail != nil) // the state in memory may be outdated
-	state := e.record.State
-	if state == domain.AgentStopped {
-		state = domain.AgentIdle
-	}
-	if b.State != nil {
-		state = *b.State
-	}
-	if state != e.record.State {
-		e.setState(state, e.record.LastSeen)
-		e.news = true
-	}
-	if b.Detail != nil && *b.Detail != e.record.Detail {
-		e.record.Detail = strings.Clone(*b.Detail) // not a part of the whole body
-		e.news = true
-	}
-	return e
-}
-
-// hold ends the agent's heartbeat that is being held, and returns a channel that the next one closes.
-func (t *agentTable) hold(e *agentEntry) (superseded <-chan struct{}) {
-	if e == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e.held != nil {
-		close(e.held)
-	}
-	e.held = make(chan struct{})
-	return e.held
-}
-
-func (t *agentTable) end(e *agentEntry) {
-	if e == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e.open--
-	if e.seen = time.Now(); e.ours || e.unsaved { // otherwise it has called another gateway since
-		e.touch(e.seen)
-	}
+	delete(t.byID, id)
+	e.removed = true
+	close(e.changed)
 }
 
 // touchOpen marks every agent with an open heartbeat as seen now.
@@ -133,42 +115,12 @@ func (t *agentTable) touchOpen() {
 	}
 }
 
-// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
-// answered yet.
-func (t *agentTable) knownAssignment(e *agentEntry, project string) assignment {
-	if e != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if e.sentTo.project == project {
-			return e.sentTo
-		}
-	}
-	return assignment{project: project}
-}
-
-func (t *agentTable) setSentTo(e *agentEntry, p assignment) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e.sentTo = p
-}
-
-// get returns an agent's current state and a channel that is closed when its assignment changes. It returns false when the agent
-// has been removed.
-func (t *agentTable) get(e *agentEntry, registry *domain.Registry) (domain.Agent, <-chan struct{}, bool) {
-	if e == nil {
-		return domain.Agent{}, nil, false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return e.view(registry), e.changed, !e.removed
-}
-
 // list returns every agent, ordered by label, then id.
 func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	t.mu.Lock()
 	agents := make([]domain.KnownAgent, 0, len(t.byID))
 	for _, e := range t.byID {
-		agents = append(agents, t.describe(e, registry))
+		agents = append(agents, e.known(registry))
 	}
 	t.mu.Unlock()
 	slices.SortFunc(agents, func(a, b domain.KnownAgent) int {
@@ -177,13 +129,100 @@ func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	return agents
 }
 
-// known returns the agent with that id, false when there is none.
-func (t *agentTable) known(id string, registry *domain.Registry) (domain.KnownAgent, bool) {
+// unassign removes, in memory, the assignments to a project that is being removed; the store removes them with the project. It
+// returns the agents' ids. The caller holds change.
+func (t *agentTable) unassign(project string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.byID[id]
-	if e == nil {
-		return domain.KnownAgent{}, false
+	var ids []string
+	for id, e := range t.byID {
+		if e.record.Project == project {
+			e.assign("")
+			ids = append(ids, id)
+		}
 	}
-	return t.describe(e, registry), true
+	return ids
+}
+
+// unassigned returns those of the ids whose agents exist and are assigned to no project.
+func (t *agentTable) unassigned(ids []string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		e := t.byID[id]
+		return e == nil || e.record.Project != ""
+	})
+}
+
+// silent returns the ids of the agents that have not been seen for longer than d.
+func (t *agentTable) silent(d time.Duration) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for id, e := range t.byID {
+		if e.open == 0 && time.Since(e.seen) > d {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+const (
+	// beatInterval is how often heartbeats that are due are stored. A crash can lose what agents said in one interval.
+	beatInterval = 250 * time.Millisecond
+	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways to see. A healthy
+	// agent sends the next one at once.
+	quietAfter = time.Second
+	// flushLimit is how long the response to a heartbeat waits for the store.
+	flushLimit = time.Second
+)
+
+// save stores what heartbeats have changed. Agents that were merely seen again are stored less often, unless all is set: those of
+// thousands of healthy agents would be many writes.
+func (t *agentTable) save(ctx context.Context, all bool) error {
+	t.saving.Lock()
+	defer t.saving.Unlock()
+	beats := t.takeBeats(all)
+	if len(beats) == 0 {
+		return nil
+	}
+	err := t.store.SaveBeats(ctx, beats)
+	t.beatsSaved(beats, err == nil)
+	return err
+}
+
+// takeBeats returns the changes by heartbeats that are due to be stored.
+func (t *agentTable) takeBeats(all bool) []domain.AgentBeat {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var beats []domain.AgentBeat
+	for _, e := range t.byID {
+		if !e.unsaved || !all && !e.isDue(now) {
+			continue
+		}
+		r := e.record
+		beats = append(beats, domain.AgentBeat{
+			ID: r.ID, OnlySeen: !e.news, State: r.State, Detail: r.Detail, StateSince: r.StateSince, LastSeen: r.LastSeen,
+		})
+		e.unsaved, e.news = false, false
+	}
+	return beats
+}
+
+// beatsSaved records whether beats were stored.
+func (t *agentTable) beatsSaved(beats []domain.AgentBeat, stored bool) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range beats {
+		e := t.byID[b.ID]
+		switch {
+		case e == nil:
+		case stored:
+			e.ours, e.storedSeen, e.savedAt = true, b.LastSeen.UnixMilli(), now
+		default:
+			e.unsaved, e.news = true, true
+		}
+	}
 }

@@ -98,27 +98,34 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 		}
 		return domain.Agent{}, "", err
 	}
-	entry := s.table.add(record, seen)
-	return s.table.view(entry, s.projects.Registry()), domain.Secret(secret), nil
+	agent, _, _ := s.table.add(record, seen).view(s.projects.Registry())
+	return agent, domain.Secret(secret), nil
 }
 
 // CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be reached, it
 // returns Unavailable, so that agents do not give up their identities.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
-	if s.table.find(id) == nil && IsAgentSecret(secret) {
+	entry := s.table.find(id)
+	if entry == nil && IsAgentSecret(secret) {
 		if err := s.table.stored.refreshStale(ctx); err != nil { // it may just have joined at another gateway
 			return err
 		}
+		entry = s.table.find(id)
 	}
-	if subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(s.table.secretHash(id))) == 1 {
-		return nil
+	if entry == nil || subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(entry.record.SecretHash)) != 1 {
+		return wrongSecret()
 	}
-	return wrongSecret()
+	return nil
 }
 
 // Find returns the agent with that id, false when there is none.
 func (s *Agents) Find(id string) (domain.KnownAgent, bool) {
-	return s.table.known(id, s.projects.Registry())
+	for _, a := range s.All() {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return domain.KnownAgent{}, false
 }
 
 // Alive returns the agents that are alive, ordered by label, then id.
@@ -137,42 +144,80 @@ func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Regi
 
 // Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist and
 // NotFound when the agent does not.
-func (s *Agents) Assign(ctx context.Context, id, project string) (agent domain.Agent, err error) {
-	err = s.change(ctx, func() (err error) {
-		agent, err = s.assign(ctx, id, project)
-		return err
+func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
+	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+		change := domain.Change{
+			Action: domain.AgentAssigned, Subject: before.Label,
+			Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
+		}
+		write := func(ctx context.Context) error { return s.store.AssignAgent(ctx, id, project) }
+		return change, write, s.checkProject(project)
+	}, func(e *agentEntry) {
+		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
+		e.set(func(e *agentEntry) { e.assign(project) })
 	})
-	return agent, err
 }
 
-// change changes an agent.
-func (s *Agents) change(ctx context.Context, change func() error) error {
-	return retry(ctx, change, s.projects.stored, s.table.stored)
+// SetLabel changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
+func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, error) {
+	if err := domain.CheckAgentLabel(label); err != nil {
+		return domain.Agent{}, err
+	}
+	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+		change := domain.Change{
+			Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label,
+		}
+		return change, func(ctx context.Context) error { return s.store.LabelAgent(ctx, id, label) }, nil
+	}, func(e *agentEntry) { e.set(func(e *agentEntry) { e.record.Label = label }) })
 }
 
-func (s *Agents) assign(ctx context.Context, id, project string) (domain.Agent, error) {
-	s.projects.mu.RLock() // the project stays until the assignment is stored
-	defer s.projects.mu.RUnlock()
-	s.table.change.Lock()
-	defer s.table.change.Unlock()
-	if err := s.checkProject(project); err != nil {
-		return domain.Agent{}, err
-	}
-	entry := s.table.find(id)
-	if entry == nil {
-		return domain.Agent{}, agentNotFound()
-	}
-	before := s.table.view(entry, s.projects.Registry())
-	change := domain.Change{
-		Action: domain.AgentAssigned, Subject: before.Label, Detail: "id: " + id + "; project: " + orNone(before.Project) + " → " + orNone(project),
-	}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AssignAgent(ctx, id, project) })
-	if err != nil {
-		return domain.Agent{}, err
-	}
-	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id && t.Project != project })
-	s.table.assign(entry, project)
-	return s.table.view(entry, s.projects.Registry()), nil
+// Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such agent.
+func (s *Agents) Remove(ctx context.Context, id string) error {
+	_, err := s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
+		change := domain.Change{
+			Action: domain.AgentRemoved, Subject: before.Label,
+			Detail: details(is("id", id), is("it was assigned to", before.Project)),
+		}
+		return change, func(ctx context.Context) error { return s.store.RemoveAgent(ctx, id) }, nil
+	}, func(*agentEntry) {
+		s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
+		s.table.remove(id)
+	})
+	return err
+}
+
+// update changes an agent in the store, as describe says given the agent before, and then in memory. It returns NotFound, and the
+// errors of describe.
+func (s *Agents) update(
+	ctx context.Context, id string,
+	describe func(before domain.Agent) (change domain.Change, write func(context.Context) error, err error),
+	apply func(*agentEntry),
+) (after domain.Agent, err error) {
+	err = retry(ctx, func() error {
+		s.projects.mu.RLock() // the project stays until the assignment is stored
+		defer s.projects.mu.RUnlock()
+		s.table.change.Lock()
+		defer s.table.change.Unlock()
+		var before domain.Agent
+		entry := s.table.find(id)
+		if entry != nil {
+			before, _, _ = entry.view(s.projects.Registry())
+		}
+		change, write, err := describe(before)
+		if err == nil && entry == nil {
+			err = agentNotFound()
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.audit.change(ctx, change, write); err != nil {
+			return err
+		}
+		apply(entry)
+		after, _, _ = entry.view(s.projects.Registry())
+		return nil
+	}, s.projects.stored, s.table.stored)
+	return after, err
 }
 
 // checkProject returns Invalid unless there is a project of that name or the name is "".
@@ -183,55 +228,33 @@ func (s *Agents) checkProject(name string) error {
 	return nil
 }
 
-// SetLabel changes an agent's label. It returns Invalid for a bad label and NotFound when there is no such agent.
-func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, error) {
-	if err := domain.CheckAgentLabel(label); err != nil {
-		return domain.Agent{}, err
-	}
-	var agent domain.Agent
-	err := s.change(ctx, func() (err error) {
-		agent, err = s.setLabel(ctx, id, label)
+// IssueToken issues a token for an agent's command, of role operator and limited to the project that the agent is assigned to.
+// It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not assigned, and
+// Unauthorized when it has been removed. The caller has checked the agent's secret.
+func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
+	err = retry(ctx, func() (err error) {
+		token, secret, err = s.issueToken(ctx, id)
 		return err
-	})
-	return agent, err
+	}, s.projects.stored, s.table.stored)
+	return token, secret, err
 }
 
-func (s *Agents) setLabel(ctx context.Context, id, label string) (domain.Agent, error) {
+func (s *Agents) issueToken(ctx context.Context, id string) (domain.NamedToken, domain.Secret, error) {
+	s.projects.mu.RLock() // project and assignment stay until the token is stored
+	defer s.projects.mu.RUnlock()
 	s.table.change.Lock()
 	defer s.table.change.Unlock()
 	entry := s.table.find(id)
 	if entry == nil {
-		return domain.Agent{}, agentNotFound()
+		return domain.NamedToken{}, "", wrongSecret()
 	}
-	before := s.table.view(entry, s.projects.Registry())
-	change := domain.Change{Action: domain.AgentLabelled, Subject: label, Detail: "id: " + id + "; label: " + before.Label + " → " + label}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.LabelAgent(ctx, id, label) })
-	if err != nil {
-		return domain.Agent{}, err
+	agent, _, _ := entry.view(s.projects.Registry())
+	if agent.Project == "" {
+		return domain.NamedToken{}, "", domain.Errorf(domain.Conflict, "the agent is assigned to no project")
 	}
-	s.table.label(entry, label)
-	return s.table.view(entry, s.projects.Registry()), nil
-}
-
-// Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such agent.
-func (s *Agents) Remove(ctx context.Context, id string) error {
-	return s.change(ctx, func() error { return s.remove(ctx, id) })
-}
-
-func (s *Agents) remove(ctx context.Context, id string) error {
-	s.table.change.Lock()
-	defer s.table.change.Unlock()
-	entry := s.table.find(id)
-	if entry == nil {
-		return agentNotFound()
+	name := agent.Label
+	if domain.CheckTokenName(name) != nil { // not every label is a valid name
+		name = id
 	}
-	before := s.table.view(entry, s.projects.Registry())
-	change := domain.Change{Action: domain.AgentRemoved, Subject: before.Label, Detail: details(is("id", id), is("it was assigned to", before.Project))}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RemoveAgent(ctx, id) })
-	if err != nil {
-		return err
-	}
-	s.access.endAgentTokens(func(t domain.NamedToken) bool { return t.AgentID == id })
-	s.table.remove(id)
-	return nil
+	return s.access.CreateToken(ctx, NewToken{Name: name, Role: domain.RoleOperator, Project: agent.Project, AgentID: id})
 }

@@ -15,10 +15,6 @@ type Changes interface {
 	Changed(topic domain.Topic) <-chan struct{}
 	// Version returns a value that differs after each change of a topic. It costs less than reading the topic.
 	Version(ctx context.Context, topic domain.Topic) (string, error)
-	// AgentsSince returns the agents that have changed since a position, all for 0.
-	AgentsSince(ctx context.Context, position int64) (domain.AgentNews, error)
-	// AgentIDs returns the ids of all agents.
-	AgentIDs(ctx context.Context) ([]string, error)
 }
 
 const (
@@ -37,8 +33,6 @@ type reloader struct {
 	changes Changes // nil if no other gateway shares the store
 	topic   domain.Topic
 	read    func(context.Context) error
-	// always means to call read without checking the version first, because read is cheap when nothing has changed.
-	always bool
 
 	lock         chan struct{} // holds a value during a read; guards the fields below
 	began, ended time.Time     // of the last read
@@ -88,9 +82,6 @@ func (r *reloader) take(ctx context.Context, forced bool) error {
 }
 
 func (r *reloader) reload(ctx context.Context) error {
-	if r.always {
-		return r.read(ctx)
-	}
 	version, err := r.changes.Version(ctx, r.topic)
 	if err != nil || version == r.version && !r.forced {
 		return err

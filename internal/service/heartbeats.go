@@ -28,26 +28,34 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 		end := strings.ToValidUTF8((*b.Detail)[len(*b.Detail)-maxDetail:], "")
 		b.Detail = &end
 	}
-	entry := s.table.begin(id, b)
-	defer s.table.end(entry)
+	entry := s.table.find(id)
+	if entry == nil {
+		return domain.Agent{}, wrongSecret()
+	}
+	entry.begin(b, s.table.changes != nil)
+	defer entry.end()
 	known, over := s.knownAssignment(entry, b.Assigned), b.Wait <= 0
 	var superseded <-chan struct{}
 	if !over {
-		superseded = s.table.hold(entry)
+		superseded = entry.hold()
 	}
 	for {
 		registryChanged := s.projects.Changed()
-		agent, changed, ok := s.table.get(entry, s.projects.Registry())
+		agent, changed, ok := entry.view(s.projects.Registry())
 		if !ok {
 			return domain.Agent{}, wrongSecret()
 		}
-		now := assignmentOf(agent)
+		now := assignment{agent.Project, agent.ProjectURL}
 		if known.url == "" && now.project == known.project {
 			known.url = now.url // in the first pass: only later changes count
 		}
 		if over || now != known {
-			s.table.setSentTo(entry, now)
-			s.table.flush(ctx, entry)
+			if entry.send(now) && s.table.changes != nil {
+				// Stored before the answer, so that the next heartbeat, to whichever gateway, is stored after it.
+				flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+				_ = s.table.save(flush, false) // if it fails it is stored later
+				cancel()
+			}
 			return agent, nil
 		}
 		select {
@@ -66,7 +74,7 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 // knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
 // answered yet.
 func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
-	known := s.table.knownAssignment(e, project)
+	known := e.knownAssignment(project)
 	if known.url == "" && s.table.changes != nil && s.projects.moved.within(project, s.table.timeout) {
 		known.url = "unknown" // another gateway answered last, perhaps with the old address
 	}
@@ -82,10 +90,13 @@ func onTick(hold time.Duration) time.Duration {
 	return hold
 }
 
+// assignment is the project that an agent is assigned to, zero for none.
+type assignment struct{ project, url string }
+
 // Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store failed;
 // nothing is lost if it is run again.
 func (s *Agents) Run(ctx context.Context) error {
-	save, forget := time.NewTicker(s.table.interval()), time.NewTicker(forgetInterval)
+	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
 	defer save.Stop()
 	defer forget.Stop()
 	for {

@@ -81,7 +81,7 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 	next.Projects = slices.Insert(slices.Clone(next.Projects), i, p)
 	s.publish(next)
 	for _, id := range free {
-		s.agents.assign(s.agents.find(id), p.Name)
+		s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
 	}
 	return len(free), nil
 }

@@ -223,22 +223,6 @@ INSERT INTO lease VALUES (0, '', clock_timestamp());
 
 -- What several gateways need to know of each other's changes.
 
--- An agent's row says by which transaction it was changed last, so that gateways read what is new only, and when, by the
--- clock of the database, the agent was seen last: those of gateways may be wrong.
-ALTER TABLE agents
-	ADD COLUMN changed BIGINT NOT NULL DEFAULT 0,
-	ADD COLUMN seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp();
-
-CREATE FUNCTION note_agent_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	NEW.changed := pg_current_xact_id()::text::bigint;
-	IF TG_OP = 'INSERT' OR NEW.last_seen_ms <> OLD.last_seen_ms THEN
-		NEW.seen_at := clock_timestamp();
-	END IF;
-	RETURN NEW;
-END $$;
-CREATE TRIGGER agents_change BEFORE INSERT OR UPDATE ON agents FOR EACH ROW EXECUTE FUNCTION note_agent_change();
-
 -- What names a project, or an agent's assignment, cannot outlive it: two gateways may change both at the same time. It is
 -- checked at the commit.
 ALTER TABLE agents
