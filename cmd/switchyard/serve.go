@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,6 +31,7 @@ const (
 
 // newLogger returns a logger that writes messages of level ("info") and above to w in format, "text" or "json".
 func newLogger(w io.Writer, format, level string) *slog.Logger {
+	stdlog.SetOutput(io.Discard) // net/http quotes there what project servers send unasked
 	var options slog.HandlerOptions
 	var least slog.Level
 	if least.UnmarshalText([]byte(level)) == nil { // the configuration has checked it

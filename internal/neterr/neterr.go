@@ -18,6 +18,9 @@ import (
 
 const speaksHTTP = "speaks http, not https"
 
+// NotHTTP describes an answer that is something other than HTTP.
+const NotHTTP = "does not speak HTTP"
+
 // Describe describes the error of a call with the time limit limit in a few words for people, in lower case and without a full
 // stop, as in "unreachable: …". If limit is 0, a timeout does not mention it.
 func Describe(err error, limit time.Duration) string {
@@ -97,8 +100,8 @@ var systemErrors = map[syscall.Errno]string{
 // protocolErrors are recognised by their text: net/http has no types for them.
 var protocolErrors = []struct{ text, message string }{
 	{"server gave HTTP response to HTTPS client", speaksHTTP}, // from http.Client; its transport returns a TLS error
-	{"malformed HTTP", "does not speak HTTP"},
-	{"readLoopPeekFailLocked", "does not speak HTTP"}, // the server sent data before the request
+	{"malformed HTTP", NotHTTP},
+	{"readLoopPeekFailLocked", NotHTTP}, // the server sent data before the request
 	{"server response headers exceeded", "answer's header is too large"},
 	{"malformed chunked encoding", "answer is damaged"},
 	{"invalid byte in chunk length", "answer is damaged"},

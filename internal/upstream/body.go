@@ -5,9 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
 	"sync"
-	"time"
 )
 
 // sizes bound the memory of all large answers together: to read more of an answer than one size, a call waits for a
@@ -18,12 +16,26 @@ var sizes = [...]struct{ bytes, slots int }{
 	{maxAnswer, 3},
 }
 
-// slots holds a semaphore for each size: a channel with a value for each slot taken.
-type slots [len(sizes)]chan struct{}
+// maxLarge is how many large answers of one project are read at a time, so that a slow one leaves slots to others.
+const maxLarge = 2
 
-func newSlots() (s slots) {
+// slots are the semaphores of large answers: channels with a value for each slot in use.
+type slots struct {
+	sizes [len(sizes)]chan struct{}
+
+	mu       sync.Mutex
+	projects map[string]*projectSlots
+}
+
+type projectSlots struct {
+	inUse chan struct{}
+	users int // calls that have a slot or wait for one
+}
+
+func newSlots() *slots {
+	s := &slots{projects: map[string]*projectSlots{}}
 	for i, size := range sizes {
-		s[i] = make(chan struct{}, size.slots)
+		s.sizes[i] = make(chan struct{}, size.slots)
 	}
 	return s
 }
@@ -34,17 +46,19 @@ var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // maxPooled is the largest buffer that is kept, in bytes.
 const maxPooled = 64 << 10
 
-// readBody reads an answer's body with a slot for its size, for which it waits at most patience. The caller releases both when
-// it is done with them.
-func (s slots) readBody(ctx context.Context, response *http.Response, patience time.Duration) (body []byte, release func(), err error) {
-	taken, buffer := 0, bodies.Get().(*bytes.Buffer)
-	release = func() {
-		for ; taken > 0; taken-- {
-			<-s[taken]
-		}
+// readBody reads an answer's body with slots for its size, for which it waits until ctx ends. The caller releases all
+// when it is done with them.
+func (s *slots) readBody(ctx context.Context, project string, response *http.Response) (body []byte, release func(), err error) {
+	buffer := bodies.Get().(*bytes.Buffer)
+	held := []func(){func() {
 		if buffer.Cap() <= maxPooled {
 			buffer.Reset()
 			bodies.Put(buffer)
+		}
+	}}
+	release = func() {
+		for _, free := range held {
+			free()
 		}
 	}
 	if response.ContentLength > maxAnswer {
@@ -54,11 +68,18 @@ func (s slots) readBody(ctx context.Context, response *http.Response, patience t
 		buffer.Grow(int(n) + bytes.MinRead)
 	}
 	for i, size := range sizes {
-		if i > 0 {
-			if err := s.take(ctx, i, patience); err != nil {
+		if i == 1 {
+			free, err := s.acquireProject(ctx, project)
+			if err != nil {
 				return nil, release, err
 			}
-			taken = i
+			held = append(held, free)
+		}
+		if i > 0 {
+			if err := acquire(ctx, s.sizes[i]); err != nil {
+				return nil, release, err
+			}
+			held = append(held, func() { <-s.sizes[i] })
 			buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
 		}
 		if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(size.bytes-buffer.Len()+1))); err != nil {
@@ -71,16 +92,38 @@ func (s slots) readBody(ctx context.Context, response *http.Response, patience t
 	return nil, release, errTooLarge
 }
 
-// take waits for one of the slots of a size.
-func (s slots) take(ctx context.Context, size int, patience time.Duration) error {
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
+func acquire(ctx context.Context, slots chan<- struct{}) error {
 	select {
-	case s[size] <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
-	case <-timeout.C:
-		return os.ErrDeadlineExceeded
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// acquireProject waits for one of a project's slots and returns what frees it.
+func (s *slots) acquireProject(ctx context.Context, project string) (free func(), err error) {
+	s.mu.Lock()
+	p := s.projects[project]
+	if p == nil {
+		p = &projectSlots{inUse: make(chan struct{}, maxLarge)}
+		s.projects[project] = p
+	}
+	p.users++
+	s.mu.Unlock()
+	err = acquire(ctx, p.inUse)
+	free = func() {
+		if err == nil {
+			<-p.inUse
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if p.users--; p.users == 0 {
+			delete(s.projects, project)
+		}
+	}
+	if err != nil {
+		free()
+	}
+	return free, err
 }

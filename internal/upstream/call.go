@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/neterr"
 )
 
 // call is one request to a project server.
@@ -35,42 +34,61 @@ type answer struct {
 // do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error; every other
 // failure is a BadGateway error with a message for people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
-	transport := c.transportFor(p, call)
-	bounded, begun, cancel := transport.bound(ctx, c.timeout, call.wait)
-	defer cancel()
-	err := c.send(bounded, begun, transport, p, call, read)
+	bounded, end := context.WithCancel(ctx)
+	defer end()
+	limit := time.AfterFunc(c.timeout+call.wait, end)
+	defer limit.Stop()
+	err := c.send(bounded, limit, p, call, read)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	end, _ := bounded.Deadline()
-	// The error of an incomplete status line hides that the time ran out.
-	late := bounded.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(end)
-	return explain(err, late, c.timeout)
+	return explain(err, bounded.Err() != nil, c.timeout)
 }
 
-func (c *Client) send(ctx context.Context, begun func(), t transport, p domain.Project, call call, read func(answer) error) error {
+func (c *Client) send(ctx context.Context, limit *time.Timer, p domain.Project, call call, read func(answer) error) error {
 	request, err := newRequest(ctx, p, call)
 	if err != nil {
 		return err
 	}
-	response, err := t.RoundTrip(request)
+	transport := c.others
+	if call.path == feedPath {
+		transport = c.feeds
+	}
+	response, err := roundTrip(transport, request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	begun()
+	if call.wait > 0 { // the server held its answer
+		limit.Reset(c.timeout)
+	}
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {
 		return read(answer{status: response.StatusCode, header: response.Header})
 	}
 	if err := checkStatus(response, call.any); err != nil {
 		return err
 	}
-	body, release, err := c.slots.readBody(ctx, response, c.timeout)
+	body, release, err := c.slots.readBody(ctx, p.Name, response)
 	defer release()
 	if err != nil {
 		return err
 	}
 	return read(answer{response.StatusCode, response.Header, body})
+}
+
+// roundTrip repeats a GET once whose answer was probably none to it: the rest of an earlier one, or that an idle connection
+// timed out. What comes while a connection is idle makes the transport discard it; this came later.
+func roundTrip(t *http.Transport, request *http.Request) (*http.Response, error) {
+	response, err := t.RoundTrip(request)
+	switch {
+	case request.Method != http.MethodGet:
+		return response, err
+	case err == nil && response.StatusCode == http.StatusRequestTimeout:
+		response.Body.Close()
+	case err == nil || neterr.Describe(err, 0) != neterr.NotHTTP:
+		return response, err
+	}
+	return t.RoundTrip(request)
 }
 
 // Headers that never change, which saves an allocation each.
@@ -89,6 +107,7 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 	if err != nil {
 		return nil, err
 	}
+	keepApart(request, p)
 	request.Header["User-Agent"], request.Header["Accept"] = userAgent, acceptJSON
 	if call.body != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -15,6 +15,3 @@ func DecodeFeed(header http.Header, body []byte) (FeedAnswer, error) {
 func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {
 	return parsePipeline(answer{body: body}, nil)
 }
-
-// FeedsThroughTransport makes a client request feeds through http.Transport, to compare the cost.
-func (c *Client) FeedsThroughTransport() { c.feeds = c.secureFeeds }

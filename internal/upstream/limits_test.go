@@ -1,16 +1,20 @@
 package upstream_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/upstream"
+	"switchyard/internal/waittest"
 )
 
 func stagesOf(stages, items int) string {
@@ -95,6 +99,38 @@ func TestUnknownFieldsCannotMakeAPipelineHuge(t *testing.T) {
 	if err != nil || len(answer.Raw) > 200 || answer.Stages[0].Items[0].StoryID != "1" {
 		t.Errorf("%d bytes are passed on, %v", len(answer.Raw), err)
 	}
+}
+
+// TestSlowLargeAnswersOfOneProjectLeaveSlotsToOthers: 40 answers of 1.2 MB hang while 48 boards of 300 kB are fetched.
+func TestSlowLargeAnswersOfOneProjectLeaveSlotsToOthers(t *testing.T) {
+	var requested atomic.Int64
+	slow := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1200000")
+		requested.Add(1)
+		_, _ = w.Write(make([]byte, 1_100_000))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	large := serve(t, body(stagesOf(1, 12_000)))
+	client := newClient(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var reads, fetches sync.WaitGroup
+	defer reads.Wait()
+	defer cancel()
+	for n := range 40 {
+		reads.Go(func() { _, _ = client.Story(ctx, slow, fmt.Sprint(n)) })
+	}
+	waittest.Until(t, "all stories are requested", func() bool { return requested.Load() == 40 })
+	for n := range 48 {
+		fetches.Go(func() {
+			project := large
+			project.Name = fmt.Sprint("honest ", n)
+			if _, err := client.Pipeline(t.Context(), project, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	fetches.Wait()
 }
 
 func TestRecordsThatAreTooLargeOrDeepCostOnlyThemselves(t *testing.T) {

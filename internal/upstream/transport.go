@@ -2,43 +2,65 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
+	"hash/maphash"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
-// transport sends requests to project servers.
-type transport interface {
-	http.RoundTripper
-	CloseIdleConnections()
-	// bound returns a context for a request whose answer the server may hold for as long as wait; from its beginning on, the answer
-	// may take as long as timeout. begun is to be called at that beginning, cancel in the end.
-	bound(ctx context.Context, timeout, wait time.Duration) (bounded context.Context, begun, cancel func())
-}
+const (
+	// buffer is the size of a connection's read and write buffers, in bytes: a request fits, and most of the default 4 KiB would never be used.
+	buffer = 512
+	// idleFeeds is how long the idle connection of a feed stays open.
+	idleFeeds = 90 * time.Second
+	// idleOthers is how long idle connections other than feeds' stay open, and maxIdleOthers the most of them: enough to
+	// ask a thousand projects for their pipelines every few seconds without reconnecting.
+	idleOthers, maxIdleOthers = 5 * time.Second, 1100
+)
 
-// standardTransport is that of net/http.
-type standardTransport struct{ *http.Transport }
-
-// newTransport returns a transport that keeps at most maxIdle idle connections, 0 for any number.
-func newTransport(idle time.Duration, maxIdle int) transport {
-	dialer := &net.Dialer{Control: allowAddress}
-	return standardTransport{&http.Transport{
-		Proxy:                  nil, // not even the environment's: project servers are nearby
-		DialContext:            dialer.DialContext,
+// newTransport returns a transport that connects within timeout and keeps at most maxIdle idle connections, 0 for any
+// number. It is used without an http.Client, which would follow redirects.
+func newTransport(timeout, idle time.Duration, maxIdle int) *http.Transport {
+	// A dial goes on after its request has ended, hence the time limit.
+	dialer := &net.Dialer{Control: allowAddress, Timeout: timeout}
+	secure := &tls.Dialer{NetDialer: dialer}
+	return &http.Transport{
+		Proxy: nil, // not even the environment's: project servers are nearby
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, withoutProject(address))
+		},
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, timeout) // the handshake included
+			defer cancel()
+			return secure.DialContext(ctx, network, withoutProject(address))
+		},
 		MaxIdleConns:           maxIdle,
-		MaxIdleConnsPerHost:    1,
+		MaxIdleConnsPerHost:    2,
 		IdleConnTimeout:        idle,
 		MaxResponseHeaderBytes: maxHeader,
 		ReadBufferSize:         buffer,
 		WriteBufferSize:        buffer,
-	}}
+	}
 }
 
-func (standardTransport) bound(ctx context.Context, timeout, wait time.Duration) (bounded context.Context, begun, cancel func()) {
-	bounded, end := context.WithTimeout(ctx, timeout+wait)
-	if wait == 0 {
-		return bounded, func() {}, end
+// keepApart makes a transport keep the connections of each project to itself: whatever a server sends over one of them,
+// late or unasked, no other project behind the same address gets it.
+func keepApart(request *http.Request, p domain.Project) {
+	host, port := request.URL.Hostname(), request.URL.Port()
+	request.Host = request.URL.Host
+	request.URL.Host = "[" + host + "." + strconv.FormatUint(maphash.Comparable(seed, p), 36) + "]"
+	if port != "" {
+		request.URL.Host += ":" + port
 	}
-	rest := time.AfterFunc(timeout+wait, end)
-	return bounded, func() { rest.Reset(timeout) }, func() { rest.Stop(); end() }
+}
+
+// withoutProject returns the address that keepApart changed.
+func withoutProject(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	return net.JoinHostPort(host[:strings.LastIndexByte(host, '.')], port)
 }

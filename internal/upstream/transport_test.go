@@ -47,7 +47,7 @@ func TestAFeedsConnectionIsReusedIfPossible(t *testing.T) {
 		{"after a hint", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + emptyFeed, 1},
 		{"closing", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n[]", 2},
 		{"until its end", "HTTP/1.0 200 OK\r\n\r\n[]", 2},
-		{"with more than it says", emptyFeed + "HTTP/1.1 200 OK\r\n", 2},
+		{"with more than it says", emptyFeed + `[{"type":"late","timestamp_ms":1}]`, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answers := []string{c.answer, c.answer}
@@ -92,10 +92,10 @@ func TestAnIdleConnectionThatTimedOut(t *testing.T) {
 	project, connections := feedServer(t, emptyFeed, timedOut)
 	client := newClient(t)
 	wantThreeConnections(t, client, project, connections)
-	project, connections = feedServer(t, timedOut, emptyFeed)
+	project, _ = feedServer(t, timedOut, timedOut)
 	_, err := client.Feed(t.Context(), project, upstream.FeedRequest{})
-	if domain.MessageOf(err) != "answers with HTTP status 408" || connections.Load() != 1 {
-		t.Errorf("over a new connection: %v, %d connections", err, connections.Load())
+	if domain.MessageOf(err) != "answers with HTTP status 408" {
+		t.Errorf("always: %v", err)
 	}
 }
 
@@ -113,6 +113,71 @@ func TestPipelinesAreFetchedOverOneConnection(t *testing.T) {
 	}
 	if n := connections.Load(); n != 2 {
 		t.Errorf("%d connections, want 2", n)
+	}
+}
+
+// TestProjectsBehindOneAddressNeverGetEachOthersAnswers: what the server sends unasked after an answer to one project arrives
+// when the other one's request is already under way.
+func TestProjectsBehindOneAddressNeverGetEachOthersAnswers(t *testing.T) {
+	answer := func(path string) string {
+		text := strings.ReplaceAll(board, "7_pay", strings.Split(path, "/")[1])
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	}
+	server := speak(t, func(conn net.Conn) {
+		requests, late := bufio.NewReader(conn), ""
+		for {
+			request, err := http.ReadRequest(requests)
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, late+answer(request.URL.Path))
+			late = answer(request.URL.Path)
+		}
+	})
+	client := newClient(t)
+	for n := range 50 {
+		name := []string{"red", "blue"}[n%2]
+		project := domain.Project{Name: name, URL: server.URL + "/" + name}
+		got, err := client.Pipeline(t.Context(), project, nil)
+		if err != nil || got.Stages[0].Items[0].StoryID != name {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestBodyOfANotModifiedAnswerIsNotTakenForTheNextAnswer(t *testing.T) {
+	for _, when := range []string{"at once", "with the next answer"} {
+		t.Run(when, func(t *testing.T) {
+			project := speak(t, func(conn net.Conn) {
+				requests, late := bufio.NewReader(conn), ""
+				for {
+					request, err := http.ReadRequest(requests)
+					if err != nil {
+						return
+					}
+					answer := late + "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"
+					switch {
+					case request.Header.Get("If-None-Match") == "":
+						answer = fmt.Sprintf("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: %d\r\n\r\n%s", len(board), board)
+					case when == "at once":
+						answer += board
+					default:
+						late = board
+					}
+					_, _ = io.WriteString(conn, answer)
+				}
+			})
+			client := newClient(t)
+			known, err := client.Pipeline(t.Context(), project, nil)
+			for range 10 {
+				if err == nil {
+					_, err = client.Pipeline(t.Context(), project, known)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -191,18 +256,14 @@ func BenchmarkFeedRead(b *testing.B) {
 }
 
 // BenchmarkIdleFeeds measures the memory of a feed that waits for an answer, in bytes, including stacks, without the server's
-// part. Transport measures the same with http.Transport.
+// part.
 func BenchmarkIdleFeeds(b *testing.B) {
-	for _, way := range []string{"own", "transport"} {
-		b.Run(way, func(b *testing.B) {
-			for b.Loop() {
-				b.ReportMetric(idleFeedBytes(b, way == "transport"), "bytes/feed")
-			}
-		})
+	for b.Loop() {
+		b.ReportMetric(idleFeedBytes(b), "bytes/feed")
 	}
 }
 
-func idleFeedBytes(b *testing.B, transport bool) float64 {
+func idleFeedBytes(b *testing.B) float64 {
 	const feeds = 1000
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,9 +276,6 @@ func idleFeedBytes(b *testing.B, transport bool) float64 {
 	runtime.ReadMemStats(&before)
 	client := upstream.NewClient(time.Minute)
 	defer client.Close()
-	if transport {
-		client.FeedsThroughTransport()
-	}
 	ctx, cancel := context.WithCancel(b.Context())
 	var group sync.WaitGroup
 	request := make([]byte, 4<<10)
