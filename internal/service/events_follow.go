@@ -47,7 +47,9 @@ func (s *Events) readOn(ctx context.Context) error {
 		}
 	}
 	for more := true; more; {
-		page, err := s.store.Events(ctx, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
+		limited, cancel := context.WithTimeout(ctx, readyLimit)
+		page, err := s.store.Events(limited, domain.EventQuery{After: s.tail.Load().last, Limit: followPage})
+		cancel()
 		if s.following.Load() && ctx.Err() == nil {
 			s.reached.note(since, err) // before readers are woken
 			since = 0

@@ -59,7 +59,7 @@ func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	if len(fresh) > 0 {
 		batch.Queue(notifyStatement, channel, domain.TopicEvents)
 	}
-	if err := db.appends.SendBatch(ctx, &batch).Close(); err != nil {
+	if err := db.leader.SendBatch(ctx, &batch).Close(); err != nil {
 		return domain.Appended{}, err
 	}
 	if len(fresh) > 0 {
@@ -108,7 +108,7 @@ func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs m
 	if len(fresh) == 0 {
 		return nil, nil
 	}
-	rows, err := db.appends.Query(ctx, `SELECT place FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (project_id, digest, place)
+	rows, err := db.leader.Query(ctx, `SELECT place FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (project_id, digest, place)
 		WHERE EXISTS (SELECT FROM event_digests AS d WHERE d.project_id = asked.project_id AND d.digest = asked.digest)`, projects, digests)
 	if err != nil {
 		return nil, err

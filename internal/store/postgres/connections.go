@@ -18,36 +18,32 @@ import (
 
 // poolOptions are the options in which pools differ.
 type poolOptions struct {
-	most    int32         // the maximum number of connections
-	silence time.Duration // how long the server may send nothing
-	locks   time.Duration // how long the server waits for a lock
-	mode    pgx.QueryExecMode
+	most      int32         // the maximum number of connections
+	locks     time.Duration // how long the server waits for a lock
+	statement time.Duration // how long the server works on a statement
+	mode      pgx.QueryExecMode
+	noPing    bool // idle connections are used without a round trip to check them
 }
 
 // The pools of a gateway: twelve connections, including the one that listens. PostgreSQL allows 100 in all by default.
 //
-// Preparing statements pays off if there are few: appending takes less than half the time. In the other pools statements differ
-// from one call to the next.
+// The leader's pool is for the lease and for appending events, which wait for nothing else. Preparing statements pays off there, where
+// there are few: appending takes less than half the time. In the other pool statements differ from one call to the next.
 var (
-	tablePool  = poolOptions{5, silence, lockLimit, pgx.QueryExecModeCacheDescribe}
-	appendPool = poolOptions{2, appendSilence, lockLimit, pgx.QueryExecModeCacheStatement}
-	searchPool = poolOptions{2, searchSilence, lockLimit, pgx.QueryExecModeCacheDescribe}
-	leasePool  = poolOptions{2, silence, leaseLockLimit, pgx.QueryExecModeCacheStatement}
+	leaderPool = poolOptions{most: 3, locks: time.Second, statement: writeLimit, mode: pgx.QueryExecModeCacheStatement, noPing: true}
+	tablePool  = poolOptions{most: 8, locks: 2 * time.Second, statement: store.SearchLimit + time.Second, mode: pgx.QueryExecModeCacheDescribe}
 )
 
 const (
-	// silence is how long a server may send nothing while we wait for its response. One that is frozen or cut off would
-	// otherwise block its callers forever.
-	silence       = 2500 * time.Millisecond
-	appendSilence = 5 * time.Second // thousands of records are stored in one transaction
-	searchSilence = store.SearchLimit + time.Second
-	// lockLimit is how long the server waits for a lock. Gateways hold it for some 10 ms to append: if it takes longer, one was
-	// frozen while holding it. Claims of duties wait less, since the lease must be renewed in the meantime.
-	lockLimit, leaseLockLimit = 2 * time.Second, time.Second
+	// maxSearches is how many connections searches use at once, so that nothing else waits for them.
+	maxSearches = 2
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second
+	// callLimit is the time limit of a statement whose context has none. A server that is frozen or cut off would otherwise block its
+	// callers forever.
+	callLimit = 5 * time.Second
 	// writeLimit is how long a transaction that appends or removes events may take.
-	writeLimit = 10 * time.Second
+	writeLimit = 5 * time.Second
 )
 
 // parameters are set on each connection unless its URL sets them. PgBouncer must be configured to ignore them.
@@ -63,14 +59,14 @@ var parameters = map[string]string{
 	"tcp_keepalives_count":    "3",
 }
 
-// newPool connects to the database at url. tracer sees all statements; it may be nil.
-func newPool(ctx context.Context, url string, o poolOptions, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
+// newPool connects to the database at url. seen, unless nil, is called with each statement.
+func newPool(ctx context.Context, url string, o poolOptions, seen func(statement string, args []any)) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
 	config.MaxConns = o.most
-	config.ConnConfig.Tracer = tracer
+	config.ConnConfig.Tracer = deadlines{seen}
 	if !choosesMode(url) {
 		config.ConnConfig.DefaultQueryExecMode = o.mode
 	}
@@ -78,6 +74,9 @@ func newPool(ctx context.Context, url string, o poolOptions, tracer pgx.QueryTra
 	config.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		registerTypes(c.TypeMap())
 		return nil
+	}
+	if o.noPing {
+		config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
@@ -132,17 +131,12 @@ func configure(config *pgx.ConnConfig, o poolOptions) {
 	}
 	wanted := maps.Clone(parameters)
 	wanted["lock_timeout"] = strconv.FormatInt(o.locks.Milliseconds(), 10)
+	wanted["statement_timeout"] = strconv.FormatInt(o.statement.Milliseconds(), 10)
 	for name, value := range wanted {
 		if _, ok := config.RuntimeParams[name]; !ok {
 			config.RuntimeParams[name] = value
 		}
 	}
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
-	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dialer.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &limitedConn{Conn: conn, limit: o.silence}, nil
-	}
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 }

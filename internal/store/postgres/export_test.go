@@ -11,7 +11,7 @@ import (
 
 // HoldStream runs fn in a transaction that holds the stream's lock.
 func (db *DB) HoldStream(fn func()) error {
-	return pgx.BeginFunc(context.Background(), db.appends, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(context.Background(), db.leader, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(context.Background(), lockStream); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ type Recorder struct {
 func OpenRecorded(t *testing.T, url string) (*DB, *Recorder) {
 	t.Helper()
 	r := &Recorder{Statements: map[string]Statement{}}
-	db, err := open(t.Context(), url, r)
+	db, err := open(t.Context(), url, r.record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func OpenRecorded(t *testing.T, url string) (*DB, *Recorder) {
 	return db, r
 }
 
-func (r *Recorder) note(sql string, args []any) {
+func (r *Recorder) record(sql string, args []any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(args) > 0 {
@@ -60,18 +60,3 @@ func (r *Recorder) note(sql string, args []any) {
 	}
 	r.Statements[strings.TrimSpace(sql)] = Statement{sql, args}
 }
-
-func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	r.note(data.SQL, data.Args)
-	return ctx
-}
-func (r *Recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (r *Recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (r *Recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	r.note(data.SQL, data.Args)
-}
-func (r *Recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -105,8 +104,8 @@ func schemaVersion(ctx context.Context, q querier) (applied int, err error) {
 // alone runs fn in a transaction without a time limit, holding the lock for changes of the schema.
 func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 	config := pool.Config().ConnConfig
-	config.DialFunc = (&net.Dialer{}).DialContext
-	for _, limit := range []string{"lock_timeout", "idle_in_transaction_session_timeout"} {
+	config.Tracer = nil
+	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
 		delete(config.RuntimeParams, limit)
 	}
 	c, err := connect(ctx, config)

@@ -18,7 +18,7 @@ func (db *DB) projectIDs(ctx context.Context, names []string) (map[string]int64,
 		for _, name := range names {
 			folded = append(folded, fold.Text(name))
 		}
-		rows, err := db.appends.Query(ctx, `WITH added AS (
+		rows, err := db.pool.Query(ctx, `WITH added AS (
 				INSERT INTO event_projects (name, folded) SELECT name, folded FROM unnest($1::text[], $2::text[]) AS asked (name, folded)
 				WHERE NOT EXISTS (SELECT FROM event_projects WHERE event_projects.name = asked.name)
 				ON CONFLICT (name) DO NOTHING RETURNING name, id
@@ -49,7 +49,7 @@ func (db *DB) kindIDs(ctx context.Context, kinds map[store.EventKind]int64) (map
 				projects = append(projects, project)
 			}
 		}
-		rows, err := db.appends.Query(ctx, `WITH asked AS (
+		rows, err := db.pool.Query(ctx, `WITH asked AS (
 				SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) AS asked (type, from_stage, to_stage, folded, project_id)
 			), missing AS (
 				SELECT *, row_number() OVER (PARTITION BY project_id) AS its, row_number() OVER () AS number FROM asked WHERE NOT EXISTS (

@@ -19,11 +19,9 @@ import (
 type DB struct {
 	*store.Tables
 	pool     *pgxpool.Pool
-	appends  *pgxpool.Pool // for storing events and stays
-	searches *pgxpool.Pool // for slow reads, so that nothing else waits for them
-	leases   *pgxpool.Pool // for leases, which must be renewed however busy the other pools are
+	leader   *pgxpool.Pool // for the lease and for appending events
 	tables   *sql.DB       // over pool
-	slow     *sql.DB       // over searches
+	slow     *sql.DB       // over pool, for at most maxSearches searches at once
 	listener *listener
 	projects cache[string]
 	kinds    cache[store.EventKind]
@@ -39,20 +37,19 @@ type DB struct {
 // database cannot be reached at the moment.
 func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, nil) }
 
-// open is Open with a tracer that sees all statements; it may be nil.
-func open(ctx context.Context, url string, tracer pgx.QueryTracer) (_ *DB, err error) {
+// open is Open with a function that is called with each statement; it may be nil.
+func open(ctx context.Context, url string, seen func(statement string, args []any)) (_ *DB, err error) {
 	db := &DB{}
 	defer func() {
 		if err != nil {
 			db.Close()
 		}
 	}()
-	for pool, options := range map[**pgxpool.Pool]poolOptions{
-		&db.pool: tablePool, &db.appends: appendPool, &db.searches: searchPool, &db.leases: leasePool,
-	} {
-		if *pool, err = newPool(ctx, url, options, tracer); err != nil {
-			return nil, err
-		}
+	if db.pool, err = newPool(ctx, url, tablePool, seen); err != nil {
+		return nil, err
+	}
+	if db.leader, err = newPool(ctx, url, leaderPool, seen); err != nil {
+		return nil, err
 	}
 	if err := checkPooling(ctx, db.pool, url); err != nil {
 		return nil, openFailure(err)
@@ -66,7 +63,8 @@ func open(ctx context.Context, url string, tracer pgx.QueryTracer) (_ *DB, err e
 	if err := readClock(ctx, db.pool, &db.clock); err != nil {
 		return nil, openFailure(err)
 	}
-	db.tables, db.slow = openTables(db.pool), openTables(db.searches)
+	db.tables, db.slow = openTables(db.pool), openTables(db.pool)
+	db.slow.SetMaxOpenConns(maxSearches)
 	db.listener = newListener(db.pool)
 	db.Tables = store.NewTables(store.Engine{
 		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit, Snapshot: sql.LevelRepeatableRead,
@@ -83,7 +81,7 @@ func (db *DB) Close() error {
 			err = errors.Join(err, tables.Close())
 		}
 	}
-	for _, pool := range []*pgxpool.Pool{db.pool, db.appends, db.searches, db.leases} {
+	for _, pool := range []*pgxpool.Pool{db.pool, db.leader} {
 		if pool != nil {
 			pool.Close()
 		}
@@ -101,7 +99,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	if err == nil && readOnly {
 		_ = db.Wrote(domain.Errorf(domain.Unavailable, "the database is read-only"))
 		db.pool.Reset() // a new connection may not be: that is decided when it begins
-		db.appends.Reset()
+		db.leader.Reset()
 	}
 	return db.Translate(err)
 }
@@ -117,7 +115,7 @@ func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.c
 func (db *DB) write(ctx context.Context, token int64, fn func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, db.appends, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if token != 0 {
 			if err := db.holds(tx.QueryRow(ctx, leaseHeld, token), token); err != nil {
 				return err

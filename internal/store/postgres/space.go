@@ -45,5 +45,5 @@ func (db *DB) tryAppend(ctx context.Context) error {
 	var batch pgx.Batch
 	batch.Queue(lockStream)
 	batch.Queue("INSERT INTO events SELECT * FROM events WHERE FALSE")
-	return db.Appended(db.appends.SendBatch(ctx, &batch).Close())
+	return db.Appended(db.leader.SendBatch(ctx, &batch).Close())
 }

@@ -17,7 +17,7 @@ const stalled = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 func (db *DB) unblock(ctx context.Context, err error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == lockTimeout {
-		_, _ = db.appends.Exec(ctx, stalled) // the caller has an error already, and retries
+		_, _ = db.pool.Exec(ctx, stalled) // the caller has an error already, and retries
 	}
 }
 
