@@ -30,6 +30,7 @@ func (b *Board) Run(ctx context.Context) error {
 	next := time.Now()
 	everything, debounce := next, debounceMin // when to scan all stages
 	var changed stageSet
+	var gitSince time.Time // when git was first seen at work, zero while it is not
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -39,6 +40,16 @@ func (b *Board) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 			began := time.Now()
+			if !gitIsAtWork(b.dir) {
+				gitSince = time.Time{}
+			} else if gitSince.IsZero() {
+				gitSince = began
+			}
+			if !gitSince.IsZero() && began.Sub(gitSince) < gitPatience {
+				next = began.Add(gitPoll)
+				timer.Reset(gitPoll)
+				continue
+			}
 			if !began.Before(everything) {
 				changed = nil
 			}
