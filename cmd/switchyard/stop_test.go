@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 func TestASignalDuringTheStartIsACleanEnd(t *testing.T) {
@@ -30,7 +35,7 @@ func TestASignalDuringTheStartIsACleanEnd(t *testing.T) {
 }
 
 func TestSignalsEndAGatewayCleanly(t *testing.T) {
-	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			p := start(t, switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data"))
@@ -74,5 +79,33 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	p.refuses(t)
 	if status, took := p.stop(t, syscall.SIGTERM); status != exitFailure { // 0 is the end of the drain
 		t.Errorf("ended with %d after %v, want %d at once", status, took, exitFailure)
+	}
+}
+
+func TestAHangupEndsAnAgentWithItsCommand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	p := s.run("--token", s.token())
+	s.assign(s.wait("joined", func(a domain.Agent) bool { return a.Label == "builder-1" }).ID, "alpha")
+	command := s.job(1)
+	if status, _ := p.stop(t, syscall.SIGHUP); status != 0 || command.runs() {
+		t.Errorf("status %d, the command runs: %v; %s", status, command.runs(), &p.stderr)
+	}
+}
+
+func TestAHangupThatIsIgnoredStaysIgnored(t *testing.T) {
+	t.Parallel()
+	cmd := switchyard(t, t.TempDir(), "gateway", "--listen=localhost:0", "--data=DIR/data")
+	shell := exec.Command("sh", append([]string{"-c", `trap '' HUP && exec "$0" "$@"`}, cmd.Args...)...)
+	shell.Env = cmd.Env
+	p := start(t, shell)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(string(status), "\nSigIgn:\t")
+	mask, _, _ = strings.Cut(mask, "\n")
+	if ignored, err := strconv.ParseUint(mask, 16, 64); err != nil || ignored&1 == 0 { // SIGHUP is 1
+		t.Errorf("ignores the signals %q", mask)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // budget is how many bytes the parser may look at, all its looking back and ahead counted. It takes more than linear
 // time and memory for many constructs: emphasis, nested lists, tables, link definitions
 // (TestHostileTextIsRenderedSoon).
-const budget = 24 << 20
+const budget = 16 << 20
 
 // Costs of what takes memory rather than time, in the same unit.
 const (
