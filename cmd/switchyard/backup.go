@@ -22,24 +22,24 @@ func backupCommand() *cobra.Command {
 			"To back up a PostgreSQL database, use pg_dump.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, database, err := config.LoadStore(cmd.Flags(), os.Getenv)
+			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data", "gateway.database")
 			if err != nil {
 				return asUsage(err)
 			}
-			if database != "" || strings.Contains(args[0], "://") {
+			if c.Database != "" || strings.Contains(args[0], "://") {
 				return errors.New("backup only copies the database in the data directory; to back up PostgreSQL, use pg_dump")
 			}
 			target, err := filepath.Abs(args[0])
 			if err != nil {
 				return err
 			}
-			if err := sqlite.Backup(cmd.Context(), dir, target); err != nil {
+			if err := sqlite.Backup(cmd.Context(), c.Data, target); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is copied to %s\n", filepath.Join(dir, sqlite.FileName), target)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is copied to %s\n", filepath.Join(c.Data, sqlite.FileName), target)
 			return err
 		},
 	}
-	config.AddStoreFlags(cmd.Flags())
+	config.AddFlags(cmd.Flags(), "data", "database")
 	return cmd
 }

@@ -26,14 +26,14 @@ func healthCommand() *cobra.Command {
 			"if it responds, else 1. To check a project server, pass its address with --listen.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address, err := config.LoadListen(cmd.Flags(), os.Getenv)
+			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.listen")
 			if err != nil {
 				return asUsage(err)
 			}
-			return checkHealth(cmd.Context(), localURL(address)+"/healthz")
+			return checkHealth(cmd.Context(), localURL(c.Listen)+"/healthz")
 		},
 	}
-	config.AddListenFlags(cmd.Flags())
+	config.AddFlags(cmd.Flags(), "listen")
 	cmd.Flags().Lookup("listen").Usage = "check the server that listens on `ADDR` (HOST:PORT) [$SWITCHYARD_LISTEN]"
 	return cmd
 }

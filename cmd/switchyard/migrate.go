@@ -25,11 +25,12 @@ func migrateCommand() *cobra.Command {
 			"To keep the password out of the process list, put it into $PGPASSWORD.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := config.LoadData(cmd.Flags(), os.Getenv)
+			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data")
 			if err != nil {
 				return asUsage(err)
 			}
-			if err = config.CheckDatabase(to); err == nil {
+			dir := c.Data
+			if _, err = config.ParseDatabase(to); err == nil {
 				err = postgres.CheckAddress(to)
 			}
 			if err != nil {
@@ -58,6 +59,6 @@ func migrateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "move to the PostgreSQL database at `URL` (postgres://…)")
-	config.AddDataFlags(cmd.Flags())
+	config.AddFlags(cmd.Flags(), "data")
 	return cmd
 }

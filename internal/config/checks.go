@@ -11,118 +11,115 @@ import (
 	"unicode"
 )
 
-var errEmpty = errors.New("must not be empty")
+// setter checks the values of a setting and stores them.
+type setter func(values []string) error
 
-// isText, like the other functions named is…, returns a setter, which checks a value and stores it in to.
-func isText(to *string) func([]string) error {
+// one stores a single value in to.
+func one[T any](to *T, parse func(string) (T, error)) setter {
 	return func(values []string) error {
-		if values[0] == "" {
-			return errEmpty
+		value, err := parse(values[0])
+		if err == nil {
+			*to = value
 		}
-		if strings.ContainsFunc(values[0], unicode.IsControl) {
-			return errors.New("must not contain control characters")
-		}
-		*to = values[0]
-		return nil
-	}
-}
-
-func isTexts(to *[]string) func([]string) error {
-	return func(values []string) error {
-		*to = nil
-		for _, value := range values {
-			var text string
-			if err := isText(&text)([]string{value}); err != nil {
-				return err
-			}
-			*to = append(*to, text)
-		}
-		return nil
-	}
-}
-
-// isWord takes a text without spaces: it becomes part of a scope, and scopes are separated by spaces.
-func isWord(to *string) func([]string) error {
-	return func(values []string) error {
-		if strings.ContainsFunc(values[0], unicode.IsSpace) {
-			return errors.New("must not contain spaces")
-		}
-		return isText(to)(values)
-	}
-}
-
-// isScopes takes a list of scopes.
-func isScopes(to *[]string) func([]string) error {
-	return func(values []string) error {
-		if len(values) == 0 {
-			return errEmpty
-		}
-		for _, value := range values {
-			var scope string
-			if err := isWord(&scope)([]string{value}); err != nil {
-				return fmt.Errorf("%q: %w", value, err)
-			}
-		}
-		*to = values
-		return nil
-	}
-}
-
-func isBool(to *bool) func([]string) error {
-	return func(values []string) error {
-		on, err := strconv.ParseBool(values[0])
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", values[0])
-		}
-		*to = on
-		return nil
-	}
-}
-
-func isPath(to *string) func([]string) error {
-	return func(values []string) (err error) {
-		if values[0] == "" {
-			return errEmpty
-		}
-		if strings.ContainsRune(values[0], 0) {
-			return errors.New("must not contain NUL")
-		}
-		*to, err = filepath.Abs(values[0])
 		return err
 	}
 }
 
-func isDuration(to *time.Duration) func([]string) error {
+// each stores a list of values in to.
+func each[T any](to *[]T, parse func(string) (T, error)) setter {
 	return func(values []string) error {
-		d, err := time.ParseDuration(values[0])
-		if err != nil {
-			return fmt.Errorf("%q is not a duration such as 500ms, 2s or 1m30s", values[0])
+		list := make([]T, len(values))
+		for i, value := range values {
+			var err error
+			if list[i], err = parse(value); err != nil {
+				return err
+			}
 		}
-		if d < time.Millisecond {
-			return errors.New("must be at least 1ms")
-		}
-		*to = d
+		*to = list
 		return nil
 	}
 }
 
-// isDurationOrZero takes what isDuration takes, and 0 with or without a unit.
-func isDurationOrZero(to *time.Duration) func([]string) error {
+var errEmpty = errors.New("must not be empty")
+
+func parseText(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errEmpty
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "", errors.New("must not contain control characters")
+	}
+	return text, nil
+}
+
+// parseWord takes a text without spaces: it becomes part of a scope, and scopes are separated by spaces.
+func parseWord(text string) (string, error) {
+	if strings.ContainsFunc(text, unicode.IsSpace) {
+		return "", errors.New("must not contain spaces")
+	}
+	return parseText(text)
+}
+
+func parseScope(text string) (string, error) {
+	scope, err := parseWord(text)
+	if err != nil {
+		err = fmt.Errorf("%q: %w", text, err)
+	}
+	return scope, err
+}
+
+// scopes stores a list of scopes that is not empty.
+func scopes(to *[]string) setter {
 	return func(values []string) error {
-		if d, err := time.ParseDuration(values[0]); err == nil && d == 0 {
-			*to = 0
-			return nil
+		if len(values) == 0 {
+			return errEmpty
 		}
-		return isDuration(to)(values)
+		return each(to, parseScope)(values)
 	}
 }
 
-func isOneOf(to *string, words ...string) func([]string) error {
-	return func(values []string) error {
-		if !slices.Contains(words, values[0]) {
-			return errors.New("must be one of " + strings.Join(words, ", "))
+func parseBool(text string) (bool, error) {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		err = fmt.Errorf("%q is neither true nor false", text)
+	}
+	return on, err
+}
+
+func parsePath(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errEmpty
+	case strings.ContainsRune(text, 0):
+		return "", errors.New("must not contain NUL")
+	}
+	return filepath.Abs(text)
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration such as 500ms, 2s or 1m30s", text)
+	case d < time.Millisecond:
+		return 0, errors.New("must be at least 1ms")
+	}
+	return d, nil
+}
+
+// parseDurationOrZero takes what parseDuration takes, and 0 with or without a unit.
+func parseDurationOrZero(text string) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d == 0 {
+		return 0, nil
+	}
+	return parseDuration(text)
+}
+
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", errors.New("must be one of " + strings.Join(words, ", "))
 		}
-		*to = values[0]
-		return nil
+		return text, nil
 	}
 }

@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/pflag"
-
-	"switchyard/internal/domain"
 )
 
-// AddFlags adds the gateway's flags to flags.
-func AddFlags(flags *pflag.FlagSet) { addFlags(flags) }
-
-// addFlags adds the gateway's flags with the given names to flags, or all of them when there are none.
-func addFlags(flags *pflag.FlagSet, names ...string) {
+// AddFlags adds the gateway's flags with the given names to flags, or all of them when there are none.
+func AddFlags(flags *pflag.FlagSet, names ...string) {
 	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
 	for _, s := range (&Config{}).settings() {
 		if s.flag == "" || len(names) > 0 && !slices.Contains(names, s.flag) {
@@ -42,7 +39,8 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenFrom, err := c.readAdminToken(last["gateway.admin_token_file"], getenv)
+	var tokenFrom given
+	c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last["gateway.admin_token_file"], getenv)
 	if err == nil {
 		err = c.readLogin(last, getenv)
 	}
@@ -72,29 +70,11 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// AddDataFlags adds the gateway's flags that LoadData reads.
-func AddDataFlags(flags *pflag.FlagSet) {
-	addFlags(flags, "data")
-}
-
-// AddStoreFlags adds the gateway's flags that LoadStore reads.
-func AddStoreFlags(flags *pflag.FlagSet) {
-	addFlags(flags, "data", "database")
-}
-
-// LoadStore returns the gateway's data directory and, if one is configured, the address of the PostgreSQL database that it
-// uses instead. AddStoreFlags must have been applied to flags. Errors are those of Load.
-func LoadStore(flags *pflag.FlagSet, getenv func(string) string) (dir string, database domain.Secret, err error) {
+// LoadSome is Load for the settings with the given keys only, whose flags were applied. Nothing else is checked.
+func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) (*Config, error) {
 	c := &Config{}
-	_, err = c.read(c.settings(), flags, getenv, "gateway.data", "gateway.database")
-	return c.Data, c.Database, err
-}
-
-// LoadData returns the gateway's data directory. AddDataFlags must have been applied to flags. Errors are those of Load.
-func LoadData(flags *pflag.FlagSet, getenv func(string) string) (dir string, err error) {
-	c := &Config{}
-	_, err = c.read(c.settings(), flags, getenv, "gateway.data")
-	return c.Data, err
+	_, err := c.read(c.settings(), flags, getenv, keys...)
+	return c, err
 }
 
 // read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags. It
@@ -134,15 +114,44 @@ func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(stri
 	return last, nil
 }
 
-// AddListenFlags adds the gateway's flags that LoadListen reads.
-func AddListenFlags(flags *pflag.FlagSet) {
-	addFlags(flags, "listen")
+const (
+	configVariable = "SWITCHYARD_CONFIG"
+	standardFile   = "$XDG_CONFIG_HOME/switchyard/switchyard.toml"
+)
+
+// filePath returns the absolute path of the configuration file and what named it: nil for the default file. The path is ""
+// when there is neither.
+func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *given, err error) {
+	g := given{named(configVariable), []string{getenv(configVariable)}}
+	if flags.Changed("config") {
+		g = given{named("--config"), []string{flags.Lookup("config").Value.String()}}
+	}
+	if g.values[0] == "" && !flags.Changed("config") {
+		standard, ok := Expand(standardFile, getenv)
+		if _, err := os.Stat(standard); !ok || errors.Is(err, fs.ErrNotExist) {
+			return "", nil, nil
+		}
+		return standard, nil, nil
+	}
+	if path, err = parsePath(g.values[0]); err != nil {
+		return "", nil, g.fail(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", nil, g.fail(err)
+	}
+	return path, &g, nil
 }
 
-// LoadListen returns the address that the gateway listens on. AddListenFlags must have been applied to flags. Errors are
-// those of Load.
-func LoadListen(flags *pflag.FlagSet, getenv func(string) string) (address string, err error) {
-	c := &Config{}
-	_, err = c.read(c.settings(), flags, getenv, "gateway.listen")
-	return c.Listen, err
+// Expand replaces the XDG variable at the start of a default path. It returns false when the user has no home directory.
+func Expand(path string, getenv func(string) string) (string, bool) {
+	ok := true
+	expanded := os.Expand(path, func(name string) string {
+		if dir := getenv(name); filepath.IsAbs(dir) { // the XDG specification says to ignore relative ones
+			return dir
+		}
+		home := getenv("HOME")
+		ok = filepath.IsAbs(home)
+		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}[name])
+	})
+	return expanded, ok
 }

@@ -56,14 +56,15 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 	if err := domain.CheckProjectName(c.Name); err != nil {
 		return nil, FlagError{fmt.Errorf("--%w", err)} // the error begins with "name: "
 	}
-	if err := isPath(&c.Work)([]string{text("work")}); err != nil {
+	var err error
+	if c.Work, err = parsePath(text("work")); err != nil {
 		return nil, FlagError{fmt.Errorf("--work: %w", err)}
 	}
-	if err := isAddress(&c.Listen)([]string{text("listen")}); err != nil {
+	if c.Listen, err = parseAddress(text("listen")); err != nil {
 		return nil, FlagError{fmt.Errorf("--listen: %w", err)}
 	}
 	if hosts, _ := flags.GetStringArray("allow-host"); len(hosts) > 0 { // it fails only for an unknown flag
-		if err := isHosts(&c.AllowHosts)(hosts); err != nil {
+		if err := each(&c.AllowHosts, parseHost)(hosts); err != nil {
 			return nil, FlagError{fmt.Errorf("--allow-host: %w", err)}
 		}
 	}
@@ -84,9 +85,10 @@ func (c *Project) readToken(flags *pflag.FlagSet, getenv func(string) string) (e
 	case inFlag && inFile:
 		return FlagError{errors.New("--token and --token-file: only one of them can be given")}
 	case inFile:
-		var path, warning string
+		var warning string
 		from := value("token-file")
-		if err := isPath(&path)(from.values); err != nil {
+		path, err := parsePath(from.values[0])
+		if err != nil {
 			return from.fail(err)
 		}
 		if c.Token, warning, err = ReadTokenFile(path, getenv); err != nil {

@@ -12,7 +12,7 @@ type setting struct {
 	fallback       string // the default; may begin with an XDG variable
 	usage          string
 	kind           kind
-	set            func(values []string) error
+	set            setter
 }
 
 // kind is how a setting is written.
@@ -33,90 +33,99 @@ func (c *Config) settings() []setting {
 	return []setting{
 		{
 			flag: "listen", env: "SWITCHYARD_LISTEN", key: "gateway.listen", fallback: "localhost:3000",
-			usage: "serve on `ADDR` (HOST:PORT)", set: isAddress(&c.Listen),
+			usage: "serve on `ADDR` (HOST:PORT)", set: one(&c.Listen, parseAddress),
 		},
 		{
 			flag: "data", env: "SWITCHYARD_DATA", key: "gateway.data", fallback: "$XDG_DATA_HOME/switchyard",
-			usage: "keep the database in `DIR`", set: isPath(&c.Data),
+			usage: "keep the database in `DIR`", set: one(&c.Data, parsePath),
 		},
 		{
 			flag: "database", env: "SWITCHYARD_DATABASE", key: "gateway.database",
-			usage: "use the PostgreSQL database at `URL` (postgres://…) instead of --data; several gateways can share it", set: isDatabase(&c.Database),
+			usage: "use the PostgreSQL database at `URL` (postgres://…) instead of --data; several gateways can share it",
+			set:   one(&c.Database, ParseDatabase),
 		},
 		{
-			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config", fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
-			usage: "keep the chat bot's configuration in `FILE`", set: isPath(&c.BotConfig),
+			flag: "bot-config", env: "SWITCHYARD_BOT_CONFIG", key: "gateway.bot_config",
+			fallback: "$XDG_CONFIG_HOME/switchyard/bot.toml",
+			usage:    "keep the chat bot's configuration in `FILE`", set: one(&c.BotConfig, parsePath),
 		},
 		{
-			flag: "credentials", env: "SWITCHYARD_CREDENTIALS", key: "sign_in.credentials", fallback: "$XDG_CONFIG_HOME/switchyard/credentials.json",
-			usage: "keep the tokens of a sign-in in `FILE`", set: isPath(&c.Credentials),
+			flag: "credentials", env: "SWITCHYARD_CREDENTIALS", key: "sign_in.credentials",
+			fallback: "$XDG_CONFIG_HOME/switchyard/credentials.json",
+			usage:    "keep the tokens of a sign-in in `FILE`", set: one(&c.Credentials, parsePath),
 		},
 		{
 			flag: "poll-interval", env: "SWITCHYARD_POLL_INTERVAL", key: "gateway.poll_interval", fallback: "2s",
-			usage: "poll project servers that do not support long-poll every `D`", set: isDuration(&c.PollInterval),
+			usage: "poll project servers that do not support long-poll every `D`", set: one(&c.PollInterval, parseDuration),
 		},
 		{
 			flag: "upstream-timeout", env: "SWITCHYARD_UPSTREAM_TIMEOUT", key: "gateway.upstream_timeout", fallback: "2s",
-			usage: "wait at most `D` for a project server", set: isDuration(&c.UpstreamTimeout),
+			usage: "wait at most `D` for a project server", set: one(&c.UpstreamTimeout, parseDuration),
 		},
 		{
 			flag: "agent-timeout", env: "SWITCHYARD_AGENT_TIMEOUT", key: "gateway.agent_timeout", fallback: "45s",
-			usage: "remove an agent from the list after `D` of silence", set: isDuration(&c.AgentTimeout),
+			usage: "remove an agent from the list after `D` of silence", set: one(&c.AgentTimeout, parseDuration),
 		},
 		{
 			flag: "join-token-ttl", env: "SWITCHYARD_JOIN_TOKEN_TTL", key: "gateway.join_token_ttl", fallback: "1h",
-			usage: "join tokens expire after `D`", set: isDuration(&c.JoinTokenTTL),
+			usage: "join tokens expire after `D`", set: one(&c.JoinTokenTTL, parseDuration),
 		},
 		{
 			flag: "keep-events", env: "SWITCHYARD_KEEP_EVENTS", key: "gateway.keep_events", kind: zeroKind, fallback: "4320h",
-			usage: "remove events after `D`, except the last 500 of each project; 0 keeps all", set: isDurationOrZero(&c.KeepEvents),
+			usage: "remove events after `D`, except the last 500 of each project; 0 keeps all",
+			set:   one(&c.KeepEvents, parseDurationOrZero),
 		},
 		{
 			flag: "admin-token-file", env: "SWITCHYARD_ADMIN_TOKEN_FILE", key: "gateway.admin_token_file",
-			usage: "require the admin token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence", set: isPath(&c.adminTokenFile),
+			usage: "require the admin token in `FILE`; $SWITCHYARD_ADMIN_TOKEN, the token itself, takes precedence",
+			set:   one(&c.adminTokenFile, parsePath),
 		},
 		{
 			flag: "allow-host", env: "SWITCHYARD_ALLOW_HOSTS", key: "gateway.allow_hosts", kind: commaList,
-			usage: "also answer to the host name `H`; may be repeated", set: isHosts(&c.AllowHosts),
+			usage: "also answer to the host name `H`; may be repeated", set: each(&c.AllowHosts, parseHost),
 		},
 		{
-			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated", fallback: "false", kind: boolKind,
-			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an administrator", set: isBool(&c.allowUnauthenticated),
+			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated",
+			fallback: "false", kind: boolKind,
+			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an administrator",
+			set:   one(&c.allowUnauthenticated, parseBool),
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
-			usage: "people reach the gateway at `URL`; its host name is allowed too", set: isPlainURL(&c.PublicURL),
+			usage: "people reach the gateway at `URL`; its host name is allowed too", set: one(&c.PublicURL, parsePlainURL),
 		},
 		{
 			flag: "log-format", env: "SWITCHYARD_LOG_FORMAT", key: "gateway.log_format", fallback: "text",
-			usage: "log as `FORMAT` (text or json)", set: isOneOf(&c.LogFormat, "text", "json"),
+			usage: "log as `FORMAT` (text or json)", set: one(&c.LogFormat, oneOf("text", "json")),
 		},
 		{
 			flag: "log-level", env: "SWITCHYARD_LOG_LEVEL", key: "gateway.log_level", fallback: "info",
-			usage: "log messages of `LEVEL` (debug, info, warn or error) and above; debug includes every request", set: isOneOf(&c.LogLevel, "debug", "info", "warn", "error"),
+			usage: "log messages of `LEVEL` (debug, info, warn or error) and above; debug includes every request",
+			set:   one(&c.LogLevel, oneOf("debug", "info", "warn", "error")),
 		},
 		{
-			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project", fallback: "false", kind: boolKind,
-			usage: "add separate series for each project to /metrics", set: isBool(&c.MetricsPerProject),
+			flag: "metrics-per-project", env: "SWITCHYARD_METRICS_PER_PROJECT", key: "metrics.per_project",
+			fallback: "false", kind: boolKind,
+			usage: "add separate series for each project to /metrics", set: one(&c.MetricsPerProject, parseBool),
 		},
-		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: isURL(&c.SignIn.AuthorizeURL)},
-		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: isURL(&c.SignIn.TokenURL)},
-		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard", set: isText(&c.SignIn.ClientID)},
-		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard", set: isWord(&c.SignIn.Product)},
-		{env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json", set: isOneOf(&c.SignIn.TokenFormat, "json", "form")},
-		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: isScopes(&c.SignIn.Scopes)},
-		{key: "login.issuer", set: isPlainURL(&c.Login.Issuer)},
-		{key: "login.client_id", set: isText(&c.Login.ClientID)},
-		{key: "login.client_secret_file", set: isPath(&c.Login.clientSecretFile)},
-		{key: "login.roles_claim", fallback: "groups", set: isText(&c.Login.RolesClaim)},
-		{key: "login.viewers", kind: commaList, set: isTexts(&c.Login.Roles.Viewers)},
-		{key: "login.operators", kind: commaList, set: isTexts(&c.Login.Roles.Operators)},
-		{key: "login.admins", kind: commaList, set: isTexts(&c.Login.Roles.Admins)},
-		{key: "login.trusted_proxies", kind: commaList, set: isNetworks(&c.Login.TrustedProxies)},
-		{key: "login.user_header", set: isHeaderName(&c.Login.UserHeader)},
-		{key: "login.groups_header", set: isHeaderName(&c.Login.GroupsHeader)},
-		{key: "bot.operators", kind: commaList, set: isTexts(&c.Bot.Operators)},
-		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: isPlainURL(&c.Bot.TeamAPIURL)},
+		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: one(&c.SignIn.AuthorizeURL, parseURL)},
+		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: one(&c.SignIn.TokenURL, parseURL)},
+		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard", set: one(&c.SignIn.ClientID, parseText)},
+		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard", set: one(&c.SignIn.Product, parseWord)},
+		{env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json", set: one(&c.SignIn.TokenFormat, oneOf("json", "form"))},
+		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: scopes(&c.SignIn.Scopes)},
+		{key: "login.issuer", set: one(&c.Login.Issuer, parsePlainURL)},
+		{key: "login.client_id", set: one(&c.Login.ClientID, parseText)},
+		{key: "login.client_secret_file", set: one(&c.Login.clientSecretFile, parsePath)},
+		{key: "login.roles_claim", fallback: "groups", set: one(&c.Login.RolesClaim, parseText)},
+		{key: "login.viewers", kind: commaList, set: each(&c.Login.Roles.Viewers, parseText)},
+		{key: "login.operators", kind: commaList, set: each(&c.Login.Roles.Operators, parseText)},
+		{key: "login.admins", kind: commaList, set: each(&c.Login.Roles.Admins, parseText)},
+		{key: "login.trusted_proxies", kind: commaList, set: each(&c.Login.TrustedProxies, parseNetwork)},
+		{key: "login.user_header", set: one(&c.Login.UserHeader, parseHeaderName)},
+		{key: "login.groups_header", set: one(&c.Login.GroupsHeader, parseHeaderName)},
+		{key: "bot.operators", kind: commaList, set: each(&c.Bot.Operators, parseText)},
+		{key: "bot.team_api_url", fallback: "https://slack.com/api/", set: one(&c.Bot.TeamAPIURL, parsePlainURL)},
 	}
 }
 

@@ -16,29 +16,24 @@ const (
 	minAdminToken = 20
 )
 
-// readAdminToken takes the admin token from the variable, else from the file, and returns its source. There may be none.
-func (c *Config) readAdminToken(file given, getenv func(string) string) (given, error) {
-	if value := getenv(adminTokenVariable); value != "" {
-		from := given{named(adminTokenVariable), nil}
-		token, err := parseToken(value)
-		if err != nil {
-			return from, from.fail(err)
+// readSecret takes a secret from the variable, else from the file at path, and returns its source. There may be none.
+func (c *Config) readSecret(
+	variable, path string, file given, getenv func(string) string,
+) (secret domain.Secret, from given, err error) {
+	if value := getenv(variable); value != "" {
+		from = given{named(variable), nil}
+		secret, err = parseToken(value)
+	} else if path != "" {
+		from = file
+		var warning string
+		if secret, warning, err = ReadTokenFile(path, getenv); warning != "" {
+			c.Warnings = append(c.Warnings, warning)
 		}
-		c.AdminToken = token
-		return from, nil
 	}
-	if c.adminTokenFile == "" {
-		return given{}, nil
-	}
-	token, warning, err := ReadTokenFile(c.adminTokenFile, getenv)
 	if err != nil {
-		return file, file.fail(err)
+		err = from.fail(err)
 	}
-	c.AdminToken = token
-	if warning != "" {
-		c.Warnings = append(c.Warnings, warning)
-	}
-	return file, nil
+	return secret, from, err
 }
 
 // ReadTokenFile returns the token in the file at path, and a warning when other users can read that file, else "". An
@@ -73,4 +68,26 @@ func parseToken(text string) (domain.Secret, error) {
 		return "", errors.New("the token must be printable ASCII without spaces, since it is sent in a header")
 	}
 	return token, nil
+}
+
+// readLogin reads the client secret and checks the login settings that depend on each other.
+func (c *Config) readLogin(last map[string]given, getenv func(string) string) (err error) {
+	l := &c.Login
+	if issuer := last["login.issuer"]; l.Issuer != "" && l.ClientID == "" {
+		return issuer.fail(errors.New("needs login.client_id, the name under which the provider knows this gateway"))
+	}
+	l.ClientSecret, _, err = c.readSecret(loginSecretVariable, l.clientSecretFile, last["login.client_secret_file"], getenv)
+	if err != nil {
+		return err
+	}
+	if user, ok := last["login.user_header"]; ok && !l.HasProxyLogin() {
+		c.Warnings = append(c.Warnings, user.fail(errors.New("has no effect without login.trusted_proxies")).Error())
+	}
+	if groups, ok := last["login.groups_header"]; ok && l.UserHeader == "" {
+		c.Warnings = append(c.Warnings, groups.fail(errors.New("has no effect without login.user_header")).Error())
+	}
+	if l.IsSetUp() && l.Roles.Empty() {
+		c.Warnings = append(c.Warnings, "nobody can log in except with a token: login.viewers, login.operators and login.admins are empty")
+	}
+	return nil
 }
