@@ -23,9 +23,9 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	var events, texts, stories, first int64
-	err = db.QueryRowContext(ctx, `SELECT (SELECT MAX(id) FROM events), (SELECT MAX(id) FROM event_texts),
-		(SELECT MAX(CAST(story_id AS INTEGER)) + 1 FROM stories), (SELECT MIN(timestamp_ms) FROM events)`).Scan(&events, &texts, &stories, &first)
+	var events, names, stories, first int64
+	err = db.QueryRowContext(ctx, `SELECT (SELECT MAX(id) FROM events), (SELECT MAX(id) FROM stories),
+		(SELECT MAX(CAST(story_id AS INTEGER)) + 1 FROM stories), (SELECT MIN(timestamp_ms) FROM events)`).Scan(&events, &names, &stories, &first)
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,9 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	for n := range int64(copies) {
 		n++
 		for _, statement := range copied {
-			_, err := db.ExecContext(ctx, statement, sql.Named("events", events), sql.Named("texts", texts), sql.Named("event", n*events),
-				sql.Named("text", n*texts), sql.Named("story", n*stories), sql.Named("later", n*eventSpan.Milliseconds()/all))
+			_, err := db.ExecContext(ctx, statement, sql.Named("events", events), sql.Named("names", names),
+				sql.Named("event", n*events), sql.Named("name", n*names), sql.Named("story", n*stories),
+				sql.Named("later", n*eventSpan.Milliseconds()/all))
 			if err != nil {
 				return err
 			}
@@ -52,7 +53,8 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 // squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes finished
 // stories from the board.
 var squeezed = []string{
-	"UPDATE events SET timestamp_ms = :begin + (timestamp_ms - :first) / :all, received_at_ms = :begin + (received_at_ms - :first) / :all",
+	`UPDATE events SET record = json_set(record, '$.timestamp_ms', :begin + (timestamp_ms - :first) / :all),
+		received_at_ms = :begin + (received_at_ms - :first) / :all`,
 	"UPDATE stays SET to_ms = from_ms + 60000 WHERE to_ms = 0",
 	`UPDATE stays SET to_ms = :begin + (to_ms - :first) / :all, blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
 		from_ms = CASE from_ms WHEN 0 THEN 0 ELSE :begin + (from_ms - :first) / :all END`,
@@ -65,18 +67,19 @@ const (
 	copiedName = "rtrim(story_name, '0123456789') || (CAST(story_id AS INTEGER) + :story)"
 )
 
-// copied adds one copy. The digests of texts and records only have to be different.
+// copied adds one copy. The digests of records only have to be different.
 var copied = []string{
-	`INSERT INTO event_texts (id, project_id, story_id, story_name, more, digest)
-		SELECT id + :text, project_id, ` + copiedID + `, ` + copiedName + `, more, random() FROM event_texts WHERE id <= :texts`,
-	`INSERT INTO event_words (rowid, words) SELECT id, char(57344, 57344, 57344 + project_id, 10) || lower(story_id || char(10) || story_name || char(10) || more)
-		|| char(10, 10) FROM event_texts WHERE id > :text AND id <= :text + :texts`,
-	`INSERT INTO stories (project_id, story_id, text_id) SELECT stories.project_id, event_texts.story_id, event_texts.id
-		FROM stories JOIN event_texts ON event_texts.id = stories.text_id + :text WHERE stories.text_id <= :texts`,
-	`INSERT INTO event_digests (project_id, digest) SELECT project_id, random() FROM events WHERE id <= :events`,
-	`INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
-		SELECT id + :event, project_id, kind_id, CASE text_id WHEN 0 THEN 0 ELSE text_id + :text END, timestamp_ms + :later, received_at_ms + :later, record
+	`INSERT INTO events (id, project, received_at_ms, record) SELECT id + :event, project, received_at_ms + :later,
+		json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `, '$.timestamp_ms', timestamp_ms + :later)
 		FROM events WHERE id <= :events`,
-	`INSERT INTO stays SELECT text_id + :text, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later, next_stage, shown,
-		blocked_ms, blocked_since_ms, merge_failed_since_ms FROM stays WHERE text_id <= :texts`,
+	`INSERT INTO event_words (rowid, words) SELECT id, lower(concat_ws(char(10), '', project, type, story_id, story_name, from_stage, to_stage,
+		record ->> '$.reason')) || char(10, 10, 10) FROM events WHERE id > :event AND id <= :event + :events`,
+	"INSERT INTO event_digests (digest) SELECT random() FROM events WHERE id <= :events",
+	`INSERT INTO stories (id, project, story_id, story_name) SELECT id + :name, project, ` + copiedID + `, ` + copiedName + `
+		FROM stories WHERE id <= :names`,
+	`INSERT INTO story_words (rowid, words) SELECT id, lower(story_id || char(10) || story_name) || char(10, 10)
+		FROM stories WHERE id > :name AND id <= :name + :names`,
+	`INSERT INTO stays SELECT project, ` + copiedID + `, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
+		next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms FROM stays JOIN stories USING (project, story_id)
+		WHERE stories.id <= :names`,
 }

@@ -31,16 +31,21 @@ type Engine struct {
 
 // Dialect holds the statements that differ between engines.
 type Dialect interface {
-	// From returns the FROM clause for reading the events of a run.
-	From(Run) string
-	// FirstOfRuns selects the first $3 ids between $1 and $2, exclusively, of the events of each run, or the first $3 of all of
-	// them; order is "id" or "id DESC". An id may be repeated.
-	FirstOfRuns(runs []Run, order string) string
-	// TextsWith selects id, story_id, story_name and more of the texts that may contain a folded text, only those of project
-	// unless it is 0. An empty statement selects nothing.
-	TextsWith(ctx context.Context, tx *sql.Tx, project int64, text string) (statement string, args []any, err error)
-	// StoriesWith selects project, id and name of the stories that may contain the folded words, newest first.
-	StoriesWith(words []string) (statement string, args []any)
+	// Key returns the form in which a type or a story's id is stored in its column, where that cannot hold every text.
+	Key(text string) string
+	// EventsLike returns where to read the events that match a query, whose text is folded. first is whether they are the first
+	// that are read for it.
+	EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (Source, error)
+	// StoriesWith selects project, id and name of the first limit stories that may contain the folded words, newest first.
+	StoriesWith(words []string, limit int) (statement string, args []any)
+}
+
+// Source is where the events that match a query are read, perhaps among others.
+type Source struct {
+	Tables    string
+	ID        string // the column to order by
+	Condition string // with %d for the number of its argument
+	Arg       string // "" for no condition
 }
 
 // DevelopmentVersion says why a database is refused that was made before the first release.

@@ -8,18 +8,17 @@ import (
 	"switchyard/internal/domain"
 )
 
-// EventProjects returns the names of all projects that the stream has or had events of, in no particular order.
+// EventProjects returns the names of all projects that the stream has or had events of, in no particular order: those with a
+// reading position.
 func (db *Tables) EventProjects(ctx context.Context) (names []string, err error) {
-	return db.SelectTexts(ctx, "SELECT name FROM event_projects")
+	return db.SelectTexts(ctx, "SELECT DISTINCT project FROM feed_cursors")
 }
 
 const (
 	// firstKept selects the oldest of the newest $2 events of a project.
-	firstKept = `SELECT id FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
-		ORDER BY id DESC LIMIT 1 OFFSET $2 - 1`
+	firstKept = "SELECT id FROM events WHERE project = $1 ORDER BY id DESC LIMIT 1 OFFSET $2 - 1"
 	// oldest selects a project's events with ids below $2. An event received after $3 was received while the clock was wrong.
-	oldest = `SELECT id, received_at_ms FROM events WHERE project_id = (SELECT id FROM event_projects WHERE name = $1)
-		AND id < $2 AND received_at_ms <= $3 ORDER BY id LIMIT $4`
+	oldest = "SELECT id, received_at_ms FROM events WHERE project = $1 AND id < $2 AND received_at_ms <= $3 ORDER BY id LIMIT $4"
 )
 
 // ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back, expired events
@@ -58,4 +57,16 @@ func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err erro
 		return time.Time{}, nil
 	}
 	return received, db.Translate(err)
+}
+
+// RemoveEvents removes events, under the leader's fencing token. It keeps their digests, so that they are not stored again, and the
+// stories' newest names.
+func (db *Tables) RemoveEvents(ctx context.Context, token int64, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM events WHERE id IN ("+List(ids)+")")
+		return err
+	})
 }

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/store"
 )
 
 // TestCommonAndRareTextsAreFoundAlike compares results from the index of words with those of scanning all events, also with too many
 // matches for the index.
 func TestCommonAndRareTextsAreFoundAlike(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
-		stories := store.MaxMatches() + 200
+		stories := 700
 		reads := make([]domain.FeedRead, 0, stories)
 		for n := range stories {
 			reads = append(reads, feedRead([]string{"alpha", "beta"}[n%2], eventRecord(t, fmt.Sprintf(

@@ -21,12 +21,28 @@ func (db *Tables) StaysUpTo(ctx context.Context) (id int64, err error) {
 const stayColumns = "number, stage, from_ms, to_ms, next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms"
 
 const (
-	newStays = "SELECT event_projects.name, event_texts.story_id, " + stayColumns + " FROM stays JOIN event_texts ON event_texts.id = stays.text_id" +
-		" JOIN event_projects ON event_projects.id = event_texts.project_id WHERE "
+	newStays = "SELECT project, story_id, " + stayColumns + " FROM stays WHERE "
 
-	newOfProject = "event_texts.project_id = (SELECT id FROM event_projects WHERE name = $1)"
-	newOfStory   = newOfProject + " AND event_texts.story_id = $2"
+	newOfProject = "project = $1"
+	newOfStory   = newOfProject + " AND story_id = $2"
 )
+
+// DropStay removes a stay; SaveStay stores one, replacing it.
+const (
+	DropStay = "DELETE FROM stays WHERE project = $1 AND story_id = $2 AND number = $3"
+	SaveStay = "INSERT INTO stays (project, story_id, " + stayColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)" +
+		" ON CONFLICT (project, story_id, number) DO UPDATE SET stage = excluded.stage, from_ms = excluded.from_ms, to_ms = excluded.to_ms," +
+		" next_stage = excluded.next_stage, shown = excluded.shown, blocked_ms = excluded.blocked_ms," +
+		" blocked_since_ms = excluded.blocked_since_ms, merge_failed_since_ms = excluded.merge_failed_since_ms"
+)
+
+// StayValues are the arguments of SaveStay from the third on.
+func StayValues(s domain.Stay) []any {
+	return []any{
+		s.Number, s.Stage, ToMilli(s.From), ToMilli(s.To), s.Next, s.Shown, s.Blocked.Milliseconds(), ToMilli(s.BlockedSince),
+		ToMilli(s.MergeFailedSince),
+	}
+}
 
 // RecentStays returns the newest limit stays that ended at or after since, in the order of their ends.
 func (db *Tables) RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
@@ -12,11 +13,25 @@ import (
 
 // AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
 // that their project has or had already. It refuses reads once another gateway leads: nothing of them is stored.
+//
+// It takes two round trips, whatever it stores: one locks and reads, the other writes, notifies other gateways and commits.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	db.pace.begin()
-	appended, err = db.appendEvents(ctx, reads)
+	err = db.leader.AcquireFunc(ctx, func(c *pgxpool.Conn) error { // which drops a connection that is still in the transaction
+		a := appending{reads: reads, seen: db.seen.last.Load()}
+		if err := c.SendBatch(ctx, a.begin()).Close(); err != nil {
+			return err
+		}
+		a.choose()
+		if err := c.SendBatch(ctx, a.write()).Close(); err != nil {
+			return err
+		}
+		appended = a.result
+		db.seen.note(a.last())
+		return nil
+	})
 	db.pace.end(err)
 	db.unblock(ctx, err)
 	for _, i := range appended.Refused {
@@ -25,151 +40,166 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 	return appended, db.Appended(err)
 }
 
-func (db *DB) appendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
-	var names []string
-	for _, read := range reads {
-		names = append(names, read.Cursor.Project)
-	}
-	projects, err := db.projectIDs(ctx, names)
-	if err != nil {
-		return appended, err
-	}
-	fresh, err := db.unknown(ctx, reads, projects)
-	if err != nil {
-		return appended, err
-	}
-	rows, err := db.eventRows(ctx, fresh)
-	if err != nil {
-		return appended, err
-	}
+// appending is a transaction that stores reads.
+type appending struct {
+	reads []domain.FeedRead
+	seen  int64 // the greatest event id that this gateway has seen
+	// The following is read in the first round trip.
+	held    []int64        // those of the reads' fencing tokens that are the leader's
+	known   map[int64]bool // the digests of records that are stored already
+	result  domain.Appended
+	digests []int64 // of the new events
+}
+
+// lockStream makes a transaction the only one that appends events, so that ids increase in the order of commits.
+const lockStream = "SELECT last_id FROM stream FOR UPDATE"
+
+// begin returns the statements that lock and read what the transaction needs.
+func (a *appending) begin() *pgx.Batch {
 	var batch pgx.Batch
-	seen := db.seen.last.Load()
-	last := "SELECT last_id FROM stream"
-	if len(fresh) > 0 {
-		last = lockStream // so ids increase in the order of commits
+	var digests, tokens []int64
+	for _, read := range a.reads {
+		if read.Token != 0 && !slices.Contains(tokens, read.Token) {
+			tokens = append(tokens, read.Token)
+		}
+		for _, record := range read.Records {
+			digests = append(digests, store.EventDigest(read.Cursor.Project, record))
+		}
 	}
-	batch.Queue(last).QueryRow(func(row pgx.Row) error { return row.Scan(&appended.Last) })
-	rows.texts.queue(&batch)
-	held := map[int64]bool{}
-	batch.Queue(appendStatement, slices.Concat(cursorArguments(reads, projects), rows.arguments(), []any{seen})...).Query(func(rows pgx.Rows) error {
-		var project int64
-		_, err := pgx.ForEachRow(rows, []any{&project}, func() error { held[project] = true; return nil })
+	batch.Queue("BEGIN")
+	last := lockStream
+	if len(digests) == 0 { // there are only positions to store
+		last = "SELECT last_id FROM stream"
+	}
+	batch.Queue(last).QueryRow(func(row pgx.Row) error { return row.Scan(&a.result.Last) })
+	batch.Queue("SELECT token FROM lease WHERE token = ANY ($1) FOR KEY SHARE", tokens).Query(func(rows pgx.Rows) (err error) {
+		a.held, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 		return err
 	})
-	if len(fresh) > 0 {
-		batch.Queue(notifyStatement, channel, domain.TopicEvents)
-	}
-	if err := db.leader.SendBatch(ctx, &batch).Close(); err != nil {
-		return domain.Appended{}, err
-	}
-	if len(fresh) > 0 {
-		appended.Last = max(appended.Last, seen)
-	}
-	for i, read := range reads {
-		if !held[projects[read.Cursor.Project]] {
-			appended.Refused = append(appended.Refused, i)
-		}
-	}
-	for _, e := range fresh {
-		if held[e.project] {
-			e.ID = appended.Last + int64(len(appended.Added)) + 1
-			appended.Added = append(appended.Added, e.Event)
-		}
-	}
-	db.seen.note(appended.Last + int64(len(appended.Added)))
-	return appended, nil
+	a.known = map[int64]bool{}
+	batch.Queue("SELECT digest FROM event_digests WHERE digest = ANY ($1)", digests).Query(func(rows pgx.Rows) error {
+		var digest int64
+		_, err := pgx.ForEachRow(rows, []any{&digest}, func() error { a.known[digest] = true; return nil })
+		return err
+	})
+	return &batch
 }
 
-// freshEvent is an event to be stored, without its id.
-type freshEvent struct {
-	domain.Event
-	project int64
-	digest  int64
-}
-
-// unknown returns, in order, the records that their projects do not have yet. No other gateway can store them in the meantime, since
-// only the one that follows a feed stores its records.
-func (db *DB) unknown(ctx context.Context, reads []domain.FeedRead, projectIDs map[string]int64) (fresh []freshEvent, err error) {
-	type content struct{ project, digest int64 }
-	seen := map[content]bool{}
-	var projects, digests []int64
-	for _, read := range reads {
-		project := projectIDs[read.Cursor.Project]
+// choose gives ids to the records that are new, and refuses the reads of a gateway that leads no more.
+func (a *appending) choose() {
+	a.result.Last = max(a.result.Last, a.seen)
+	for i, read := range a.reads {
+		if a.refused(read) {
+			a.result.Refused = append(a.result.Refused, i)
+			continue
+		}
 		for _, record := range read.Records {
-			c := content{project, store.Digest(record.JSON)}
-			if seen[c] {
+			digest := store.EventDigest(read.Cursor.Project, record)
+			if a.known[digest] {
 				continue
 			}
-			seen[c] = true
-			fresh = append(fresh, freshEvent{domain.Event{Project: read.Cursor.Project, ReceivedAt: read.ReceivedAt, Record: record}, project, c.digest})
-			projects, digests = append(projects, project), append(digests, c.digest)
+			a.known[digest] = true
+			a.digests = append(a.digests, digest)
+			a.result.Added = append(a.result.Added, domain.Event{
+				ID: a.last() + 1, Project: read.Cursor.Project, ReceivedAt: read.ReceivedAt, Record: record,
+			})
 		}
 	}
-	if len(fresh) == 0 {
-		return nil, nil
-	}
-	rows, err := db.leader.Query(ctx, `SELECT place FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS asked (project_id, digest, place)
-		WHERE EXISTS (SELECT FROM event_digests AS d WHERE d.project_id = asked.project_id AND d.digest = asked.digest)`, projects, digests)
-	if err != nil {
-		return nil, err
-	}
-	known, err := pgx.CollectRows(rows, pgx.RowTo[int])
-	if err != nil {
-		return nil, err
-	}
-	drop := make(map[content]bool, len(known))
-	for _, place := range known {
-		drop[content{projects[place-1], digests[place-1]}] = true
-	}
-	return slices.DeleteFunc(fresh, func(e freshEvent) bool { return drop[content{e.project, e.digest}] }), nil
 }
 
-// appendStatement stores the records and positions of those projects whose token is still that of the leader; token 0 needs no
-// leader. It returns these projects.
-const appendStatement = `
-WITH asked AS (
-	SELECT DISTINCT project_id, token FROM unnest($1::bigint[], $3::bigint[]) AS asked (project_id, token)
-), leader AS (
-	SELECT token FROM lease WHERE token = ANY ($3) FOR KEY SHARE
-), held AS (
-	SELECT project_id FROM asked WHERE token = 0 OR token IN (SELECT token FROM leader)
-), input AS (
-	SELECT records.*, row_number() OVER (ORDER BY place) AS number
-	FROM unnest($8::bigint[], $9::bigint[], $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::bigint[], $15::text[], $16::bigint[]) WITH ORDINALITY
-		AS records (project_id, kind_id, story_id, text_digest, has_text, timestamp_ms, received_at_ms, record, digest, place)
-	WHERE project_id IN (SELECT project_id FROM held)
-), new_digests AS (
-	INSERT INTO event_digests (project_id, digest) SELECT project_id, digest FROM input
-), new_events AS (
-	INSERT INTO events (id, project_id, kind_id, text_id, timestamp_ms, received_at_ms, record)
-	SELECT GREATEST(last_id, $20) + number, input.project_id, kind_id, COALESCE(t.id, 0), timestamp_ms, received_at_ms, record
-	FROM stream, input LEFT JOIN event_texts AS t ON has_text AND t.project_id = input.project_id AND t.story_id = input.story_id AND t.digest = text_digest
-), counted AS (
-	UPDATE stream SET last_id = GREATEST(last_id, $20) + (SELECT count(*) FROM input) WHERE EXISTS (SELECT FROM input)
-), named AS (
-	INSERT INTO stories (project_id, story_id, text_id)
-	SELECT project_id, story_id, t.id FROM unnest($17::bigint[], $18::text[], $19::bigint[]) AS story (project_id, story_id, digest)
-	JOIN event_texts AS t USING (project_id, story_id, digest) WHERE project_id IN (SELECT project_id FROM held)
-	ON CONFLICT (project_id, story_id) DO UPDATE SET text_id = excluded.text_id WHERE stories.text_id <> excluded.text_id
-), moved AS (
-	INSERT INTO feed_cursors (project, url, since, instance, sequence)
-	SELECT DISTINCT ON (project, url) project, url, since, instance, sequence
-	FROM unnest($1::bigint[], $2::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]) WITH ORDINALITY
-		AS positions (project_id, project, url, since, instance, sequence, place)
-	WHERE project_id IN (SELECT project_id FROM held) ORDER BY project, url, place DESC
-	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence
-)
-SELECT project_id FROM held`
+func (a *appending) refused(read domain.FeedRead) bool { return read.Token != 0 && !slices.Contains(a.held, read.Token) }
 
-// cursorArguments are $1 to $7 of appendStatement.
-func cursorArguments(reads []domain.FeedRead, ids map[string]int64) []any {
-	var projects, tokens, since, sequences []int64
+// last returns the id of the last event.
+func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
+
+// write returns the statements that store the events and positions.
+func (a *appending) write() *pgx.Batch {
+	var batch pgx.Batch
+	if len(a.result.Added) > 0 {
+		batch.Queue(insertEvents, eventColumns(a.result.Added)...)
+		batch.Queue("INSERT INTO event_digests (digest) SELECT unnest($1::bigint[])", a.digests)
+		batch.Queue("UPDATE stream SET last_id = $1", a.last())
+		var stories []domain.StoryRef
+		for _, e := range a.result.Added {
+			if s, ok := store.StoryOf(e); ok {
+				stories = append(stories, s)
+			}
+		}
+		queueNames(&batch, stories)
+		batch.Queue(notifyStatement, channel, domain.TopicEvents)
+	}
+	batch.Queue(moveCursors, a.cursorColumns()...)
+	batch.Queue("COMMIT")
+	return &batch
+}
+
+const insertEvents = `INSERT INTO events (id, project, received_at_ms, record, timestamp_ms, type, story_id, story_name, from_stage, to_stage, words)
+	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])`
+
+// eventColumns are the arguments of insertEvents.
+func eventColumns(events []domain.Event) []any {
+	var ids, received, stamps []int64
+	var texts [8][]string
+	for _, e := range events {
+		ids, received, stamps = append(ids, e.ID), append(received, e.ReceivedAt.UnixMilli()), append(stamps, e.At.UnixMilli())
+		for i, text := range append([]string{Text(e.Project), string(e.JSON)}, EventTexts(e.Project, e.Record)...) {
+			texts[i] = append(texts[i], text)
+		}
+	}
+	return []any{ids, texts[0], received, texts[1], stamps, texts[2], texts[3], texts[4], texts[5], texts[6], texts[7]}
+}
+
+// EventTexts returns what the columns of a record hold from its type on.
+func EventTexts(project string, r domain.Record) []string {
+	d := r.Details()
+	return []string{
+		Key(string(r.Type)), Key(d.StoryID), Text(d.StoryName), Text(d.FromStage), Text(d.ToStage), Text(store.EventWords(project, r)),
+	}
+}
+
+const nameStories = `INSERT INTO stories (project, story_id, story_name, words)
+	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
+	ON CONFLICT (project, story_id) DO UPDATE SET story_name = excluded.story_name, words = excluded.words
+		WHERE stories.story_name <> excluded.story_name`
+
+// queueNames queues a statement that stores the newest names of stories. The last one counts.
+func queueNames(batch *pgx.Batch, stories []domain.StoryRef) {
+	named := map[[2]string]bool{}
+	var projects, ids, names, words []string
+	for _, s := range slices.Backward(stories) {
+		project, id := Text(s.Project), Key(s.ID)
+		if key := [2]string{project, id}; !named[key] {
+			named[key] = true
+			projects, ids, names = append(projects, project), append(ids, id), append(names, Text(s.Name))
+			words = append(words, Text(store.StoryWords(s.ID, s.Name)))
+		}
+	}
+	// In the order in which they came: a new story has a greater id than an older one.
+	for _, column := range [][]string{projects, ids, names, words} {
+		slices.Reverse(column)
+	}
+	if len(ids) > 0 {
+		batch.Queue(nameStories, projects, ids, names, words)
+	}
+}
+
+const moveCursors = `INSERT INTO feed_cursors (project, url, since, instance, sequence)
+	SELECT DISTINCT ON (project, url) project, url, since, instance, sequence
+	FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY
+		AS positions (project, url, since, instance, sequence, place) ORDER BY project, url, place DESC
+	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`
+
+// cursorColumns are the arguments of moveCursors.
+func (a *appending) cursorColumns() []any {
+	var since, sequences []int64
 	var names, urls, instances []string
-	for _, read := range reads {
+	for _, read := range a.reads {
+		if a.refused(read) {
+			continue
+		}
 		c := read.Cursor
-		projects, tokens = append(projects, ids[c.Project]), append(tokens, read.Token)
 		names, urls, instances = append(names, Text(c.Project)), append(urls, Text(c.URL)), append(instances, Text(c.Instance))
 		since, sequences = append(since, c.Since), append(sequences, c.Sequence)
 	}
-	return []any{projects, names, tokens, urls, since, instances, sequences}
+	return []any{names, urls, since, instances, sequences}
 }

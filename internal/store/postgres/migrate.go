@@ -124,17 +124,21 @@ func alone(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error
 	})
 }
 
-// ensureIndexOfWords creates the index for finding parts of words, and reports whether there is one. It requires the extension
+// indexWords creates the indexes for finding parts of words.
+const indexWords = `CREATE INDEX IF NOT EXISTS events_of_words ON events USING gin (words gin_trgm_ops);
+	CREATE INDEX IF NOT EXISTS stories_of_words ON stories USING gin (words gin_trgm_ops)`
+
+// ensureIndexOfWords creates them, and reports whether there are any. It requires the extension
 // pg_trgm, which any role with CREATE on the database can install if the server has it.
 func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 	var exists, possible bool
-	err := pool.QueryRow(ctx, `SELECT to_regclass('event_texts_of_words') IS NOT NULL,
+	err := pool.QueryRow(ctx, `SELECT to_regclass('events_of_words') IS NOT NULL,
 		EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm')`).Scan(&exists, &possible)
 	if err != nil || exists || !possible {
 		return exists, err
 	}
 	err = alone(ctx, pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX IF NOT EXISTS event_texts_of_words ON event_texts USING gin (folded gin_trgm_ops)")
+		_, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm; "+indexWords)
 		return err
 	})
 	if refused := new(pgconn.PgError); errors.As(err, &refused) { // this role may not install it, or it is in another schema

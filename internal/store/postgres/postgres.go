@@ -23,8 +23,6 @@ type DB struct {
 	tables   *sql.DB       // over pool
 	slow     *sql.DB       // over pool, for at most maxSearches searches at once
 	listener *listener
-	projects cache[string]
-	kinds    cache[store.EventKind]
 	indexed  bool // whether there is an index for parts of words
 	seen     seenEvents
 	clock    clock.Clock

@@ -1,57 +1,108 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
 	"switchyard/internal/store"
 )
 
-// dialect is store.Dialect for SQLite; see also event_words.go.
+// dialect is store.Dialect for SQLite. Parts of words are found by indexes of trigrams.
 type dialect struct{}
 
-// From names the run's index. Without statistics SQLite would use the index on the kind alone for a project's events of a kind,
-// which is a hundred times slower with ten million events.
-func (dialect) From(r store.Run) string {
-	switch {
-	case r.Text != 0:
-		return "events INDEXED BY events_of_text"
-	case r.Project != 0 && r.Kind != 0:
-		return "events INDEXED BY events_of_project_kind"
-	case r.Project != 0:
-		return "events INDEXED BY events_of_project"
-	case r.Kind != 0:
-		return "events INDEXED BY events_of_kind"
-	}
-	return "events"
+// Key returns the text up to a NUL, where SQLite's JSON functions end a text.
+func (dialect) Key(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return text
 }
 
-// FirstOfRuns selects the first ids of all runs. SQLite reads no more from each than it needs.
-func (d dialect) FirstOfRuns(runs []store.Run, order string) string {
-	var b strings.Builder
-	for i, r := range runs {
-		if i > 0 {
-			b.WriteString(" UNION ")
+// EventsLike reads events with a text, or of a project and a type, by the index of words, in the order of their ids. The first events
+// with a text too short for that are sought among all: mostly they are soon found.
+func (dialect) EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (store.Source, error) {
+	short := q.Text != "" && utf8.RuneCountInString(q.Text) < 3
+	if q.Text == "" && (q.Project == "" || q.Type == "") || short && first {
+		return store.Source{Tables: "events", ID: "events.id"}, nil
+	}
+	terms := trigrams(q.Text)
+	for _, line := range []string{q.Project, string(q.Type)} {
+		if line != "" && canQuery(line) {
+			terms = append(terms, trigrams("\n"+fold.Text(line)+"\n")...)
 		}
-		b.WriteString("SELECT events.id AS id FROM " + d.From(r) + " WHERE " + r.Condition())
 	}
-	return b.String() + " ORDER BY " + order + " LIMIT $3"
+	words := strings.Join(terms, " AND ")
+	if short {
+		any, err := beginnings(ctx, tx, q.Text)
+		if err != nil {
+			return store.Source{}, err
+		}
+		words = strings.Join(append(terms, "("+any+")"), " AND ")
+	}
+	if words == "" { // only NULs
+		words = noTerm
+	}
+	return store.Source{
+		Tables: "event_words CROSS JOIN events ON events.id = event_words.rowid", ID: "event_words.rowid",
+		Condition: "event_words MATCH $%d", Arg: words,
+	}, nil
 }
 
-// StoriesWith selects the stories of the texts that may contain the folded words, newest first.
-func (dialect) StoriesWith(words []string) (statement string, args []any) {
+// StoriesWith selects the stories with all trigrams of the words or, if they have none, the newest ones.
+func (dialect) StoriesWith(words []string, _ int) (statement string, args []any) {
 	var terms []string
 	for _, word := range words {
-		if term := trigrams(0, word); term != "" {
+		terms = append(terms, trigrams(word)...)
+	}
+	if len(terms) == 0 {
+		return fmt.Sprintf("SELECT project, story_id, story_name FROM stories ORDER BY id DESC LIMIT %d", store.MaxShortSearch), nil
+	}
+	return `SELECT project, story_id, story_name FROM story_words CROSS JOIN stories ON stories.id = story_words.rowid
+		WHERE story_words MATCH $1 ORDER BY story_words.rowid DESC`, []any{strings.Join(terms, " AND ")}
+}
+
+// paddingOfWords follows an indexed text, so that its last characters begin trigrams as well.
+const paddingOfWords = "\n\n"
+
+// noTerm is in no text.
+const noTerm = `"` + "\n\n\n" + `"`
+
+// trigrams returns just enough trigrams, quoted, to cover a folded text. Results are checked anyway, and each further trigram costs
+// time in proportion to the texts that have it.
+func trigrams(text string) (terms []string) {
+	runes := []rune(text)
+	for i := 0; i < len(runes) && len(runes) >= 3; i += 3 {
+		at := min(i, len(runes)-3)
+		if term := quote(string(runes[at : at+3])); canQuery(term) && !slices.Contains(terms, term) {
 			terms = append(terms, term)
 		}
 	}
-	texts, args, order := fmt.Sprintf("(SELECT id, project_id, story_id, story_name FROM event_texts ORDER BY id DESC LIMIT %d) AS event_texts", store.MaxShortSearch), nil, "event_texts.id"
-	if len(terms) > 0 {
-		texts = "(SELECT rowid FROM event_words WHERE event_words MATCH $1 ORDER BY rowid DESC) AS matching JOIN event_texts ON event_texts.id = matching.rowid"
-		args, order = []any{strings.Join(terms, " AND ")}, "matching.rowid"
-	}
-	return fmt.Sprintf(`SELECT event_projects.name, stories.story_id, story_name FROM %s
-		JOIN stories ON stories.project_id = event_texts.project_id AND stories.story_id = event_texts.story_id AND stories.text_id = event_texts.id
-		JOIN event_projects ON event_projects.id = stories.project_id ORDER BY %s DESC`, texts, order), args
+	return terms
 }
+
+// maxTrigrams is how many trigrams that begin with a short text are searched for.
+const maxTrigrams = 200
+
+// beginnings returns a full-text query for any trigram that begins with the text.
+func beginnings(ctx context.Context, tx *sql.Tx, text string) (string, error) {
+	terms := []string{noTerm}
+	err := store.EachRow(ctx, tx, func(rows *sql.Rows) (term string, err error) {
+		err = rows.Scan(&term)
+		return term, err
+	}, func(term string) bool {
+		if canQuery(term) {
+			terms = append(terms, quote(term))
+		}
+		return true
+	}, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", text, text+"\U0010ffff", maxTrigrams)
+	return strings.Join(terms, " OR "), err
+}
+
+// canQuery reports whether a full-text query can contain a term: in FTS5 the character NUL ends a query.
+func canQuery(term string) bool { return !strings.Contains(term, "\x00") }
+
+func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }

@@ -18,10 +18,11 @@ func (db *DB) FillDisk(full bool) error {
 	return err
 }
 
-// Texts returns how many texts of events are stored.
-func (db *DB) Texts(ctx context.Context) (n int, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT COUNT(*) FROM event_texts").Scan(&n)
-	return n, err
+// Words returns how many texts the index of words has, and its size in bytes.
+func (db *DB) Words(ctx context.Context) (texts, size int, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM event_words_docsize), SUM(LENGTH(block)) FROM event_words_data").
+		Scan(&texts, &size)
+	return texts, size, err
 }
 
 // CheckWords returns an error if the index of words is corrupt.

@@ -28,7 +28,6 @@ type DB struct {
 	read     *sql.DB
 	searches *sql.DB // for slow reads, so that others never wait for them
 	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
-	events   eventWriter
 	written  chan struct{} // holds something after a write
 }
 

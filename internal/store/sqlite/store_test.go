@@ -24,5 +24,4 @@ var (
 	received     = storetest.Received
 	expired      = storetest.Expired
 	remove       = storetest.Remove
-	selected     = storetest.Selected
 )

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"switchyard/internal/store"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/store/sqlite"
 )
@@ -38,8 +37,7 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 		return err
 	}
 	defer rows.Close()
-	rows.SetMaxOpenConns(2) // one reads all events, the other looks up single records
-	m := &move{ctx: ctx, source: rows, report: report, kinds: map[int64]store.EventKind{}, texts: map[int64]store.EventText{}}
+	m := &move{ctx: ctx, source: rows, report: report}
 	if err := target.Load(ctx, m.tables(), sessionKey); err != nil {
 		return err
 	}
@@ -55,23 +53,6 @@ type move struct {
 	ctx    context.Context
 	source *sql.DB
 	report func(format string, args ...any)
-	// Parts of events that PostgreSQL cannot store unchanged.
-	kinds map[int64]store.EventKind
-	texts map[int64]store.EventText
-}
-
-func (m *move) key(text string) string   { return postgres.Key(text) }
-func (m *move) clean(text string) string { return postgres.Text(text) }
-
-// record returns the record of an event.
-func (m *move) record(id int64) ([]byte, error) {
-	var kind store.EventKind
-	var text store.EventText
-	var stamp int64
-	err := m.source.QueryRowContext(m.ctx, `SELECT type, from_stage, to_stage, COALESCE(story_id, ''), COALESCE(story_name, ''), COALESCE(more, ''), timestamp_ms
-		FROM events JOIN event_kinds ON event_kinds.id = kind_id LEFT JOIN event_texts ON event_texts.id = text_id WHERE events.id = $1`, id).
-		Scan(&kind.Type, &kind.From, &kind.To, &text.StoryID, &text.StoryName, &text.More, &stamp)
-	return store.Compose(kind, text, stamp), err
 }
 
 // tables returns the tables to load.
@@ -122,13 +103,13 @@ func (r *rows) Values() (values []any, err error) {
 		return nil, r.err
 	}
 	if r.table.change != nil {
-		if values, r.err = r.table.change(r.move, values); r.err != nil {
+		if values, r.err = r.table.change(values); r.err != nil {
 			return nil, r.err
 		}
 	}
 	for i, value := range values {
 		if text, ok := value.(string); ok {
-			values[i] = r.move.clean(text)
+			values[i] = postgres.Text(text)
 		}
 	}
 	if r.read++; time.Since(r.reported) > reportEvery {

@@ -109,77 +109,56 @@ CREATE TABLE acknowledgements (
 	since_ms BIGINT NOT NULL DEFAULT 0 -- when the trouble began; 0 where that is not known
 );
 
--- The projects that the stream has or had events of.
-CREATE TABLE event_projects (
-	id     INTEGER PRIMARY KEY,
-	name   TEXT NOT NULL UNIQUE,
-	folded TEXT NOT NULL -- without case and accents, for searching
+-- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order. All but the
+-- first columns are read from the record and take no space; where it has no such text they are ''.
+CREATE TABLE events (
+	id             INTEGER PRIMARY KEY,
+	project        TEXT NOT NULL,
+	received_at_ms BIGINT NOT NULL,
+	record         TEXT NOT NULL, -- JSON; SQLite cannot read it if it is nested too deep
+	timestamp_ms   BIGINT AS (iif(json_valid(record), record ->> '$.timestamp_ms', 0)),
+	type           TEXT AS (iif(json_valid(record) AND json_type(record, '$.type') = 'text', record ->> '$.type', '')),
+	story_id       TEXT AS (iif(json_valid(record) AND json_type(record, '$.story_id') = 'text', record ->> '$.story_id', '')),
+	story_name     TEXT AS (iif(json_valid(record) AND json_type(record, '$.story_name') = 'text', record ->> '$.story_name', '')),
+	from_stage     TEXT AS (iif(json_valid(record) AND json_type(record, '$.from_stage') = 'text', record ->> '$.from_stage', '')),
+	to_stage       TEXT AS (iif(json_valid(record) AND json_type(record, '$.to_stage') = 'text', record ->> '$.to_stage', ''))
 );
+-- An index holds the id of each of its rows, behind these columns.
+CREATE INDEX events_of_project ON events (project);
+CREATE INDEX events_of_type ON events (type);
+CREATE INDEX events_of_story ON events (project, story_id);
 
--- What many events have in common.
-CREATE TABLE event_kinds (
-	id         INTEGER PRIMARY KEY,
-	type       TEXT NOT NULL,
-	from_stage TEXT NOT NULL, -- '' but for transitions
-	to_stage   TEXT NOT NULL,
-	folded     TEXT NOT NULL,
-	project_id INTEGER NOT NULL DEFAULT 0, -- what had the first event of the kind, and may add only some; 0 where it does not count
-	UNIQUE (type, from_stage, to_stage)
+-- The trigrams of the texts of each event, folded, without case and accents: parts of words are found, and the newest events first.
+CREATE VIRTUAL TABLE event_words USING fts5 (
+	words, content = '', contentless_delete = 1, detail = 'none', tokenize = 'trigram case_sensitive 1'
 );
-
--- The other texts of events, each once: a story's id and name, with a reason or without.
-CREATE TABLE event_texts (
-	id         INTEGER PRIMARY KEY,
-	project_id INTEGER NOT NULL,
-	story_id   TEXT NOT NULL, -- '' for none
-	story_name TEXT NOT NULL,
-	more       TEXT NOT NULL, -- a reason; of a record of another form its further texts, one a line
-	digest     BIGINT NOT NULL, -- of story_name and more
-	UNIQUE (project_id, story_id, digest)
-);
-
--- The trigrams of event_texts, folded, without case and accents: parts of words are found.
-CREATE VIRTUAL TABLE event_words USING fts5 (words, content = '', columnsize = 0, detail = 'none', tokenize = 'trigram case_sensitive 1');
 -- Each writing transaction merges a little of the index; much of it at once, which takes up to seconds, only where that is not enough.
 -- Segments are merged 16 at a time: each page is written half as often as with 4.
 INSERT INTO event_words (event_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
+CREATE TRIGGER events_removed AFTER DELETE ON events BEGIN DELETE FROM event_words WHERE rowid = OLD.id; END;
 -- The trigrams that event_words has, to find those that begin with one or two characters. It is a view that takes no space.
 CREATE VIRTUAL TABLE event_trigrams USING fts5vocab (event_words, 'row');
 
--- The merged stream. Ids are given out by the appending transaction, so they are strictly increasing in commit order.
-CREATE TABLE events (
-	id             INTEGER PRIMARY KEY,
-	project_id     INTEGER NOT NULL,
-	kind_id        INTEGER NOT NULL,
-	text_id        INTEGER NOT NULL, -- 0 for none
-	timestamp_ms   BIGINT NOT NULL,
-	received_at_ms BIGINT NOT NULL,
-	record         TEXT -- NULL where the other columns say all that it holds
-);
--- An index holds the id of each of its rows, behind these columns.
-CREATE INDEX events_of_project ON events (project_id);
-CREATE INDEX events_of_kind ON events (kind_id);
-CREATE INDEX events_of_project_kind ON events (project_id, kind_id);
-CREATE INDEX events_of_text ON events (text_id);
+-- What was stored already, also when its event has been removed: the first 8 bytes of the SHA-256 of project and record.
+CREATE TABLE event_digests (digest INTEGER PRIMARY KEY);
 
--- What was stored already, also when its event has been removed: the first 8 bytes of the record's SHA-256.
-CREATE TABLE event_digests (
-	project_id INTEGER NOT NULL,
-	digest     BIGINT NOT NULL,
-	PRIMARY KEY (project_id, digest)
-) WITHOUT ROWID;
-
--- Every story that the stream or a pipeline ever told of, by the text with its newest name.
+-- Every story that the stream or a pipeline ever told of, by its newest name.
 CREATE TABLE stories (
-	project_id INTEGER NOT NULL,
+	id         INTEGER PRIMARY KEY,
+	project    TEXT NOT NULL,
 	story_id   TEXT NOT NULL,
-	text_id    INTEGER NOT NULL,
-	PRIMARY KEY (project_id, story_id)
-) WITHOUT ROWID;
+	story_name TEXT NOT NULL,
+	UNIQUE (project, story_id)
+);
+CREATE VIRTUAL TABLE story_words USING fts5 (
+	words, content = '', contentless_delete = 1, detail = 'none', tokenize = 'trigram case_sensitive 1'
+);
+INSERT INTO story_words (story_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
 
 -- Where stories have been: the source of ages, times in stages and charts. They outlive the events that they come from.
 CREATE TABLE stays (
-	text_id               INTEGER NOT NULL, -- a text of the story, which has its project and id
+	project               TEXT NOT NULL,
+	story_id              TEXT NOT NULL,
 	number                BIGINT NOT NULL, -- grows from one stay of a story to the next
 	stage                 TEXT NOT NULL, -- '' while it is not known
 	from_ms               BIGINT NOT NULL, -- 0 where the arrival is not known
@@ -189,7 +168,7 @@ CREATE TABLE stays (
 	blocked_ms            BIGINT NOT NULL, -- without a block that lasts
 	blocked_since_ms      BIGINT NOT NULL,
 	merge_failed_since_ms BIGINT NOT NULL,
-	PRIMARY KEY (text_id, number)
+	PRIMARY KEY (project, story_id, number)
 ) WITHOUT ROWID;
 CREATE INDEX stays_of_end ON stays (to_ms);
 

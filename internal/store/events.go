@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/fold"
+)
+
+// maxPage is the total size of records, in bytes, after which Events ends a page: a thousand records as large as a hostile project
+// server can make them would take too much memory. Pages of our own feeds stay below 3 MiB.
+const maxPage = 4 << 20
+
+// A search reads so many events at once, not all of which have to match; more for a text of one or two characters.
+const minRound, minShortRound = 200, 2000
+
+// SearchLimit is the time limit of a search.
+const SearchLimit = 5 * time.Second
+
+var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
+
+// search runs fn like snapshot, on a connection for searches and within their time limit.
+func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+	limited, cancel := context.WithTimeout(ctx, db.engine.SearchLimit)
+	defer cancel()
+	err := db.snapshot(limited, db.engine.Searches, fn)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errTooLong
+	}
+	return err
+}
+
+// Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they are huge it
+// returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
+func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+	q.Text = fold.Text(q.Text)
+	if q.Project != "" && strings.Contains(fold.Text(q.Project), q.Text) {
+		q.Text = ""
+	}
+	if q.Backward {
+		q.After = math.MinInt64
+	}
+	if !q.Backward || q.Before == 0 {
+		q.Before = math.MaxInt64
+	}
+	reader := &pageReader{query: q, dialect: db.engine.Dialect}
+	var err error
+	if q.Text == "" {
+		err = db.snapshot(ctx, db.engine.Read, reader.read)
+	} else {
+		err = db.search(ctx, reader.read)
+	}
+	if err != nil {
+		return domain.EventPage{}, db.Translate(err)
+	}
+	return reader.page, nil
+}
+
+// pageReader gathers the page that a query selects.
+type pageReader struct {
+	query   domain.EventQuery // between After and Before, exclusively, with a folded text
+	dialect Dialect
+	page    domain.EventPage
+	size    int // of the records, in bytes
+}
+
+// read reads the page in rounds: a statement selects all events that match the query, and may select others.
+func (p *pageReader) read(ctx context.Context, tx *sql.Tx) error {
+	limit := p.query.Limit + 1 // one more shows whether others follow
+	switch n := utf8.RuneCountInString(p.query.Text); {
+	case n > 2:
+		limit = max(limit, minRound)
+	case n > 0:
+		limit = max(limit, minShortRound)
+	}
+	for first := true; ; first = false {
+		statement, args, err := p.statement(ctx, tx, first, limit)
+		if err != nil {
+			return err
+		}
+		read := 0
+		err = eachEvent(ctx, tx, func(e domain.Event) bool {
+			if read++; p.query.Backward {
+				p.query.Before = e.ID
+			} else {
+				p.query.After = e.ID
+			}
+			return p.add(e)
+		}, statement, args...)
+		if err != nil || p.page.More || read < limit {
+			return err
+		}
+	}
+}
+
+// statement selects the next events, at most limit.
+func (p *pageReader) statement(ctx context.Context, tx *sql.Tx, first bool, limit int) (string, []any, error) {
+	q := p.query
+	from, err := p.dialect.EventsLike(ctx, tx, q, first)
+	if err != nil {
+		return "", nil, err
+	}
+	args := []any{q.After, q.Before, limit}
+	condition := from.ID + " > $1 AND " + from.ID + " < $2"
+	where := func(what, value string) {
+		if value != "" {
+			args = append(args, value)
+			condition += fmt.Sprintf(" AND "+what, len(args))
+		}
+	}
+	where("events.project = $%d", q.Project)
+	where("events.type = $%d", p.dialect.Key(string(q.Type)))
+	where(from.Condition, from.Arg)
+	order := from.ID
+	if q.Backward {
+		order += " DESC"
+	}
+	return selectEvents(from.Tables, condition, order, 3), args, nil
+}
+
+// add adds an event if it matches. It returns false if the page is full.
+func (p *pageReader) add(e domain.Event) (more bool) {
+	if p.query.Type != "" && e.Type != p.query.Type || p.query.Text != "" && !hasText(e, p.query.Text) {
+		return true
+	}
+	enough := maxPage
+	if p.query.Bytes > 0 {
+		enough = min(enough, p.query.Bytes)
+	}
+	if len(p.page.Events) == p.query.Limit || p.size >= enough {
+		p.page.More = true
+		return false
+	}
+	p.page.Events = append(p.page.Events, e)
+	p.size += len(e.JSON)
+	return true
+}
+
+// selectEvents returns a statement for eachEvent.
+func selectEvents(from, condition, order string, limit int) string {
+	return fmt.Sprintf(`SELECT events.id, events.project, events.type, events.timestamp_ms, events.received_at_ms, events.record
+		FROM %s WHERE %s ORDER BY %s LIMIT $%d`, from, condition, order, limit)
+}
+
+// eachEvent calls yield with each event that a statement from selectEvents selects, until yield returns false.
+func eachEvent(ctx context.Context, tx *sql.Tx, yield func(domain.Event) bool, statement string, args ...any) error {
+	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+		var stamp, received int64
+		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
+		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
+		if typeDiffers(e) {
+			if r, err := domain.ParseRecord(e.JSON); err == nil {
+				e.Type, e.At = r.Type, r.At
+			}
+		}
+		return e, err
+	}, yield, statement, args...)
+}
+
+// typeDiffers reports whether the column of the type may differ from the record's: no engine can store every text as it is.
+func typeDiffers(e domain.Event) bool {
+	return e.Type == "" || len(e.Type) > domain.MaxText || strings.ContainsRune(string(e.Type), utf8.RuneError) ||
+		strings.Contains(string(e.JSON), `\u0000`)
+}
+
