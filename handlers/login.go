@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,18 +18,19 @@ import (
 )
 
 const (
-	// maxAttempts is how many logins a browser can have under way at once, in tabs of their own: cookies are small.
-	maxAttempts = 3
+	// maxAttempts is how many logins a browser can have under way at once, in tabs of their own. One more ends the oldest.
+	maxAttempts = 8
 	// maxNext is the longest next address that a login remembers, in bytes.
 	maxNext = 300
 )
 
-// logins handles logins through the OpenID Connect provider. A login under way is kept in a cookie of the browser that started it.
+// logins handles logins through the OpenID Connect provider. Each login under way is kept in a cookie of its own, in the browser that
+// started it: tabs that start at the same time do not know of each other.
 type logins struct {
 	provider  *login.Provider // nil for none
 	publicURL string
 	codec     *securecookie.SecureCookie
-	name      string // of the cookie
+	name      string // of the cookies, which end with a part of the state
 }
 
 // attempt is a login under way, and where it leads.
@@ -66,32 +69,26 @@ func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string)
 	if len(next) > maxNext {
 		next = views.OverviewURL
 	}
-	attempts := append([]attempt{{begun, next}}, a.logins.attempts(r)...)
-	if err := a.logins.keep(w, r, attempts[:min(len(attempts), maxAttempts)]); err != nil {
-		return "", err
+	for i, old := range a.logins.attempts(r) {
+		if i+1 >= maxAttempts {
+			a.logins.forget(w, r, old)
+		}
 	}
-	return address, nil
+	return address, a.logins.keep(w, r, attempt{begun, next})
 }
 
 // FinishLogin takes the callback of a login that this browser started, begins a session and returns where to go. It returns
 // Invalid, BadGateway, and Forbidden for a user who has no role.
 func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error) {
 	callback := r.URL.Query()
-	var mine *attempt
-	var others []attempt
-	for _, begun := range a.logins.attempts(r) {
-		if begun.State == callback.Get("state") {
-			mine = &begun
-		} else {
-			others = append(others, begun)
-		}
+	attempts := a.logins.attempts(r)
+	i := slices.IndexFunc(attempts, func(begun attempt) bool { return begun.State == callback.Get("state") })
+	if i < 0 {
+		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid,
+			"This login was not started in this browser, has already been completed, or took too long."))
 	}
-	if mine == nil {
-		return "", a.logins.log(a, r, domain.Errorf(domain.Invalid, "This login was not started in this browser, has already been completed, or took too long."))
-	}
-	if err := a.logins.keep(w, r, others); err != nil {
-		return "", err
-	}
+	mine := attempts[i]
+	a.logins.forget(w, r, mine)
 	person, err := a.logins.provider.Finish(r.Context(), mine.Attempt, a.logins.redirectURI(r), callback)
 	if err != nil {
 		return mine.Next, a.logins.log(a, r, err)
@@ -117,29 +114,38 @@ func (l logins) redirectURI(r *http.Request) string {
 	return base + views.LoginCallbackURL
 }
 
-// attempts returns the logins that this browser has started.
+// attempts returns the logins that this browser has started, the newest first.
 func (l logins) attempts(r *http.Request) (attempts []attempt) {
-	cookie, err := r.Cookie(l.cookie(r).Name)
-	if err != nil || l.codec.Decode(l.name, cookie.Value, &attempts) != nil {
-		return nil
+	prefix := l.cookie(r, "").Name
+	for _, cookie := range r.Cookies() {
+		var begun attempt
+		if strings.HasPrefix(cookie.Name, prefix) && l.codec.Decode(l.name, cookie.Value, &begun) == nil {
+			attempts = append(attempts, begun)
+		}
 	}
+	slices.SortFunc(attempts, func(a, b attempt) int { return cmp.Compare(b.BeganMS, a.BeganMS) })
 	return attempts
 }
 
-// keep stores these logins in the browser's cookie.
-func (l logins) keep(w http.ResponseWriter, r *http.Request, attempts []attempt) error {
-	cookie := l.cookie(r)
-	if cookie.MaxAge = -1; len(attempts) > 0 {
-		value, err := l.codec.Encode(l.name, attempts)
-		if err != nil {
-			return domain.WrapError(domain.Internal, err, "the login could not be started")
-		}
-		cookie.Value, cookie.MaxAge = value, int(login.AttemptTime/time.Second)
+// keep stores a login in the browser.
+func (l logins) keep(w http.ResponseWriter, r *http.Request, begun attempt) error {
+	value, err := l.codec.Encode(l.name, begun)
+	if err != nil {
+		return domain.WrapError(domain.Internal, err, "the login could not be started")
 	}
+	cookie := l.cookie(r, begun.State)
+	cookie.Value, cookie.MaxAge = value, int(login.AttemptTime/time.Second)
 	http.SetCookie(w, cookie)
 	return nil
 }
 
-func (l logins) cookie(r *http.Request) *http.Cookie {
-	return sessionCookie(l.name, web.CameByHTTPS(r))
+// forget removes a login from the browser.
+func (l logins) forget(w http.ResponseWriter, r *http.Request, begun attempt) {
+	cookie := l.cookie(r, begun.State)
+	cookie.MaxAge = -1
+	http.SetCookie(w, cookie)
+}
+
+func (l logins) cookie(r *http.Request, state string) *http.Cookie {
+	return sessionCookie(l.name+"_"+state[:min(len(state), 8)], web.CameByHTTPS(r))
 }

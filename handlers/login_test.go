@@ -182,12 +182,49 @@ func TestACallbackCannotBeReplayed(t *testing.T) {
 func TestSeveralTabsLogInAtOnce(t *testing.T) {
 	s := newLoginSite(t)
 	browser := newBrowser(t)
-	first, second := s.callback(t, browser, "/login/start?next=/agents"), s.callback(t, browser, "/login/start?next=/events")
-	if _, at, _ := get(t, browser, first); at.Path != "/agents" {
-		t.Errorf("the first ends at %s", at)
+	paths := []string{"/agents", "/events", "/projects", "/search"}
+	for i, path := range paths {
+		paths[i] = path + "?q=" + strings.Repeat("&", 280)
 	}
-	if _, at, _ := get(t, browser, second); at.Path != "/events" {
-		t.Errorf("the second ends at %s", at)
+	var ends []string
+	for _, path := range paths {
+		ends = append(ends, s.callback(t, browser, "/login/start?next="+url.QueryEscape(path)))
+	}
+	for i, path := range paths {
+		if _, at, _ := get(t, browser, ends[i]); at.RequestURI() != path {
+			t.Errorf("tab %d ends at %s", i+1, at)
+		}
+	}
+}
+
+// TestTabsThatBeginALoginAtTheSameTime do not know each other's cookies.
+func TestTabsThatBeginALoginAtTheSameTime(t *testing.T) {
+	s := newLoginSite(t)
+	browser := newBrowser(t)
+	address, _ := url.Parse(s.server.URL)
+	var ends []string
+	for range 4 {
+		tab := newBrowser(t)
+		ends = append(ends, s.callback(t, tab, "/login/start?next=/agents"))
+		browser.Jar.SetCookies(address, tab.Jar.Cookies(address))
+	}
+	for _, end := range ends {
+		if status, at, _ := get(t, browser, end); status != 200 || at.Path != "/agents" {
+			t.Errorf("%d at %s", status, at)
+		}
+	}
+}
+
+// TestABrowserKeepsFewLogins: those that are never finished do not fill its cookies.
+func TestABrowserKeepsFewLogins(t *testing.T) {
+	s := newLoginSite(t)
+	browser := newBrowser(t)
+	address, _ := url.Parse(s.server.URL)
+	for range 20 {
+		s.callback(t, browser, "/login/start")
+	}
+	if n := len(browser.Jar.Cookies(address)); n > 8 {
+		t.Errorf("%d cookies", n)
 	}
 }
 

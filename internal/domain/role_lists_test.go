@@ -28,6 +28,8 @@ func TestTheHighestRoleThatAListGivesCounts(t *testing.T) {
 		{nil, "\u212Ait@example.com", ""}, // the Kelvin sign, whose lower case is k
 		{nil, "root", ""},                 // a name is not an address
 		{[]string{""}, "", ""},
+		{[]string{"boss@example.com"}, "", ""}, // nor is a group one
+		{[]string{"boss@example.com"}, "guest@example.com", ""},
 	} {
 		if got := lists.Of(c.groups, c.email); got != c.want {
 			t.Errorf("%q, %q: %q, want %q", c.groups, c.email, got, c.want)

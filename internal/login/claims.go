@@ -2,6 +2,7 @@ package login
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -46,6 +47,28 @@ func (c claims) person(config Config) Person {
 	return Person{ID: config.Issuer + " " + c.text("sub"), Name: c.name(email), Role: config.Roles.Of(groups, email)}
 }
 
+// account names the account to the person who has logged in with it, who knows it by its address or name rather than by its id.
+func (c claims) account() string {
+	for _, name := range []string{"email", "preferred_username", "name"} {
+		if text := c.text(name); text != "" {
+			return printable(text)
+		}
+	}
+	return printable(c.text("sub"))
+}
+
+// refusal says why the person has no role.
+func (c claims) refusal(config Config) string {
+	groups := c.texts(config.RolesClaim)
+	switch {
+	case c.text("email") != "" && !c.isTrue("email_verified"):
+		return "your e-mail address is not verified there, and none of your groups has a role here"
+	case len(groups) == 0:
+		return fmt.Sprintf("the provider names no groups of yours (claim %q), and your e-mail address has no role here", config.RolesClaim)
+	}
+	return fmt.Sprintf("neither your e-mail address nor any of your groups (%s) has a role here", printable(strings.Join(groups, ", ")))
+}
+
 // name returns a name that users cannot choose for themselves.
 func (c claims) name(email string) string {
 	name := email
@@ -55,16 +78,21 @@ func (c claims) name(email string) string {
 			name = known + " (" + name + ")"
 		}
 	}
-	name = strings.Map(func(r rune) rune {
+	return printable(name)
+}
+
+// printable returns text without control and invisible characters, cut to maxName.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return -1
 		}
 		return r
-	}, name)
-	if characters := []rune(name); len(characters) > maxName {
-		name = string(characters[:maxName])
+	}, text)
+	if characters := []rune(text); len(characters) > maxName {
+		text = string(characters[:maxName])
 	}
-	return name
+	return text
 }
 
 // text returns a string claim, "" for any other.

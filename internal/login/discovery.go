@@ -58,6 +58,16 @@ func (p *Provider) endpoints(ctx context.Context) (*endpoints, error) {
 	}
 }
 
+// fresh returns the endpoints after a discovery that is later than old's.
+func (p *Provider) fresh(ctx context.Context, old *endpoints) (*endpoints, error) {
+	p.mu.Lock()
+	if p.known == old {
+		p.asked = time.Time{}
+	}
+	p.mu.Unlock()
+	return p.endpoints(ctx)
+}
+
 // discover fetches the discovery document. The HTTP client's timeout limits how long that takes.
 func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 	provider, err := oidc.NewProvider(p.withHTTP(ctx), p.config.Issuer)

@@ -4,8 +4,10 @@
 package login
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"sync"
@@ -23,8 +25,9 @@ const (
 	AttemptTime = 10 * time.Minute
 	// callbackLimit is the time limit of all requests that a callback makes to the provider: tokens, keys and user info.
 	callbackLimit = 15 * time.Second
-	// maxCallbacks is how many callbacks are handled at once, since anybody can send them.
-	maxCallbacks = 8
+	// maxCallbacks is how many callbacks are handled at once, since anybody can send them. One more ends the one that has taken
+	// longest: an honest one takes a moment.
+	maxCallbacks = 32
 )
 
 // Config describes the provider and who has which role.
@@ -44,10 +47,10 @@ type Provider struct {
 	http      *http.Client
 	discovery singleflight.Group
 
-	slots chan struct{} // holds a value for each callback that is being handled
-	mu    sync.Mutex
-	known *endpoints // nil before the first discovery
-	asked time.Time  // when the document was last requested
+	mu        sync.Mutex
+	callbacks list.List  // the cancel functions of those that are being handled, oldest first
+	known     *endpoints // nil before the first discovery
+	asked     time.Time  // when the document was last requested
 }
 
 // Attempt is a login in progress. Only the browser that began it may have it.
@@ -63,7 +66,7 @@ func New(c Config) *Provider {
 	if c.Spent == nil {
 		c.Spent = &spent{}
 	}
-	p := &Provider{config: c, http: newHTTPClient(), slots: make(chan struct{}, maxCallbacks)}
+	p := &Provider{config: c, http: newHTTPClient()}
 	if issuer, err := url.Parse(c.Issuer); err == nil {
 		p.host = issuer.Host
 	}
@@ -108,27 +111,58 @@ func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, ca
 	case callback.Get("code") == "":
 		return Person{}, domain.Errorf(domain.Invalid, "%s has not confirmed this login.", p.host)
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return Person{}, p.failure(ctx.Err())
-	}
-	e, err := p.endpoints(ctx)
+	ctx, leave := p.enter(ctx)
+	defer leave()
+	claims, err := p.redeem(p.withHTTP(ctx), a, redirectURI, callback.Get("code"))
 	if err != nil {
 		return Person{}, err
 	}
-	token, err := e.exchange(p.withHTTP(ctx), a, redirectURI, callback.Get("code"))
-	if err != nil {
-		return Person{}, p.failure(err)
-	}
-	claims, err := e.claims(p.withHTTP(ctx), a, token)
-	if err != nil {
-		return Person{}, p.failure(err)
-	}
 	person := claims.person(p.config)
 	if person.Role == "" {
-		return Person{}, domain.Errorf(domain.Forbidden, "You are logged in at %s as %s, but may not use this gateway. Ask its administrator to let you in.", p.host, person.Name)
+		return Person{}, domain.Errorf(domain.Forbidden, "You are logged in at %s as %s, but may not use this gateway: %s. "+
+			"Ask its administrator to let you in.", p.host, claims.account(), claims.refusal(p.config))
 	}
 	return person, nil
+}
+
+// enter counts a callback until leave is called. The oldest of too many ends.
+func (p *Provider) enter(ctx context.Context) (_ context.Context, leave func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.callbacks.Len() >= maxCallbacks {
+		p.callbacks.Remove(p.callbacks.Front()).(context.CancelFunc)()
+	}
+	mine := p.callbacks.PushBack(cancel)
+	return ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.callbacks.Remove(mine)
+		cancel()
+	}
+}
+
+// redeem redeems a code and returns the verified claims. A token that does not fit what the provider once published, such as its
+// signing algorithm, is looked at again after a fresh discovery.
+func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code string) (claims, error) {
+	e, err := p.endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	token, err := e.exchange(ctx, a, redirectURI, code)
+	if err != nil {
+		return nil, p.failure(err)
+	}
+	c, err := e.claims(ctx, a, token)
+	var unverified unverified
+	if errors.As(err, &unverified) {
+		if e, err = p.fresh(ctx, e); err != nil {
+			return nil, err
+		}
+		c, err = e.claims(ctx, a, token)
+	}
+	if err != nil {
+		return nil, p.failure(err)
+	}
+	return c, nil
 }

@@ -1,17 +1,20 @@
 package login_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/login"
 	"switchyard/internal/logintest"
+	"switchyard/internal/waittest"
 )
 
 const redirectURI = "http://yard.example/login/callback"
@@ -74,6 +77,7 @@ func TestTheRoleIsThatOfTheGroupsOrTheVerifiedAddress(t *testing.T) {
 	} {
 		c.claims["sub"] = "4711"
 		provider.User(c.claims)
+		c.want.ID = provider.Issuer + " 4711"
 		if got, err := logIn(t, p); err != nil || got != c.want {
 			t.Errorf("%v: %+v, %v; want %+v", c.claims, got, err, c.want)
 		}
@@ -82,18 +86,26 @@ func TestTheRoleIsThatOfTheGroupsOrTheVerifiedAddress(t *testing.T) {
 
 func TestWhoHasNoRoleIsRefused(t *testing.T) {
 	provider, p := newLogin(t)
-	for what, claims := range map[string]map[string]any{
-		"an address that is not verified":   {"email": "jo@example.com", "email_verified": false},
-		"one of which nothing is said":      {"email": "jo@example.com"},
-		"one that is verified as something": {"email": "jo@example.com", "email_verified": 1, "groups": []string{}},
-		"a lost group":                      {"groups": []string{}},
-		"another group":                     {"groups": []string{"Staff", "guests"}},
-		"groups of a strange form":          {"groups": map[string]any{"staff": true}},
+	const unverified, noGroups, noRole = "not verified", `no groups of yours (claim "groups")`, "any of your groups"
+	for what, c := range map[string]struct {
+		claims      map[string]any
+		as, because string
+	}{
+		"an address that is not verified":   {map[string]any{"email": "jo@example.com", "email_verified": false}, "jo@example.com", unverified},
+		"one of which nothing is said":      {map[string]any{"email": "jo@example.com", "preferred_username": "jo"}, "jo@example.com", unverified},
+		"one that is verified as something": {map[string]any{"email": "jo@example.com", "email_verified": 1, "groups": []string{}}, "jo@example.com", unverified},
+		"a lost group":                      {map[string]any{"groups": []string{}, "preferred_username": "jo"}, "jo", noGroups},
+		"another group":                     {map[string]any{"groups": []string{"Staff", "guests"}, "name": "Jo"}, "Jo", noRole + " (Staff, guests)"},
+		"groups of a strange form":          {map[string]any{"groups": map[string]any{"staff": true}}, "4711", noGroups},
+		"a group that is called like a listed address": {
+			map[string]any{"groups": []string{"jo@example.com"}, "email": "eve@example.com", "email_verified": true}, "eve@example.com", noRole,
+		},
 	} {
-		claims["sub"] = "4711"
-		provider.User(claims)
+		c.claims["sub"] = "4711"
+		provider.User(c.claims)
 		_, err := logIn(t, p)
-		if domain.CodeOf(err) != domain.Forbidden || !strings.Contains(domain.MessageOf(err), "may not use this gateway") {
+		text := domain.MessageOf(err)
+		if domain.CodeOf(err) != domain.Forbidden || !strings.Contains(text, " as "+c.as+", but may not use this gateway: ") || !strings.Contains(text, c.because) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -103,7 +115,7 @@ func TestGroupsThatOnlyTheUserInfoHasCount(t *testing.T) {
 	provider, p := newLogin(t)
 	provider.User(map[string]any{"sub": "4711"})
 	provider.UserInfo(map[string]any{"groups": []string{"platform"}, "email": "kit@example.com", "email_verified": true})
-	if got, err := logIn(t, p); err != nil || got != (login.Person{Name: "kit@example.com", Role: domain.RoleAdmin}) {
+	if got, err := logIn(t, p); err != nil || got != (login.Person{ID: provider.Issuer + " 4711", Name: "kit@example.com", Role: domain.RoleAdmin}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	provider.UserInfo(map[string]any{"sub": "4712", "groups": []string{"platform"}})
@@ -118,6 +130,8 @@ func TestATokenThatIsNotForThisLoginIsRefused(t *testing.T) {
 		"no nonce":     func(c map[string]any) { delete(c, "nonce") },
 		"audience":     func(c map[string]any) { c["aud"] = "another" },
 		"party":        func(c map[string]any) { c["azp"] = "another" },
+		"parties":      func(c map[string]any) { c["aud"] = []string{logintest.ClientID, "another"} },
+		"future":       func(c map[string]any) { c["iat"] = time.Now().Add(time.Hour).Unix() },
 		"issuer":       func(c map[string]any) { c["iss"] = "https://another.example" },
 		"expired":      func(c map[string]any) { c["exp"] = time.Now().Add(-time.Minute).Unix() },
 		"no expiry":    func(c map[string]any) { delete(c, "exp") },
@@ -151,9 +165,60 @@ func TestKeysMayBeRotatedButNotForged(t *testing.T) {
 	if _, err := logIn(t, p); domain.CodeOf(err) != domain.BadGateway {
 		t.Errorf("a forged signature: %v", err)
 	}
-	if n := provider.Requests("/.well-known/openid-configuration"); n != 1 {
+	if n := provider.Requests("/.well-known/openid-configuration"); n != 2 { // the second before the forged one is refused
 		t.Errorf("%d discoveries", n)
 	}
+}
+
+// TestAProviderMayChangeWhatItDiscovers: its algorithms and the address of its keys, at any time.
+func TestAProviderMayChangeWhatItDiscovers(t *testing.T) {
+	for what, old := range map[string]map[string]any{
+		"the algorithms":          {"id_token_signing_alg_values_supported": []string{"RS256"}},
+		"the address of the keys": {"jwks_uri": "/old-keys"},
+	} {
+		provider, p := newLogin(t)
+		provider.Answer("/.well-known/openid-configuration", provider.Discovery(old))
+		provider.Answer("/old-keys", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) })
+		attempt, callback := begin(t, p)
+		provider.Answer("/.well-known/openid-configuration", nil)
+		if _, err := p.Finish(t.Context(), attempt, redirectURI, callback); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := logIn(t, p); err != nil {
+			t.Errorf("%s, afterwards: %v", what, err)
+		}
+		if n := provider.Requests("/.well-known/openid-configuration"); n != 2 {
+			t.Errorf("%s: %d discoveries", what, n)
+		}
+	}
+}
+
+// TestSlowCallbacksHoldUpNobody: the provider does not answer forty callbacks.
+func TestSlowCallbacksHoldUpNobody(t *testing.T) {
+	provider, p := newLogin(t)
+	p.SetCallLimit(time.Minute)
+	attempt, callback := begin(t, p)
+	ctx, end := context.WithCancel(t.Context())
+	var slow sync.WaitGroup
+	provider.Answer("/token", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	for range 40 {
+		attempt, callback := begin(t, p)
+		slow.Go(func() {
+			if _, err := p.Finish(ctx, attempt, redirectURI, callback); domain.CodeOf(err) != domain.BadGateway {
+				t.Errorf("a slow one: %v", err)
+			}
+		})
+	}
+	waittest.Until(t, "all are under way", func() bool { return provider.Requests("/token") >= 40 })
+	provider.Answer("/token", nil)
+	if _, err := p.Finish(t.Context(), attempt, redirectURI, callback); err != nil {
+		t.Error(err)
+	}
+	end()
+	slow.Wait()
 }
 
 func TestACallbackWorksOnce(t *testing.T) {

@@ -6,14 +6,26 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strings"
+	"time"
 
 	"golang.org/x/oauth2"
+
+	"switchyard/internal/clock"
 )
 
 // untrusted is what is wrong with the provider's tokens.
 type untrusted struct{ cause error }
 
 func (e untrusted) Error() string { return e.cause.Error() }
+
+func (e untrusted) Unwrap() error { return e.cause }
+
+// unverified is what is wrong with a signature. The provider may have changed its keys or algorithms.
+type unverified struct{ error }
+
+// maxSkew is how far the provider's clock may be ahead.
+const maxSkew = time.Minute
 
 // exchange redeems a code.
 func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code string) (*oauth2.Token, error) {
@@ -28,8 +40,13 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 		return nil, untrusted{errors.New("there is no ID token")}
 	}
 	idToken, err := e.verifier.Verify(ctx, raw)
-	if err != nil {
+	switch {
+	case err != nil && (strings.Contains(err.Error(), "malformed jwt") || strings.Contains(err.Error(), "failed to verify signature")):
+		return nil, untrusted{unverified{err}} // the library has no error types for them
+	case err != nil:
 		return nil, untrusted{err}
+	case idToken.IssuedAt.After(clock.Now().Add(maxSkew)):
+		return nil, untrusted{errors.New("the ID token is from the future")}
 	}
 	if subtle.ConstantTimeCompare([]byte(idToken.Nonce), []byte(a.Nonce)) != 1 {
 		return nil, untrusted{errors.New("the ID token has another nonce")}
@@ -43,7 +60,7 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 	if err := idToken.Claims(&all); err != nil {
 		return nil, untrusted{err}
 	}
-	if party := all.text("azp"); party != "" && party != e.config.ClientID {
+	if party := all.text("azp"); party != e.config.ClientID && (party != "" || len(idToken.Audience) > 1) {
 		return nil, untrusted{errors.New("the ID token was issued to another client")}
 	}
 	if idToken.Subject == "" {

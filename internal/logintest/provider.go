@@ -118,12 +118,22 @@ func newKey() *ecdsa.PrivateKey {
 	return key
 }
 
-func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
-	answer(w, map[string]any{
+func (p *Provider) discovery(w http.ResponseWriter, r *http.Request) { p.Discovery(nil)(w, r) }
+
+// Discovery returns a handler of the discovery document with other members; addresses without a host are the provider's.
+func (p *Provider) Discovery(others map[string]any) http.HandlerFunc {
+	document := map[string]any{
 		"issuer": p.Issuer, "authorization_endpoint": p.Issuer + "/authorize", "token_endpoint": p.Issuer + "/token",
 		"jwks_uri": p.Issuer + "/keys", "userinfo_endpoint": p.Issuer + "/userinfo",
 		"scopes_supported": []string{"openid", "profile", "email", "groups"}, "id_token_signing_alg_values_supported": []string{"ES256"},
-	})
+	}
+	for name, value := range others {
+		if path, ok := value.(string); ok && strings.HasPrefix(path, "/") {
+			value = p.Issuer + path
+		}
+		document[name] = value
+	}
+	return func(w http.ResponseWriter, _ *http.Request) { answer(w, document) }
 }
 
 // authorize logs the user in without asking.
