@@ -33,7 +33,7 @@ func TestAlertsAreWhateverNeedsAttention(t *testing.T) {
 	now := time.Now()
 	hours := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
 	// An agent that fell silent while the gateway was away.
-	if err := db.AddToken(t.Context(), domain.JoinToken{Hash: "h", ExpiresAt: time.UnixMilli(hours(-1))}); err != nil {
+	if err := db.AddToken(t.Context(), domain.JoinToken{Hash: "h", ExpiresAt: time.UnixMilli(hours(-1))}, 200); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Redeem(t.Context(), "h", domain.AgentRecord{ID: "a1", Label: "builder", State: domain.AgentIdle, JoinedAt: time.UnixMilli(hours(30))}); err != nil {

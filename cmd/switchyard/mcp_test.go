@@ -163,7 +163,7 @@ func TestTheCommandOfAnAgentWorksOverMCP(t *testing.T) {
 	if _, err := overHTTP.CallTool(t.Context(), &sdk.CallToolParams{Name: "overview"}); err == nil {
 		t.Error("the token outlives the assignment")
 	}
-	if _, audit := s.do(t, "GET", "/api/gateway/audit", ""); strings.Contains(audit, token) || !strings.Contains(audit, `"who":"local","via":"token","role":"operator","action":"story.changed"`) {
+	if _, audit := s.do(t, "GET", "/api/gateway/audit", ""); strings.Contains(audit, token) || !strings.Contains(audit, `"who":"agent local","via":"token","role":"operator","action":"story.changed"`) {
 		t.Errorf("the audit: %s", audit)
 	}
 }

@@ -84,7 +84,13 @@ func (c *Console) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) showError(w http.ResponseWriter, r *http.Request, status int, message string) {
 	title, next := errorWords(status)
-	err := c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(status, title, message, next), status: status})
+	p := views.ErrorProps{Status: status, Title: title, Message: message, Next: next}
+	if name := web.PathParam(r, "name"); status == http.StatusNotFound && web.PathParam(r, "story_id") != "" {
+		if _, found := c.service.Projects.Registry().Find(name); found {
+			p.Project = name
+		}
+	}
+	err := c.render(w, r, view{frame: views.Frame{Title: title}, page: views.ErrorPage(p), status: status})
 	if err != nil {
 		c.Write(w, r, web.Plain, err)
 	}

@@ -13,7 +13,7 @@ func newTransport(o Options, config domain.BotConfig) (Transport, error) {
 	}
 	set, missing := config.Settings, []string(nil)
 	for _, setting := range config.Transport.Network().Settings {
-		if set[setting.Key] == "" {
+		if strings.TrimSpace(set[setting.Key].Reveal()) == "" {
 			missing = append(missing, setting.Label)
 		}
 	}

@@ -248,6 +248,10 @@ func TestTeamSaysWhatToDo(t *testing.T) {
 	p.save(domain.BotConfig{Transport: domain.BotTeam})
 	p.waitState(domain.BotOff, "fill in Bot token, Signing secret")
 	config := s.Config()
+	config.Settings["team_signing_secret"] = " \t"
+	p.save(config)
+	p.waitState(domain.BotOff, "fill in Signing secret")
+	config = s.Config()
 	config.Settings["team_bot_token"] = "xoxb-canary-wrong"
 	p.save(config)
 	p.waitState(domain.BotFailed, "Slack refuses the bot token (invalid_auth)")

@@ -10,7 +10,8 @@ import (
 )
 
 type agentStore interface {
-	AddToken(ctx context.Context, t domain.JoinToken) error
+	// AddToken stores a join token and removes the oldest unused ones, so that at most most remain.
+	AddToken(ctx context.Context, t domain.JoinToken, most int) error
 	Token(ctx context.Context, hash string) (domain.JoinToken, error)
 	UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error)
 	RevokeToken(ctx context.Context, hash string) error

@@ -19,6 +19,9 @@ const (
 	secretBytes  = 20     // 160 random bits in either
 )
 
+// maxUnusedTokens is how many join tokens can be redeemed at a time. One more ends the oldest.
+const maxUnusedTokens = 200
+
 // tokenMemory is how long a token is kept after its expiry, so that its state can still be shown.
 const tokenMemory = 7 * 24 * time.Hour
 
@@ -44,7 +47,7 @@ func IsAgentSecret(secret domain.Secret) bool {
 // shortHash shortens a token's hash for display.
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
-// CreateJoinToken issues a join token, valid once and for the configured time. Only its hash is stored, which identifies it in
+// CreateJoinToken issues a join token, valid once and for the configured time, and ends the oldest of over 200 unused ones. Only its hash is stored, which identifies it in
 // the JoinToken.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	return s.CreateJoinTokenFor(ctx, "")
@@ -60,7 +63,7 @@ func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain
 	now := clock.Now()
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL), Project: project}
 	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project))}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t) })
+	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t, maxUnusedTokens) })
 	if err != nil {
 		return "", domain.JoinToken{}, err
 	}

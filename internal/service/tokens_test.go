@@ -91,3 +91,35 @@ func TestOutlivedTokensAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOldestOf200UnusedJoinTokensEnds when there is one more. Used ones do not count.
+func TestTheOldestOf200UnusedJoinTokensEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *testGateway) {
+		var tokens []domain.Secret
+		join := func(n int) error {
+			_, _, err := g.Agents.Join(t.Context(), tokens[n], nil, "")
+			return err
+		}
+		for n := range 203 {
+			token, _, err := g.Agents.CreateJoinToken(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tokens = append(tokens, token); n == 2 {
+				if err := join(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		unused, err := g.Agents.UnusedJoinTokens(t.Context())
+		if err != nil || len(unused) != 200 {
+			t.Errorf("%d tokens, %v", len(unused), err)
+		}
+		for n, want := range map[int]domain.Code{0: domain.Unauthorized, 1: domain.Unauthorized, 3: "", 202: ""} {
+			if err := join(n); domain.CodeOf(err) != want {
+				t.Errorf("token %d: %v", n, err)
+			}
+		}
+	})
+}

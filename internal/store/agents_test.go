@@ -28,7 +28,7 @@ func TestRedeem(t *testing.T) {
 		expired := token("expired")
 		expired.ExpiresAt = now
 		for _, tok := range []domain.JoinToken{token("good"), token("revoked"), expired} {
-			if err := db.AddToken(ctx, tok); err != nil {
+			if err := db.AddToken(ctx, tok, 200); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestRedemptionsAtOnce(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, db database) {
 		ctx := t.Context()
 		for i := range 10 {
-			if err := db.AddToken(ctx, token(fmt.Sprint(i))); err != nil {
+			if err := db.AddToken(ctx, token(fmt.Sprint(i)), 200); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestAgentChanges(t *testing.T) {
 		if err := db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.AddToken(ctx, token("t")); err != nil {
+		if err := db.AddToken(ctx, token("t"), 200); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Redeem(t.Context(), "t", record("a")); err != nil {
@@ -143,7 +143,7 @@ func TestTokens(t *testing.T) {
 		late := token("late")
 		late.ExpiresAt = late.ExpiresAt.Add(time.Millisecond)
 		for _, tok := range []domain.JoinToken{late, token("early"), token("used")} {
-			if err := db.AddToken(ctx, tok); err != nil {
+			if err := db.AddToken(ctx, tok, 200); err != nil {
 				t.Fatal(err)
 			}
 		}

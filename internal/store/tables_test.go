@@ -43,7 +43,7 @@ func TestRegistry(t *testing.T) {
 		if _, projects, _ := db.Registry(ctx); projects[1].URL != "http://new" || projects[1].Token != "u" {
 			t.Errorf("the changed project is %+v", projects[1])
 		}
-		code(db.AddToken(ctx, token("t")), "")
+		code(db.AddToken(ctx, token("t"), 200), "")
 		code(db.Redeem(ctx, "t", record("a")), "")
 		code(db.AssignAgent(ctx, "a", "ä"), "")
 		code(db.RemoveProject(ctx, "ä"), "")
@@ -77,7 +77,7 @@ func TestSessionsAndNamedTokens(t *testing.T) {
 			return domain.NamedToken{ID: id, Name: "name", Role: domain.RoleOperator, Hash: "hash of " + id, AgentID: agent, Project: agentProject(agent), CreatedAt: now}
 		}
 		check(db.AddProjects(ctx, "", domain.Project{Name: "alpha", URL: "http://alpha"}))
-		check(db.AddToken(ctx, token("t")))
+		check(db.AddToken(ctx, token("t"), 200))
 		check(db.Redeem(ctx, "t", record("a")))
 		check(db.AssignAgent(ctx, "a", "alpha"))
 		for _, n := range []domain.NamedToken{named("n", ""), named("first", "a"), named("second", "a")} { // an agent has one

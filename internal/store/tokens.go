@@ -2,17 +2,26 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"switchyard/internal/domain"
 )
 
-// AddToken stores a new join token. It returns Conflict if there is one with the same hash.
-func (db *Tables) AddToken(ctx context.Context, t domain.JoinToken) error {
-	_, err := db.exec(ctx, topics{domain.TopicAgents},
-		"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
-		t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
-	return err
+// AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict if there is
+// one with the same hash.
+func (db *Tables) AddToken(ctx context.Context, t domain.JoinToken, most int) error {
+	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
+			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM join_tokens WHERE hash IN (SELECT hash FROM join_tokens
+			WHERE used_at_ms = 0 AND expires_at_ms > $1 AND hash <> $2 ORDER BY created_at_ms DESC, hash LIMIT $4 OFFSET $3)`,
+			t.CreatedAt.UnixMilli(), t.Hash, most-1, most)
+		return err
+	})
 }
 
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by, project"
