@@ -74,6 +74,11 @@ func (t *routeTable) page(who role, address string, h web.HandlerFunc, options .
 	t.add(who, address, t.refusePage, adapt, h, options)
 }
 
+// form adds a form of the console.
+func (t *routeTable) form(who role, address string, h console.FormHandler) {
+	t.page(who, address, console.Form(h))
+}
+
 // refusePage redirects people to the login, or says that their role is too low. Programs, which send a token, get plain text.
 func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	_, hasToken := web.BearerToken(r)

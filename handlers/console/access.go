@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 
 	"switchyard/internal/domain"
@@ -36,11 +37,7 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 }
 
 // CreateNamedToken takes the form that issues a token. The token is shown once, in the answer to the form.
-func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.TokenForm{Name: fields.Get("name"), Role: domain.Role(fields.Get("role")), Expires: fields.Get("expires_in")}
 	n := service.NewToken{Name: form.Name, Role: form.Role}
 	if form.Expires != "" {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,11 +16,8 @@ import (
 const workBegins = 8
 
 // Acknowledge takes the form that acknowledges an alert.
-func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	var err error
 	var duration time.Duration
 	said := "Acknowledged until it changes."
 	switch fields.Get("for") {
@@ -48,11 +46,8 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request) error {
 }
 
 // Reopen takes the form that removes an acknowledgement.
-func (c *Console) Reopen(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) Reopen(w http.ResponseWriter, r *http.Request, fields url.Values) error {
+	var err error
 	key, said := fields.Get("key"), "It needs attention again."
 	if text, together := strings.CutPrefix(key, views.AllStuck); together {
 		ms, parseErr := strconv.ParseInt(text, 10, 64)

@@ -42,11 +42,7 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 
 // AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and command are
 // given afterwards, the new token replaces the one before.
-func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.JoinForm{Label: strings.TrimSpace(fields.Get("label")), Project: fields.Get("project"), Command: fields.Get("command"), Projects: c.projectNames()}
 	if form.Label != "" {
 		form.Error = fieldError(domain.CheckAgentLabel(form.Label))
@@ -119,11 +115,7 @@ func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // AssignAgent assigns an agent to a project, or to none.
-func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	id := web.PathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
 	agent, err := c.service.Agents.Assign(r.Context(), id, strings.TrimSpace(fields.Get("project")))
@@ -139,11 +131,7 @@ func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // LabelAgent renames an agent.
-func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	agent, err := c.service.Agents.SetLabel(r.Context(), web.PathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
 	return c.agentsSay(w, r, views.Notice{Text: "The agent is now called " + agent.Label + "."}, err)
 }

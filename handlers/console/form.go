@@ -10,9 +10,18 @@ import (
 	"switchyard/views"
 )
 
-// decodeForm reads the fields of a URL-encoded form. It returns the errors of web.BodyError.
-func decodeForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	return decodeFormUpTo(w, r, web.MaxBody)
+// A FormHandler takes the fields of a URL-encoded form.
+type FormHandler func(w http.ResponseWriter, r *http.Request, fields url.Values) error
+
+// Form adapts h. It refuses what is no form with the errors of web.BodyError.
+func Form(h FormHandler) web.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		fields, err := decodeFormUpTo(w, r, web.MaxBody)
+		if err != nil {
+			return err
+		}
+		return h(w, r, fields)
+	}
 }
 
 func decodeFormUpTo(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {

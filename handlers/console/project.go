@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -77,17 +78,13 @@ func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bo
 }
 
 // UpdateProject changes address and token; an empty token field keeps the token.
-func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	token := secretField(fields, "token")
 	if token == nil && fields.Get("forget_token") != "" {
 		token = new(domain.Secret)
 	}
 	name := web.PathParam(r, "name")
-	_, err = c.service.Projects.Update(r.Context(), name, withScheme(fields.Get("url")), token)
+	_, err := c.service.Projects.Update(r.Context(), name, withScheme(fields.Get("url")), token)
 	if fault := fieldError(err); fault.Message != "" {
 		return c.showProject(w, r, projectForms{settings: &views.ProjectForm{URL: fields.Get("url"), Error: fault}, status: web.StatusOf(err)})
 	}

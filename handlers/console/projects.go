@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -53,11 +54,7 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 
 // AddProject takes the form of the Projects page, and says what answers at the address. The first project becomes the active
 // one, since there is no other to mean.
-func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) AddProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
 	address, token := withScheme(form.URL), secretField(fields, "token")
 	p, err := c.service.Projects.Add(r.Context(), form.Name, address, token)
@@ -83,11 +80,7 @@ func (c *Console) AddProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 // CheckAddress says what answers at the address in the form of the Projects page, before the form is sent.
-func (c *Console) CheckAddress(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) CheckAddress(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	var check views.AddressCheck
 	if strings.TrimSpace(fields.Get("url")) != "" {
 		check = c.checkAddress(r.Context(), withScheme(fields.Get("url")), secretField(fields, "token"))
@@ -131,11 +124,7 @@ func (c *Console) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 // RestoreProject undoes a removal.
-func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	removed, agents, err := c.service.Projects.UndoRemoval(r.Context(), fields.Get("removal"))
 	if err != nil {
 		return err
@@ -152,11 +141,7 @@ func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request) error {
 }
 
 // SwitchProject makes a project the active one.
-func (c *Console) SwitchProject(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) SwitchProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, before := fields.Get("project"), c.service.Projects.Registry().Active
 	if err := c.service.Projects.Switch(r.Context(), name); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"unicode"
 
@@ -65,11 +66,7 @@ func (c *Console) SignInByHand(w http.ResponseWriter, r *http.Request) error {
 }
 
 // PasteSignIn takes the address at which the browser ended.
-func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request) error {
-	form, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	callback, err := signin.ParsePastedCallback(form.Get("callback"))
 	if err != nil {
 		return c.showSignInByHand(w, r, domain.MessageOf(err))
@@ -100,11 +97,7 @@ func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 }
 
 // SignOutForm removes the credentials.
-func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request) error {
-	form, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	notice := views.Notice{Text: "Signed out."}
 	if _, err := c.service.SignIn.SignOut(r.Context()); err != nil {
 		c.LogCause(r, err)

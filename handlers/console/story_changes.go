@@ -106,11 +106,7 @@ func (s storyChange) undo(version string) (back storyChange, ok bool) {
 const maxUndo = 2000
 
 // ChangeStory takes the forms of a story's page.
-func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	change, err := readStoryChange(fields)
 	form := views.StoryForm{}
@@ -140,11 +136,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request) error {
 }
 
 // CreateStory takes the form of a project's page that adds a story to its board.
-func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request) error {
-	fields, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name := web.PathParam(r, "name")
 	form := views.StoryForm{Reason: strings.TrimSpace(fields.Get("name"))}
 	request, _ := json.Marshal(map[string]string{"name": form.Reason}) // strings always encode

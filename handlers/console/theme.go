@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"switchyard/internal/domain"
 	"switchyard/views"
@@ -23,11 +24,7 @@ func theme(r *http.Request) views.Theme {
 }
 
 // SetTheme keeps the reader's choice of theme for a year.
-func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request) error {
-	form, err := decodeForm(w, r)
-	if err != nil {
-		return err
-	}
+func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	switch choice := form.Get("theme"); choice {
 	case string(views.ThemeLight), string(views.ThemeDark):
 		keepChoice(w, themeCookie, choice)
