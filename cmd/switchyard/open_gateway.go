@@ -124,6 +124,9 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
 	}
+	if shared != nil {
+		shared.pipelines, shared.member.Reaches = g.service.Pipelines, g.service.Pipelines.Reaches
+	}
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type sharedDatabase struct {
 	member *cluster.Member
 	end    context.CancelFunc
 	loops  *supervise.Group // that outlive the gateway's others
+
+	pipelines *service.Pipelines // set before begin
 }
 
 // joinShared makes the gateway one of those that share the database. It competes for the lead once it begins.
@@ -60,9 +62,15 @@ func (s *sharedDatabase) leave() {
 const maxSlow = 5 * time.Second
 
 // fitness returns why this gateway cannot do the leader's work, "" if it can.
-func (s *sharedDatabase) fitness([]cluster.Gateway) string {
+func (s *sharedDatabase) fitness(others []cluster.Gateway) string {
 	if slow := s.store.SlowAppends(); slow > maxSlow {
 		return fmt.Sprintf("appending events has been slow for %s", slow.Round(time.Second))
+	}
+	all, unreachable := s.pipelines.Reach()
+	for _, g := range others {
+		if g.Reaches > 0 && g.Reaches >= all-unreachable {
+			return fmt.Sprintf("gateway %s reaches %d projects that this one cannot reach, which reaches %d", g.Name, g.Reaches, all-unreachable)
+		}
 	}
 	return ""
 }

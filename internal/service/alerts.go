@@ -65,16 +65,8 @@ func (s *Alerts) others() (found []domain.Alert) {
 		}
 		found = append(found, a)
 	}
-	for _, ahead := range s.events.Ahead() {
-		if _, registered := s.projects.Registry().Find(ahead.Project); registered {
-			found = append(found, domain.Alert{Kind: domain.AlertClockAhead, Project: ahead.Project, Since: ahead.Since})
-		}
-	}
 	if bot := s.bot.Status(); bot.State == domain.BotFailed {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
-	if since, err := s.store.WriteFailure(); err != nil {
-		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: domain.MessageOf(err), Since: since})
-	}
-	return found
+	return append(found, s.leaderAlerts()...)
 }

@@ -152,6 +152,9 @@ func (s *Service) Sync(ctx context.Context) error {
 	if s.Bot.shared != nil {
 		group.Go("bot of all gateways", s.Bot.shared.loop)
 	}
+	group.Go("projects that the leader cannot reach", func(ctx context.Context) error {
+		return s.Pipelines.probe(ctx, &s.Events.news)
+	})
 	group.Wait()
 	return nil
 }

@@ -18,10 +18,9 @@ type eventStore interface {
 	Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error)
 	LastEventID(ctx context.Context) (int64, error)
 	FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error)
-	skewStore
+	newsStore
 	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
-	WriteFailure() (since time.Time, err error)
 }
 
 // maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait no longer
@@ -33,7 +32,7 @@ type Events struct {
 	store eventStore
 	log   *slog.Logger
 	last  lastTimes
-	skew  clockSkew
+	news  leaderNews
 	tail  atomic.Pointer[tail]
 	// publishing is held while the tail is replaced and while the events after it are read.
 	publishing sync.Mutex
@@ -79,7 +78,7 @@ func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.skew.note(read)
+	s.news.note(read)
 	pending := &pendingRead{read, make(chan error, 1)}
 	s.mu.Lock()
 	s.queue = append(s.queue, pending)

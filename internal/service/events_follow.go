@@ -95,7 +95,7 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	asides.Go("writes", func(ctx context.Context) error {
 		for failing := false; supervise.Sleep(ctx, followInterval); {
 			if s.Available() == nil {
-				_ = s.skew.share(ctx)
+				_ = s.news.share(ctx)
 				failing = s.tryWrite(ctx, failing)
 			}
 		}

@@ -26,6 +26,8 @@ type peer struct {
 	bot  *countingBot
 	runs atomic.Bool // whether it leads
 	file *memoryFile
+
+	boards servers
 }
 
 func (p *peer) Leads() bool { return p.runs.Load() }
@@ -112,7 +114,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	}
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
-		Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
+		Leadership: p, Projects: &p.boards, Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
 		SharedBot: &service.SharedBot{Store: db, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
 	})
 	if err != nil {
@@ -122,7 +124,10 @@ func (p *peer) open(t *testing.T, url, name string) {
 	p.testGateway = &testGateway{Service: s, t: t}
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context) error{db.Run, s.Sync, s.Agents.Run} {
+	follow := func(ctx context.Context) error {
+		return s.Events.Follow(ctx, func() <-chan struct{} { return db.Changed(domain.TopicEvents) })
+	}
+	for _, run := range []func(context.Context) error{db.Run, s.Sync, s.Agents.Run, follow} {
 		loops.Go(func() { _ = run(ctx) })
 	}
 	t.Cleanup(func() { cancel(); loops.Wait(); db.Close() })

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchyard/internal/clock"
@@ -26,6 +27,8 @@ type Pipelines struct {
 	stays    *Stays
 	log      *slog.Logger
 	queue    fetchQueue
+
+	reaches atomic.Int64 // see Reaches
 
 	mu       sync.Mutex
 	registry *domain.Registry

@@ -111,11 +111,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, skew: clockSkew{store: o.Store, leader: o.Leadership}}
+	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, news: leaderNews{store: o.Store, leader: o.Leadership}}
 	if err := events.load(ctx); err != nil {
-		return nil, err
-	}
-	if err := events.skew.share(ctx); err != nil {
 		return nil, err
 	}
 	acknowledged, err := loadAcknowledgements(ctx, o.Store)
@@ -137,6 +134,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		changes:   o.Changes,
 		gateways:  o.Gateways,
 		log:       o.Log,
+	}
+	events.news.unreachable = s.Pipelines.unreachable
+	if err := events.news.share(ctx); err != nil {
+		return nil, err
 	}
 	if o.SharedBot != nil {
 		if err := s.Bot.share(ctx, *o.SharedBot, o.Changes, o.Log); err != nil {
