@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,31 @@ func TestComposedGatewaysShareTheirDatabaseOnly(t *testing.T) {
 			var settings map[string]any
 			if err := toml.Unmarshal([]byte(file.Configs[config].Content), &settings); err != nil || len(settings) == 0 {
 				t.Errorf("%s: %v", config, err)
+			}
+		}
+	}
+}
+
+// TestServicesAreHardenedAlike: what the gateway's unit restricts, the others do too, as far as a user's service can.
+func TestServicesAreHardenedAlike(t *testing.T) {
+	settings := func(name string) map[string]bool {
+		set := map[string]bool{}
+		for line := range strings.Lines(contrib(t, "contrib/"+name)) {
+			if regexp.MustCompile(`^(UMask|NoNew|Private|Protect|Restrict|Lock|Memory|Capability|SystemCall|LimitNOFILE)`).MatchString(line) {
+				set[strings.TrimSpace(line)] = true
+			}
+		}
+		return set
+	}
+	const home, proc = "ProtectHome=yes", "ProtectProc=invisible"
+	for name, without := range map[string][]string{
+		"switchyard-project@.service": {home}, // it may read boards there
+		"switchyard-up.service":       {home, proc},
+	} {
+		has := settings(name)
+		for line := range settings("switchyard.service") {
+			if !has[line] && !slices.Contains(without, line) {
+				t.Errorf("%s lacks %s", name, line)
 			}
 		}
 	}
