@@ -8,12 +8,21 @@ import (
 	"strings"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/markdown"
 )
 
-// storyPrompt returns the story as a task for an agent.
-func storyPrompt(s domain.Story) string {
+// storyHTML returns the story's text as HTML.
+func storyHTML(s domain.Story) string {
+	if s.File == nil {
+		return ""
+	}
+	return markdown.HTML(s.File.Body)
+}
+
+// storyPrompt returns the story as a task for an agent: what a person has seen on the page, and no more.
+func storyPrompt(s domain.Story, html string) string {
 	var b strings.Builder
-	b.WriteString("Work on the story " + strconv.Quote(storyName(s)) + " (" + s.ID + ") of the project " + s.Project + ".\n")
+	b.WriteString("Work on the story " + strconv.Quote(markdown.Visible(storyName(s))) + " (" + s.ID + ") of the project " + s.Project + ".\n")
 	if s.Stage != "" {
 		b.WriteString("It is in the stage " + s.Stage + ".\n")
 	}
@@ -24,18 +33,18 @@ func storyPrompt(s domain.Story) string {
 		b.WriteString("Its merge failed: " + s.MergeFailure + "\n")
 	}
 	if s.File == nil {
-		return b.String()
+		return markdown.Visible(b.String())
 	}
 	b.WriteString("Its file is " + s.File.Path + " in the directory of work items.\n")
 	const most = 4000 // characters; an agent can read the rest in the file
-	body := []rune(s.File.Body)
+	body := []rune(strings.TrimSpace(markdown.Text(html)))
 	if len(body) > 0 {
 		b.WriteString("\n" + string(body[:min(most, len(body))]) + "\n")
 	}
 	if len(body) > most || s.File.BodyCut {
 		b.WriteString("\n(The rest is in the file.)\n")
 	}
-	return b.String()
+	return markdown.Visible(b.String())
 }
 
 // shortHash returns the abbreviated hash of a commit.

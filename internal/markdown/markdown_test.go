@@ -75,3 +75,25 @@ func FuzzHTMLHasKnownElementsOnly(f *testing.F) {
 		}
 	})
 }
+
+// TestTextIsWhatIsSeen: nobody is given to an agent what they could not read.
+func TestTextIsWhatIsSeen(t *testing.T) {
+	for source, want := range map[string]string{
+		"# T\n\na\nb\n\n- [x] c\n- [ ] *d*\n  - e":                          "## T\na\nb\n- [x] c\n- [ ] d\n  - e",
+		"[//]: # (unseen)\n\n[a]: https://h (unseen)\n\n[a] https://h/?a&b": "a (https://h) https://h/?a&b",
+		"[a](https://h 'unseen') ![p](https://h \"unseen\")":                "a (https://h) p (https://h)",
+		"``` unseen\na < b\n```":                                            "```\na < b\n```",
+		"|a|b|\n|-|-|\n|1|2|unseen|":                                        "| a | b |\n| 1 | 2 |",
+		"> q\n\n---\n\n~~x~~ &lt;b>":                                        "> q\n\n---\n~~x~~ <b>",
+		"a\U000E0041\U000E0042\u200b\u202ec\ufe0f\U000E0100\u3164\u034f":    "ac",
+	} {
+
+		got := strings.TrimSpace(markdown.Text(markdown.HTML(source)))
+		if squeeze(got) != squeeze(want) {
+			t.Errorf("%q:\n got %q\nwant %q", source, got, want)
+		}
+	}
+}
+
+// squeeze removes blank lines.
+func squeeze(text string) string { return regexp.MustCompile(`\n+`).ReplaceAllString(text, "\n") }
