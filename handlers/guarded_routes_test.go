@@ -38,16 +38,12 @@ func wholeGatewayAt(t testing.TB, adminToken domain.Secret, provider *signintest
 		Provider: signin.New(signin.Config{
 			AuthorizeURL: provider.AuthorizeURL, TokenURL: provider.TokenURL, ClientID: signintest.ClientID, Product: signintest.Product,
 		}, log),
-	}, handlers.Gateway{AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), TeamChat: silentTeam{}})
+	}, handlers.Gateway{AdminToken: adminToken, SessionKey: []byte(strings.Repeat("k", 64)), Chat: http.HandlerFunc(silentTeam)})
 	return apiSite{t, gateway.Service, gateway.Serve(t).URL, gateway.Store}, gateway.HTTP
 }
 
 // silentTeam refuses Slack's requests, like a bot without a signing secret.
-type silentTeam struct{}
-
-func (silentTeam) TeamEvents(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
-
-func (silentTeam) TeamCommands(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
+func silentTeam(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
 
 // eachRoute calls f for every route of the gateway.
 func eachRoute(t *testing.T, g handlers.Gateway, f func(method, pattern string)) {

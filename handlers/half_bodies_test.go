@@ -24,9 +24,7 @@ import (
 )
 
 // readingTeam reads requests before it checks their signatures, like the bot.
-type readingTeam struct{ silentTeam }
-
-func (readingTeam) TeamEvents(w http.ResponseWriter, r *http.Request) {
+func readingTeam(w http.ResponseWriter, r *http.Request) {
 	if _, err := web.ReadBody(w, r, web.MaxBody); err != nil {
 		w.WriteHeader(web.StatusOf(err))
 	}
@@ -82,7 +80,7 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 		{"/bot/team/events", 400, 48 << 20},
 	} {
 		t.Run(strings.ReplaceAll(c.path[1:], "/", " "), func(t *testing.T) {
-			g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), TeamChat: readingTeam{}})
+			g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), Chat: http.HandlerFunc(readingTeam)})
 			server := g.Serve(t)
 			before := heap()
 			halfBodies(t, strings.TrimPrefix(server.URL, "http://"), c.count, c.path)
@@ -104,7 +102,7 @@ func TestHalfBodiesCostLittle(t *testing.T) {
 
 // TestStrangersBodiesShareABudget: 16 MiB in all may be under way; one more is refused until another has ended.
 func TestStrangersBodiesShareABudget(t *testing.T) {
-	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), TeamChat: readingTeam{}})
+	g := gatewaytest.New(t, service.Options{}, handlers.Gateway{AdminToken: domain.Secret(adminToken), Chat: http.HandlerFunc(readingTeam)})
 	server := g.Serve(t)
 	address := strings.TrimPrefix(server.URL, "http://")
 	refused := halfBodies(t, address, 40, "/bot/team/events")

@@ -30,8 +30,9 @@ type Gateway struct {
 	// Metrics counts what is served; with nil, the gateway counts for itself.
 	Metrics *metrics.Counts
 	// Version is the program's.
-	Version  string
-	TeamChat TeamChat
+	Version string
+	// Chat receives the requests of chat servers. It checks their signatures itself.
+	Chat http.Handler
 	// AdminToken is the token of the administrator, "" for none. SessionKey signs and encrypts the cookies of sessions.
 	AdminToken domain.Secret
 	SessionKey []byte
@@ -46,12 +47,6 @@ type Gateway struct {
 	Sample console.Sample
 	// Watched is called for each request of a caller who may see projects; it may be nil.
 	Watched func()
-}
-
-// TeamChat receives Slack's requests. It checks their signatures itself.
-type TeamChat interface {
-	TeamEvents(w http.ResponseWriter, r *http.Request)
-	TeamCommands(w http.ResponseWriter, r *http.Request)
 }
 
 // Handler returns the gateway's HTTP handler.
@@ -124,8 +119,8 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.okFalse(admin, "POST /api/gateway/bot-config", a.SaveBotConfig)
 	t.plain(viewer, "GET /api/gateway/bot", a.BotStatus)
 	t.okFalse(operator, "POST /api/gateway/bot/test", a.TestBot)
-	t.plain(public, "POST /bot/team/events", g.teamEvents)
-	t.plain(public, "POST /bot/team/commands", g.teamCommands)
+	t.plain(public, "POST /bot/team/events", g.chatRequest)
+	t.plain(public, "POST /bot/team/commands", g.chatRequest)
 
 	t.plain(admin, "GET /api/gateway/tokens", a.ListNamedTokens)
 	t.plain(admin, "POST /api/gateway/tokens", a.CreateNamedToken)
@@ -191,12 +186,7 @@ func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web
 	t.page(viewer, "POST "+views.LogoutURL, c.LogOut)
 }
 
-func (g Gateway) teamEvents(w http.ResponseWriter, r *http.Request) error {
-	g.TeamChat.TeamEvents(w, r)
-	return nil
-}
-
-func (g Gateway) teamCommands(w http.ResponseWriter, r *http.Request) error {
-	g.TeamChat.TeamCommands(w, r)
+func (g Gateway) chatRequest(w http.ResponseWriter, r *http.Request) error {
+	g.Chat.ServeHTTP(w, r)
 	return nil
 }

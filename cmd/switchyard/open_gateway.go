@@ -9,8 +9,11 @@ import (
 
 	"switchyard/handlers"
 	"switchyard/internal/bot"
+	"switchyard/internal/bot/matrix"
+	"switchyard/internal/bot/slack"
 	"switchyard/internal/botfile"
 	"switchyard/internal/config"
+	"switchyard/internal/domain"
 	"switchyard/internal/login"
 	"switchyard/internal/metrics"
 	"switchyard/internal/poll"
@@ -83,6 +86,12 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	return g, nil
 }
 
+// chatTransports make the bot's transports of domain.BotNetworks.
+var chatTransports = map[domain.BotTransport]func(bot.Options, map[string]domain.Secret) bot.Transport{
+	domain.BotMatrix: matrix.New,
+	domain.BotTeam:   slack.New,
+}
+
 // build builds the gateway over an open database, its parts in the order of their dependencies. shared is nil when no other
 // gateway shares the database.
 func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase) (err error) {
@@ -97,7 +106,9 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	counts := metrics.New()
 	counts.PerProject = c.MetricsPerProject
 	projects := upstream.NewClient(c.UpstreamTimeout)
-	chatOptions := bot.Options{State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage}
+	chatOptions := bot.Options{
+		Transports: chatTransports, State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
+	}
 	signInOptions := signin.Config{
 		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
 		TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
@@ -164,7 +175,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	if c.Login.Issuer != "" {
 		g.handler.Login = login.New(loginOptions)
 	}
-	g.handler.Service, g.handler.TeamChat, g.handler.Metrics = g.service, chat, counts
+	g.handler.Service, g.handler.Chat, g.handler.Metrics = g.service, chat, counts
 	g.addCloser(func() error { projects.Close(); return nil })
 	return nil
 }

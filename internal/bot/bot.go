@@ -6,7 +6,6 @@ package bot
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -69,43 +68,32 @@ const (
 
 // bot runs with one configuration.
 type bot struct {
+	Options
 	chat    Transport
 	gateway Gateway
-	state   State
 	answer  Answer
-	log     *slog.Logger
 	report  func(domain.BotState, string)
-	observe func(refused bool)
-	links   links
-
-	identity func(context.Context) (string, error)
-
-	posts bool // false for a bot that only answers
+	posts   bool            // false for a bot that only answers
+	life    context.Context // until the bot is stopped
 
 	mu    sync.Mutex
-	life  context.Context // nil before run and after it
+	ended bool
 	calls sync.WaitGroup
 }
 
-// errEnded is returned by calls made while the bot is stopping.
-var errEnded = domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
-
-// run connects and works until ctx ends. When it returns, all of the bot's goroutines have ended.
-func (b *bot) run(ctx context.Context) {
-	b.mu.Lock()
-	b.life = ctx
-	b.mu.Unlock()
+// run connects and works while the bot lives. When it returns, all of the bot's goroutines have ended.
+func (b *bot) run() {
 	defer func() {
 		b.mu.Lock()
-		b.life = nil
+		b.ended = true
 		b.mu.Unlock()
 		b.calls.Wait()
 	}()
 	backoff := supervise.Backoff{First: firstPause, Max: maxPause}
 	b.report(domain.BotConnecting, "")
 	for {
-		lived, err := b.attempt(ctx)
-		if ctx.Err() != nil {
+		lived, err := b.attempt()
+		if b.life.Err() != nil {
 			return
 		}
 		if lived >= goodAfter {
@@ -117,28 +105,28 @@ func (b *bot) run(ctx context.Context) {
 		if domain.CodeOf(err) == domain.Unauthorized {
 			pause = refusePause
 		}
-		b.log.WarnContext(ctx, "bot failed", "error", err, "again_in", pause)
+		b.Log.WarnContext(b.life, "bot failed", "error", err, "again_in", pause)
 		b.report(domain.BotFailed, domain.MessageOf(err))
-		if !supervise.Sleep(ctx, pause) {
+		if !supervise.Sleep(b.life, pause) {
 			return
 		}
 	}
 }
 
 // attempt connects once and works until something fails. It returns how long the connection has lived, 0 if there was none.
-func (b *bot) attempt(ctx context.Context) (lived time.Duration, err error) {
-	n := notifier{chat: b.chat, gateway: b.gateway, state: b.state, log: b.log, observe: b.observe, identity: b.identity, links: b.links}
+func (b *bot) attempt() (lived time.Duration, err error) {
+	n := notifier{bot: b}
 	if b.posts {
-		if err := n.load(ctx); err != nil { // first, since a new bot posts the events from now on
+		if err := n.load(b.life); err != nil { // first, since a new bot posts the events from now on
 			return 0, err
 		}
 	}
-	if err := caught(func() error { return b.chat.Connect(ctx) }); err != nil {
+	if err := caught(func() error { return b.chat.Connect(b.life) }); err != nil {
 		return 0, err
 	}
 	b.report(domain.BotConnected, "")
 	began := time.Now()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(b.life)
 	defer cancel()
 	works := []func() error{func() error { return b.chat.Receive(ctx, b.answer) }}
 	if b.posts {
@@ -146,7 +134,7 @@ func (b *bot) attempt(ctx context.Context) (lived time.Duration, err error) {
 	}
 	ends := make(chan error, len(works))
 	for _, work := range works {
-		supervise.Go(b.log, "bot", func() { ends <- caught(work) })
+		supervise.Go(b.Log, "bot", func() { ends <- caught(work) })
 	}
 	err = <-ends
 	cancel()
@@ -156,21 +144,20 @@ func (b *bot) attempt(ctx context.Context) (lived time.Duration, err error) {
 	return time.Since(began), err
 }
 
-// call runs f while the bot runs: when the bot stops, it cancels f and waits for it.
+// call runs f while the bot lives: when the bot stops, it cancels f and waits for it.
 func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 	b.mu.Lock()
-	life := b.life
-	if life == nil {
+	if b.ended {
 		b.mu.Unlock()
-		return errEnded
+		return domain.Errorf(domain.BadGateway, "the bot is restarting; try again in a moment")
 	}
 	b.calls.Add(1)
 	b.mu.Unlock()
 	defer b.calls.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(life, cancel)()
-	return f(ctx)
+	defer context.AfterFunc(b.life, cancel)()
+	return caught(func() error { return f(ctx) })
 }
 
 // caught turns a panic of f into an error.

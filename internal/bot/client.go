@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -12,25 +13,39 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// maxAnswer is the largest answer of a chat server, in bytes. Syncs of many rooms are the largest.
-const maxAnswer = 16 << 20
+const (
+	// CallLimit is the time limit of a call to a chat server, which includes a homeserver's calls to others.
+	CallLimit = 60 * time.Second
+	// maxAnswer is the largest answer of a chat server, in bytes. Syncs of many rooms are the largest.
+	maxAnswer = 16 << 20
+	// minRetry is the shortest pause after a rate limit, whatever the answer says.
+	minRetry = 500 * time.Millisecond
+	// stopGrace is how long a call that writes may continue after the bot was stopped.
+	stopGrace = 5 * time.Second
+)
 
-// callLimit is the time limit of a call to a chat server, which includes a homeserver's calls to others.
-const callLimit = 60 * time.Second
+// WaitOut repeats a call for as long as it is refused with a rate limit. limit returns the pause that the refusal names, false for
+// any other result.
+func WaitOut(ctx context.Context, call func() error, limit func(error) (time.Duration, bool)) error {
+	for {
+		err := call()
+		pause, limited := limit(err)
+		if !limited {
+			return err
+		}
+		if !supervise.Sleep(ctx, max(minRetry, pause)) {
+			return ctx.Err()
+		}
+	}
+}
 
-// minRetry is the shortest pause after a rate limit, whatever the answer says.
-const minRetry = 500 * time.Millisecond
-
-// stopGrace is how long a call that writes may continue after the bot was stopped.
-const stopGrace = 5 * time.Second
-
-// finish makes a call that writes. The end of ctx does not abort it at once, since it would be unknown whether the chat
+// Finish makes a call that writes. The end of ctx does not abort it at once, since it would be unknown whether the chat
 // server has acted on it. A deadline of ctx still applies.
-func finish(ctx context.Context, call func(context.Context) error) error {
+func Finish(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), CallLimit)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -41,10 +56,14 @@ func finish(ctx context.Context, call func(context.Context) error) error {
 	return call(inner)
 }
 
-// newHTTPClient returns the client for a chat server. It follows no redirects, which would send secrets elsewhere.
-func newHTTPClient() *http.Client {
+// NewHTTPClient returns a client for a chat server. It follows no redirects, which would send secrets elsewhere.
+func NewHTTPClient(o Options) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if o.Dial != nil {
+		transport.DialContext = o.Dial
+	}
 	return &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		Transport:     limited{transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -60,8 +79,16 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// unreachable explains why there was no answer.
-func unreachable(err error, host string) error {
+// Unreachable explains why there was no answer.
+func Unreachable(err error, host string) error {
 	return domain.WrapError(domain.BadGateway, err, fmt.Sprintf(
 		"No answer from %s: %s. Check the address; the bot keeps trying.", host, neterr.Describe(err, 0)))
+}
+
+// PlainText answers a request of a chat server with a text.
+func PlainText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // the chat server may be gone
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"unicode"
 
 	"switchyard/internal/domain"
 )
@@ -48,8 +49,8 @@ func list() []command {
 // usage returns how the command is written.
 func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
 
-// isCommand reports whether a word is the name of a command.
-func isCommand(word string) bool {
+// IsCommand reports whether a word is the name of a command.
+func IsCommand(word string) bool {
 	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
 }
 
@@ -64,7 +65,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	name, all := strings.ToLower(words[0].text), list()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	if i < 0 {
-		return Message{{Plain("Unknown command "), Code(short(words[0].text, maxName)), Plain(". Say "), Code("help"), Plain(" for a list.")}}, addressed
+		return Message{{Plain("Unknown command "), Code(Short(words[0].text, MaxName)), Plain(". Say "), Code("help"), Plain(" for a list.")}}, addressed
 	}
 	command, words := all[i], words[1:]
 	if !addressed && (command.arguments == "") != (len(words) == 0) {
@@ -87,7 +88,7 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 		}
 		c.log.InfoContext(ctx, "bot: command", "command", name, "sender", q.Sender)
 		ctx = domain.WithActor(ctx, &domain.Actor{
-			Who: short(q.Sender, maxName), Via: domain.ViaBot, Role: domain.RoleOperator, RequestID: domain.ActorOf(ctx).RequestID,
+			Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator, RequestID: domain.ActorOf(ctx).RequestID,
 		})
 	}
 	return run(c, ctx, words).clip(), true
@@ -124,5 +125,124 @@ func (c *commands) failed(ctx context.Context, err error) Message {
 	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
-	return Message{{Plain("Failed: " + short(domain.MessageOf(err), maxReason))}}
+	return Message{{Plain("Failed: " + Short(domain.MessageOf(err), MaxReason))}}
+}
+
+const (
+	// maxWords is the most words that a command can have after a story.
+	maxWords = 20
+	// maxFound is how many results of a search for an id are considered, for stories that are on no board.
+	maxFound = 50
+)
+
+// target is the result of parsing a command about a story.
+type target struct {
+	id      string
+	stories []domain.StoryRef // more than one if the id is not enough
+	rest    []word            // the words after the story
+	fits    bool              // whether the number of words fits the command
+	err     error
+}
+
+// storyCall is a call of a command about one story.
+type storyCall struct {
+	domain.StoryRef
+	rest []word // the words after the story
+}
+
+// named reports whether the words name a story: if not, people may be talking to each other.
+func (t target) named() bool { return t.fits && len(t.stories) > 0 }
+
+// target parses [PROJECT] ID and the words after it. A project's name needs no quotes: the longest that leaves enough words counts.
+func (c *commands) target(ctx context.Context, command command, words []word) target {
+	project, known := "", c.gateway.Projects.Registry()
+	for n := len(words) - 1 - command.follow[0]; n > 0; n-- {
+		if _, found := known.Find(join(words[:n])); found {
+			project, words = join(words[:n]), words[n:]
+			break
+		}
+	}
+	if len(words) == 0 {
+		return target{}
+	}
+	t := target{id: words[0].text, rest: words[1:]}
+	t.fits = len(t.rest) >= command.follow[0] && len(t.rest) <= command.follow[1]
+	if t.fits {
+		t.stories, t.err = c.findStories(ctx, project, t.id)
+	}
+	return t
+}
+
+// findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a number
+// matches ids that begin with it, unless it is an id itself.
+func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
+	var board []domain.StoryRef
+	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	for _, p := range pipelines {
+		for _, stage := range p.Stages {
+			for _, item := range stage.Items {
+				board = appendStory(board, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}, project, id)
+			}
+		}
+	}
+	if found := exact(board, id); len(found) > 0 {
+		return found, nil
+	}
+	found, err := c.gateway.Search.Stories(ctx, id, maxFound)
+	if err != nil && domain.CodeOf(err) != domain.Invalid { // too long to be searched for
+		return nil, err
+	}
+	var gone []domain.StoryRef
+	for _, ref := range found {
+		gone = appendStory(gone, ref, project, id)
+	}
+	if gone = exact(gone, id); len(gone) == 0 && project != "" {
+		gone = []domain.StoryRef{{Project: project, ID: id}} // the project may have a story that the search does not find
+	}
+	return gone, nil
+}
+
+// appendStory appends ref if it is in the project, "" for any, and an id or number matches it.
+func appendStory(list []domain.StoryRef, ref domain.StoryRef, project, id string) []domain.StoryRef {
+	if (project == "" || ref.Project == project) && (ref.ID == id || isNumber(id) && strings.HasPrefix(ref.ID, id+"_")) {
+		return append(list, ref)
+	}
+	return list
+}
+
+// exact returns the stories with exactly this id, or, if there are none, all.
+func exact(list []domain.StoryRef, id string) []domain.StoryRef {
+	isOther := func(ref domain.StoryRef) bool { return ref.ID != id }
+	if of := slices.DeleteFunc(slices.Clone(list), isOther); len(of) > 0 {
+		return of
+	}
+	return list
+}
+
+func isNumber(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
+}
+
+// onStory runs a command on the one story that its words name, or says what is wrong with them.
+func (c *commands) onStory(ctx context.Context, command command, t target) Message {
+	switch {
+	case !t.fits:
+		return usage(command.usage())
+	case t.err != nil:
+		return c.failed(ctx, t.err)
+	case len(t.stories) == 0:
+		return Message{{Plain("No project has a story "), Code(Short(t.id, MaxName)), Plain(".")}}
+	case len(t.stories) > 1:
+		return appendLines(Message{{Plain("There are several; give the project and the full id:")}}, t.stories, len(t.stories), func(s domain.StoryRef) Line {
+			line := Line{Code(Short(s.Project, MaxName) + " " + Short(s.ID, MaxName))}
+			if s.Name != "" {
+				line = columns(line, Line{Plain(Short(s.Name, MaxName))})
+			}
+			if s.Stage == "" {
+				return columns(line, Line{Plain("not on the board")})
+			}
+			return columns(line, Line{Plain(stageTitle(s.Stage))})
+		})
+	}
+	return command.story(c, ctx, storyCall{t.stories[0], t.rest})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -38,7 +39,7 @@ func (c *commands) projects(ctx context.Context, _ []word) Message {
 func projectLine(p domain.ProjectPipeline, active bool) Line {
 	sign, text := "● ", "no stages"
 	if !p.Reachable {
-		sign, text = "■ ", "unreachable, "+short(p.Error, maxReason)
+		sign, text = "■ ", "unreachable, "+Short(p.Error, MaxReason)
 	} else if len(p.Stages) > 0 {
 		var stages []string
 		for _, stage := range p.Stages {
@@ -46,7 +47,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 		}
 		text = strings.Join(stages, ", ")
 	}
-	line := Line{Plain(sign), Bold(short(p.Project, maxName))}
+	line := Line{Plain(sign), Bold(Short(p.Project, MaxName))}
 	if active {
 		line = append(line, Plain(" (active)"))
 	}
@@ -62,9 +63,9 @@ func (c *commands) agents(context.Context, []word) Message {
 	return appendLines(Message{{Bold(domain.Count(len(agents), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}
 		if a.Project != "" {
-			assigned = Line{Plain("assigned to "), Bold(short(a.Project, maxName))}
+			assigned = Line{Plain("assigned to "), Bold(Short(a.Project, MaxName))}
 		}
-		return columns(Line{Bold(short(a.Label, maxName))}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
+		return columns(Line{Bold(Short(a.Label, MaxName))}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
 	})
 }
 
@@ -81,4 +82,81 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, len(page.Events), func(e domain.Event) Line {
 		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
 	})
+}
+
+// pipelineAge is how old the pipelines in an answer may be.
+const pipelineAge = 2 * time.Second
+
+// status counts projects and agents, and lists what needs attention.
+func (c *commands) status(ctx context.Context, _ []word) Message {
+	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	alerts := c.gateway.Alerts.List(ctx)
+	reachable := 0
+	for _, p := range pipelines {
+		if p.Reachable {
+			reachable++
+		}
+	}
+	active := Line{Plain("No project is active.")}
+	if registry.Active != "" {
+		active = Line{Plain("Active project: "), Bold(Short(registry.Active, MaxName))}
+	}
+	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
+		domain.Count(len(pipelines), "project", "projects"), reachable,
+		domain.Count(len(c.gateway.Agents.Alive()), "agent", "agents")))}}
+	if alerts.Open == 0 {
+		return append(m, Line{Plain("● Nothing needs attention.")})
+	}
+	return appendLines(m, alerts.Items[:min(alerts.Open, len(alerts.Items))], alerts.Open, c.alertLine)
+}
+
+func (c *commands) alertLine(a domain.Alert) Line {
+	line := sign(a.Kind.Signal())
+	if a.Story == nil {
+		return append(line, Plain(Short(a.Text(), 2*MaxName+MaxReason)))
+	}
+	trouble := a.Kind.Word()
+	if a.Kind == domain.AlertStuck {
+		trouble += " in " + stageTitle(a.Stage)
+	}
+	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
+	return slices.Concat(line, columns(Line{Bold(Short(a.Project, MaxName))}, Line{Plain(trouble)}, c.links.title(a.Project, d)), reason(d))
+}
+
+// story answers with what is known about a story.
+func (c *commands) story(ctx context.Context, call storyCall) Message {
+	s, err := c.gateway.Stories.Get(ctx, call.Project, call.ID)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	m := Message{columns(Line{Bold(Short(s.Project, MaxName))}, c.links.title(s.Project, domain.EventDetails{StoryID: s.ID, StoryName: s.Name}))}
+	if s.Error != "" {
+		m = append(m, Line{Plain("▲ The project server cannot be reached: " + Short(s.Error, MaxReason) + ". This is what was last known:")})
+	}
+	switch {
+	case s.Stage != "":
+		m = append(m, Line{Plain(stageTitle(s.Stage) + since(s.Since))})
+	case call.Stage != "": // its server does not serve single stories
+		m = append(m, Line{Plain(stageTitle(call.Stage))})
+	default:
+		m = append(m, Line{Plain("Not on the board.")})
+	}
+	if s.Blocked != "" {
+		m = append(m, Line{Plain("■ Blocked" + since(s.BlockedSince) + ": " + Short(s.Blocked, MaxReason))})
+	}
+	if s.MergeFailure != "" {
+		m = append(m, Line{Plain("▲ Merge failed: " + Short(s.MergeFailure, MaxReason))})
+	}
+	if s.File != nil && s.File.Criteria != nil {
+		m = append(m, Line{Plain(fmt.Sprintf("Criteria: %d of %d done", s.File.Criteria.Done, s.File.Criteria.Total))})
+	}
+	return m
+}
+
+// since returns the time as text, "" for an unknown one.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + t.UTC().Format("2 Jan 2006 15:04") + " UTC"
 }

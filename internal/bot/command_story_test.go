@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/bot/matrix"
+	"switchyard/internal/bot/slack"
 	"switchyard/internal/domain"
 )
 
@@ -162,8 +164,8 @@ func TestStoryCommandsShowWhatOthersWroteAsText(t *testing.T) {
 			},
 		} {
 			m, _ := chat.answer(t.Context(), said("op", text))
-			if m.HTML() != want[0] || m.Mrkdwn() != want[1] {
-				t.Errorf("%s\nHTML   %s\nwant   %s\nmrkdwn %s\nwant   %s", text, m.HTML(), want[0], m.Mrkdwn(), want[1])
+			if matrix.HTML(m) != want[0] || slack.Mrkdwn(m) != want[1] {
+				t.Errorf("%s\nHTML   %s\nwant   %s\nmrkdwn %s\nwant   %s", text, matrix.HTML(m), want[0], slack.Mrkdwn(m), want[1])
 			}
 		}
 	})

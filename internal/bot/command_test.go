@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"switchyard/internal/bot"
+	"switchyard/internal/bot/matrix"
+	"switchyard/internal/bot/slack"
 	"switchyard/internal/domain"
 )
 
@@ -81,11 +83,11 @@ func TestMessagesEscapeWhatOthersWrote(t *testing.T) {
 		{bot.Plain("<!here> & *x* _y_ ~z~ a_b `q`"), bot.Bold("<b>*"), bot.Code("`c`<")},
 		{bot.Plain("next")},
 	}
-	if want := "&lt;!here&gt; &amp; *x* _y_ ~z~ a_b `q`<strong>&lt;b&gt;*</strong><code>`c`&lt;</code><br>next"; m.HTML() != want {
-		t.Errorf("HTML   %s\nwant   %s", m.HTML(), want)
+	if want := "&lt;!here&gt; &amp; *x* _y_ ~z~ a_b `q`<strong>&lt;b&gt;*</strong><code>`c`&lt;</code><br>next"; matrix.HTML(m) != want {
+		t.Errorf("HTML   %s\nwant   %s", matrix.HTML(m), want)
 	}
-	if want := "&lt;!here&gt; &amp; ∗x∗ ˍyˍ ∼z∼ a_b ˋqˋ*&lt;b&gt;∗*`ˋcˋ&lt;`\nnext"; m.Mrkdwn() != want {
-		t.Errorf("mrkdwn %s\nwant   %s", m.Mrkdwn(), want)
+	if want := "&lt;!here&gt; &amp; ∗x∗ ˍyˍ ∼z∼ a_b ˋqˋ*&lt;b&gt;∗*`ˋcˋ&lt;`\nnext"; slack.Mrkdwn(m) != want {
+		t.Errorf("mrkdwn %s\nwant   %s", slack.Mrkdwn(m), want)
 	}
 	// A name cannot forge a line, or reverse the direction of the text.
 	synctest.Test(t, func(t *testing.T) {

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,11 +37,6 @@ type projectDigest struct {
 	trouble  int64 // all of them
 	other    int64
 	missed   int64
-}
-
-// acknowledged returns the keys of acknowledged alerts.
-func (n *notifier) acknowledged(ctx context.Context) map[string]bool {
-	return n.gateway.Alerts.List(ctx).Acknowledged
 }
 
 func (g *digest) add(e domain.Event) {
@@ -127,5 +121,5 @@ func (p *projectDigest) line() Line {
 	}
 	count(p.other, "other")
 	count(p.missed, "dropped unread")
-	return Line{Bold(short(p.name, maxName)), Plain(": " + strings.Join(parts, ", "))}
+	return Line{Bold(Short(p.name, MaxName)), Plain(": " + strings.Join(parts, ", "))}
 }

@@ -1,11 +1,16 @@
 package bot
 
-import "switchyard/internal/domain"
+import (
+	"net/url"
+	"strings"
+
+	"switchyard/internal/domain"
+)
 
 // The longest texts from outside in a message, in characters.
 const (
-	maxName   = 100
-	maxReason = 160
+	MaxName   = 100
+	MaxReason = 160
 )
 
 // separator separates the columns of a line, for readers without bold and monospaced text.
@@ -26,7 +31,7 @@ func columns(columns ...Line) Line {
 // describe returns an event as one line.
 func (l links) describe(e domain.Event) Line {
 	kind, d := e.Type.Kind(), e.Details()
-	line, text := Line{Bold(short(e.Project, maxName))}, short(kind.Says(d), 3*maxName)
+	line, text := Line{Bold(Short(e.Project, MaxName))}, Short(kind.Says(d), 3*MaxName)
 	switch {
 	case kind.Alert != "":
 		line = append(columns(line, Line{Bold(text)}, l.title(e.Project, d)), reason(d)...)
@@ -51,12 +56,12 @@ func sign(s domain.Signal) Line {
 	return nil
 }
 
-func stageTitle(name string) string { return short(domain.StageTitle(name), maxName) }
+func stageTitle(name string) string { return Short(domain.StageTitle(name), MaxName) }
 
 // title returns a story's id, and its name if it has one.
 func (l links) title(project string, d domain.EventDetails) Line {
-	id, name := Line{l.story(project, d.StoryID)}, short(d.StoryName, maxName)
-	if name == "" || name == short(d.StoryID, maxName) {
+	id, name := Line{l.story(project, d.StoryID)}, Short(d.StoryName, MaxName)
+	if name == "" || name == Short(d.StoryID, MaxName) {
 		return id
 	}
 	return columns(id, Line{Plain(name)})
@@ -66,5 +71,20 @@ func reason(d domain.EventDetails) Line {
 	if d.Reason == "" {
 		return nil
 	}
-	return Line{Plain(": " + short(d.Reason, maxReason))}
+	return Line{Plain(": " + Short(d.Reason, MaxReason))}
+}
+
+// links is the console's address, to which it makes links; it makes none if it is "".
+type links string
+
+// maxLinked is the longest id that is linked, in bytes.
+const maxLinked = 200
+
+// story returns a code span with a story's id that links to its page.
+func (l links) story(project, id string) Span {
+	span := Code(Short(id, MaxName))
+	if l != "" && id != "" && len(id) <= maxLinked {
+		span.Link = strings.TrimRight(string(l), "/") + "/projects/" + url.PathEscape(project) + "/stories/" + url.PathEscape(id)
+	}
+	return span
 }

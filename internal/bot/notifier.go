@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -15,14 +14,7 @@ const digestPage = 1000
 
 // notifier posts the merged stream to every room, in order.
 type notifier struct {
-	chat    Transport
-	gateway Gateway
-	state   State
-	log     *slog.Logger
-	links   links
-	observe func(refused bool)
-
-	identity func(context.Context) (string, error)
+	*bot
 	database string // its identity
 
 	outbox   outbox
@@ -107,22 +99,22 @@ func (n *notifier) send(ctx context.Context, room, key string, m Message) error 
 		}
 	}
 	err := n.chat.Send(ctx, room, key, m)
-	if errors.Is(err, errRefused) {
-		n.log.WarnContext(ctx, "bot: room skipped", "room", room, "error", err)
-		n.observe(true)
+	if errors.Is(err, ErrRefused) {
+		n.Log.WarnContext(ctx, "bot: room skipped", "room", room, "error", err)
+		n.Observe(true)
 		return nil
 	}
 	if err == nil {
-		n.observe(false)
+		n.Observe(false)
 	}
 	return err
 }
 
 // messages returns the batch's messages: one for each event, or one for all.
 func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
-	all := digest{links: n.links}
+	all := digest{links: links(n.PublicURL)}
 	if b.Digest {
-		all.acknowledged = n.acknowledged(ctx)
+		all.acknowledged = n.gateway.Alerts.List(ctx).Acknowledged
 	}
 	var messages []Message
 	for after := n.outbox.Cursor; after < b.To; {
@@ -140,7 +132,7 @@ func (n *notifier) messages(ctx context.Context, b *batch) ([]Message, error) {
 			case b.Digest:
 				all.add(e)
 			default:
-				messages = append(messages, Message{n.links.describe(e)})
+				messages = append(messages, Message{links(n.PublicURL).describe(e)})
 			}
 		}
 	}

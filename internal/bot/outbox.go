@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"switchyard/internal/domain"
 )
@@ -32,11 +31,11 @@ type batch struct {
 // load reads the outbox, before run. Without one the bot starts at the newest event; a batch of another account starts again from
 // its first event. It also stores the outbox: a bot that cannot store its position must not post, or it would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
-	stored, err := n.state.State(ctx, outboxKey)
+	stored, err := n.State.State(ctx, outboxKey)
 	if err != nil {
 		return err
 	}
-	if n.database, err = n.identity(ctx); err != nil {
+	if n.database, err = n.Identity(ctx); err != nil {
 		return err
 	}
 	if stored == "" {
@@ -53,32 +52,13 @@ func (n *notifier) load(ctx context.Context) error {
 	return n.save(ctx)
 }
 
-// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
-func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
-	if s.Status().State == domain.BotOff {
-		return math.MaxInt64, nil
-	}
-	return s.Cursor(ctx)
-}
-
-// Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
-func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
-	stored, err := s.options.State.State(ctx, outboxKey)
-	if err != nil || stored == "" {
-		return math.MaxInt64, err
-	}
-	var o outbox
-	err = json.Unmarshal([]byte(stored), &o)
-	return o.Cursor, err
-}
-
 // save stores the outbox, even while the bot is stopping: posted messages must not be forgotten.
 func (n *notifier) save(ctx context.Context) error {
 	text, err := json.Marshal(n.outbox)
 	if err != nil {
 		return err
 	}
-	return n.state.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
+	return n.State.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
 }
 
 // key returns the key of one message to one room, which is the same at each attempt. Another database has events with the same

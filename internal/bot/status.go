@@ -2,7 +2,10 @@ package bot
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -78,4 +81,23 @@ func (s *Supervisor) current() (*bot, domain.BotStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running, s.status
+}
+
+// Posted returns the id up to which the bot has posted the stream, math.MaxInt64 while it is off.
+func (s *Supervisor) Posted(ctx context.Context) (id int64, err error) {
+	if s.Status().State == domain.BotOff {
+		return math.MaxInt64, nil
+	}
+	return s.Cursor(ctx)
+}
+
+// Cursor returns the id up to which the bot has posted the stream, whether it runs or not.
+func (s *Supervisor) Cursor(ctx context.Context) (id int64, err error) {
+	stored, err := s.options.State.State(ctx, outboxKey)
+	if err != nil || stored == "" {
+		return math.MaxInt64, err
+	}
+	var o outbox
+	err = json.Unmarshal([]byte(stored), &o)
+	return o.Cursor, err
 }

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync"
 
 	"switchyard/internal/clock"
@@ -12,6 +13,10 @@ import (
 
 // Options are what a Supervisor is built from.
 type Options struct {
+	// Transports make the transport of a network, of which all settings are there.
+	Transports map[domain.BotTransport]func(Options, map[string]domain.Secret) Transport
+	// Dial connects to chat servers, nil for the network.
+	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	State State
 	// Identity returns a text that belongs to the database behind State: a new or restored one has another.
 	Identity   func(context.Context) (string, error)
@@ -39,7 +44,6 @@ type Leadership interface {
 // Supervisor runs one bot at a time, with the stored configuration. Its methods are safe for concurrent use.
 type Supervisor struct {
 	options  Options
-	build    func(Options, domain.BotConfig) (Transport, error)
 	restarts chan chan<- struct{} // each carries the channel to close once the new bot runs
 
 	mu      sync.Mutex
@@ -55,8 +59,8 @@ func New(o Options) *Supervisor {
 	if o.Observe == nil {
 		o.Observe = func(bool) {}
 	}
-	s := &Supervisor{options: o, build: newTransport, restarts: make(chan chan<- struct{})}
-	s.status = domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Since: clock.Now()}
+	s := &Supervisor{options: o, restarts: make(chan chan<- struct{})}
+	s.status = domain.BotStatus{Transport: domain.BotNetworks[0].Transport, State: domain.BotOff, Since: clock.Now()}
 	return s
 }
 
@@ -113,31 +117,28 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, le
 		close(ended)
 		return ended
 	}
-	options := s.options
-	if token != 0 && options.LeaderState != nil {
-		options.State = options.LeaderState(token)
+	o := s.options
+	if token != 0 && o.LeaderState != nil {
+		o.State = o.LeaderState(token)
 	}
-	chat, err := s.build(options, config)
+	chat, err := newTransport(o, config)
 	if err != nil {
 		s.begin(config.Transport, nil, domain.BotOff, domain.MessageOf(err))
 		close(ended)
 		return ended
 	}
-	if _, sends := chat.(*team); !leads && !sends { // only Slack sends requests
+	if _, asked := chat.(Webhook); !leads && !asked {
 		s.begin(config.Transport, nil, domain.BotConnecting, "")
 		close(ended)
 		return ended
 	}
-	commands := commands{gateway: gateway, operators: s.options.Operators, log: s.options.Log, links: links(s.options.PublicURL)}
-	b := &bot{
-		chat: chat, gateway: gateway, state: options.State, answer: commands.answer, log: s.options.Log,
-		observe: s.options.Observe, identity: s.options.Identity, links: links(s.options.PublicURL), posts: leads,
-	}
+	commands := commands{gateway: gateway, operators: o.Operators, log: o.Log, links: links(o.PublicURL)}
+	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: leads, life: ctx}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
 	s.begin(config.Transport, b, domain.BotConnecting, "")
-	supervise.Go(s.options.Log, "bot", func() {
+	supervise.Go(o.Log, "bot", func() {
 		defer close(ended)
-		b.run(ctx)
+		b.run()
 	})
 	return ended
 }

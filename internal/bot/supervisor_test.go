@@ -147,8 +147,13 @@ func run(t *testing.T, g *fakeGateway, build func() bot.Transport) *bot.Supervis
 
 // runOn is run with the given state.
 func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transport) *bot.Supervisor {
-	s := bot.New(bot.Options{State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"}})
-	s.SetBuild(func(domain.BotConfig) (bot.Transport, error) { return build(), nil })
+	g.configure(domain.BotConfig{Transport: "team", Settings: map[string]domain.Secret{"team_bot_token": "x", "team_signing_secret": "x"}}, nil)
+	s := bot.New(bot.Options{
+		State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"},
+		Transports: map[domain.BotTransport]func(bot.Options, map[string]domain.Secret) bot.Transport{
+			"team": func(bot.Options, map[string]domain.Secret) bot.Transport { return build() },
+		},
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

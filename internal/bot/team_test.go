@@ -41,11 +41,7 @@ func callWith(p *process, path string, body io.Reader, header http.Header) *http
 	r := httptest.NewRequest(http.MethodPost, path, body)
 	r.Header = header
 	w := httptest.NewRecorder()
-	if path == "/bot/team/events" {
-		p.supervisor.TeamEvents(w, r)
-	} else {
-		p.supervisor.TeamCommands(w, r)
-	}
+	p.supervisor.ServeHTTP(w, r)
 	return w
 }
 

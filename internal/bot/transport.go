@@ -3,7 +3,11 @@ package bot
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 // Room is a room or channel that the bot is a member of.
@@ -37,7 +41,7 @@ type Transport interface {
 	Refresh(ctx context.Context) error
 	// Rooms returns the rooms that the bot is known to be a member of.
 	Rooms() []Room
-	// Send posts m under a key that is the same at each attempt. It returns errRefused when this room does not accept
+	// Send posts m under a key that is the same at each attempt. It returns ErrRefused when this room does not accept
 	// the message but others may. Even if ctx ends, Send returns only after its request has ended.
 	Send(ctx context.Context, room, key string, m Message) error
 	// Posted reports whether a room already has the message with this key, as far as the network can tell.
@@ -46,5 +50,29 @@ type Transport interface {
 	Hint() string
 }
 
-// errRefused means that one room does not accept a message.
-var errRefused = errors.New("the room refused the message")
+// Webhook is a Transport whose network sends requests. They come to every gateway, whichever runs the bot.
+type Webhook interface {
+	Transport
+	// ServeWebhook answers a request. ask answers a question at once.
+	ServeWebhook(w http.ResponseWriter, r *http.Request, ask func(context.Context, Question) (Message, error))
+}
+
+// ErrRefused means that one room does not accept a message.
+var ErrRefused = errors.New("the room refused the message")
+
+// newTransport returns the configured transport, or an Invalid error that says which settings are missing.
+func newTransport(o Options, config domain.BotConfig) (Transport, error) {
+	if err := domain.CheckTransport(config.Transport); err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, setting := range config.Transport.Network().Settings {
+		if strings.TrimSpace(config.Settings[setting.Key].Reveal()) == "" {
+			missing = append(missing, setting.Label)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, domain.Errorf(domain.Invalid, "Not set up: fill in %s and save.", strings.Join(missing, ", "))
+	}
+	return o.Transports[config.Transport](o, config.Settings), nil
+}

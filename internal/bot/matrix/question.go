@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"switchyard/internal/bot"
 )
 
 // maxQuestionAge is the age of the oldest question that is answered after the bot was away.
@@ -30,28 +32,21 @@ type messageContent struct {
 
 // question returns the question in another user's message and the thread that it belongs to, "" for none. Notices come from
 // other bots, and edited messages were answered when they were first sent.
-func (m *matrix) question(room string, e matrixEvent) (q Question, thread string, ok bool) {
-	m.mu.Lock()
-	user, names, known := m.session.UserID, m.session.Names, m.session.Rooms[room]
-	m.mu.Unlock()
+func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread string, ok bool) {
+	saved := r.now()
+	known, _ := r.room(room)
 	var content messageContent
 	if json.Unmarshal(e.Content, &content) != nil || content.Kind != "m.text" || content.Relates.Kind == "m.replace" ||
-		e.Sender == user || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
-		return Question{}, "", false
+		e.Sender == saved.UserID || e.Unsigned.Age > maxQuestionAge.Milliseconds() {
+		return bot.Question{}, "", false
 	}
 	if content.Relates.Kind == "m.thread" {
 		thread = content.Relates.EventID
 	}
 	q.Sender = e.Sender
-	q.Text, q.Addressed = content.text(user, names)
+	q.Text, q.Addressed = content.text(saved.UserID, saved.Names)
 	q.Addressed = q.Addressed || known.isDirect()
 	return q, thread, true
-}
-
-// isDirect reports whether every message in the room is addressed to the bot: there is one other person, who invited it to a
-// direct chat or gave the room no name.
-func (r matrixRoom) isDirect() bool {
-	return r.Direct && r.Members <= 2 || r.Name == "" && r.Members == 2
 }
 
 // text returns the message without the bot's name, and whether it was addressed to the bot. Clients write a mention as a
@@ -71,7 +66,7 @@ func (c messageContent) text(user string, names []string) (string, bool) {
 		return text, false
 	}
 	// The name may be one that the bot has only in this room, or had long ago.
-	if first, _, _ := strings.Cut(text, " "); !isCommand(first) {
+	if first, _, _ := strings.Cut(text, " "); !bot.IsCommand(first) {
 		if _, rest, ok := strings.Cut(text, ":"); ok && strings.TrimSpace(rest) != "" {
 			return strings.TrimSpace(rest), true
 		}

@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"switchyard/internal/bot"
 )
 
 // joinLimit is the time limit for joining a room, for which a homeserver may have to ask others that are down.
@@ -24,7 +26,7 @@ type invitation struct {
 }
 
 // readInvitation reads the room state in an invitation of user.
-func readInvitation(state []matrixEvent, user string) invitation {
+func readInvitation(state []roomEvent, user string) invitation {
 	var i invitation
 	for _, e := range state {
 		var content struct {
@@ -43,9 +45,9 @@ func readInvitation(state []matrixEvent, user string) invitation {
 
 // answerInvitations answers the stored invitations, since a homeserver reports each only once. After a crash some may be
 // answered again, which changes nothing.
-func (m *matrix) answerInvitations(ctx context.Context) error {
+func (m *membership) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
-	invitations := maps.Clone(m.session.Invitations)
+	invitations := maps.Clone(m.saved.Invitations)
 	m.mu.Unlock()
 	if len(invitations) == 0 {
 		return nil
@@ -58,7 +60,7 @@ func (m *matrix) answerInvitations(ctx context.Context) error {
 		}
 		answered = append(answered, room)
 	}
-	return errors.Join(failed, m.change(ctx, func(s *matrixSession) {
+	return errors.Join(failed, m.change(ctx, func(s *savedSession) {
 		for _, room := range answered {
 			delete(s.Invitations, room)
 		}
@@ -67,7 +69,7 @@ func (m *matrix) answerInvitations(ctx context.Context) error {
 
 // answerInvitation joins the room if an operator sent the invitation or the room replaces one of the bot's. It declines any
 // other invitation.
-func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation) error {
+func (m *membership) answerInvitation(ctx context.Context, room string, i invitation) error {
 	if m.isMember(room) { // it has meanwhile joined as the room's successor
 		return nil
 	}
@@ -77,12 +79,12 @@ func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation
 	}
 	if !slices.Contains(m.operators, i.Sender) {
 		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", i.Sender)
-		m.remark("The last invitation, from " + cmp.Or(short(i.Sender, maxName), "somebody") + ", was declined: bot.operators does not list them.")
+		m.remark("The last invitation, from " + cmp.Or(bot.Short(i.Sender, bot.MaxName), "somebody") + ", was declined: bot.operators does not list them.")
 		return m.leave(ctx, room)
 	}
 	if i.Space {
 		m.log.InfoContext(ctx, "bot: invitation to a space declined", "room", room, "sender", i.Sender)
-		m.remark(spaceNote)
+		m.remark(spaceNews)
 		return m.leave(ctx, room)
 	}
 	if joined, err := m.join(ctx, room, ""); !joined {
@@ -93,8 +95,8 @@ func (m *matrix) answerInvitation(ctx context.Context, room string, i invitation
 
 // join joins a room, through the homeserver of the user via unless that is "". It returns false without an error when the
 // room cannot be joined, which is not a failure of the bot: the invitation may have been withdrawn, or the room's servers be down.
-func (m *matrix) join(ctx context.Context, room, via string) (bool, error) {
-	call := matrixCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
+func (m *membership) join(ctx context.Context, room, via string) (bool, error) {
+	call := apiCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
 	if _, server, ok := strings.Cut(via, ":"); ok {
 		call.query = url.Values{"server_name": {server}, "via": {server}} // the older and the newer name of the parameter
 	}
@@ -105,15 +107,14 @@ func (m *matrix) join(ctx context.Context, room, via string) (bool, error) {
 		m.log.InfoContext(ctx, "bot: joined", "room", room)
 		return true, nil
 	}
-	var refused *matrixError
-	reason := ""
+	refused, reason := asRefusal(err), ""
 	switch {
-	case errors.As(err, &refused) && refused.ofRoom():
+	case refused.isAboutRoom():
 		reason = cmp.Or(refused.message, refused.code)
 	case limited.Err() != nil && ctx.Err() == nil:
 		reason = "its servers do not answer"
 	default:
-		return false, explainMatrix(err)
+		return false, err
 	}
 	m.log.WarnContext(ctx, "bot: cannot join", "room", room, "error", err)
 	m.remark("The last room could not be joined: " + reason + ".")

@@ -1,4 +1,4 @@
-package bot
+package slack
 
 import (
 	"context"
@@ -7,21 +7,22 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/clock"
 	"switchyard/internal/supervise"
 )
 
 // Send posts a message. Slack has no keys by which it would recognize a repeated one.
-func (t *team) Send(ctx context.Context, room, _ string, message Message) error {
+func (t *chat) Send(ctx context.Context, room, _ string, message bot.Message) error {
 	return t.post(ctx, room, "", message)
 }
 
 // Posted returns false: Slack's messages have no keys.
-func (t *team) Posted(context.Context, string, string) (bool, error) { return false, nil }
+func (t *chat) Posted(context.Context, string, string) (bool, error) { return false, nil }
 
-func (t *team) post(ctx context.Context, channel, thread string, message Message) error {
+func (t *chat) post(ctx context.Context, channel, thread string, message bot.Message) error {
 	options := []slack.MsgOption{
-		slack.MsgOptionText(message.Mrkdwn(), false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
+		slack.MsgOptionText(Mrkdwn(message), false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl(),
 	}
 	if thread != "" {
 		options = append(options, slack.MsgOptionTS(thread))
@@ -37,17 +38,17 @@ func (t *team) post(ctx context.Context, channel, thread string, message Message
 		}
 	}
 	err := t.waitOut(ctx, func() error {
-		return finish(ctx, func(ctx context.Context) error {
+		return bot.Finish(ctx, func(ctx context.Context) error {
 			_, _, err := t.api.PostMessageContext(ctx, channel, options...)
 			return err
 		})
 	})
-	t.setMuted(channel, errors.Is(err, errRefused))
+	t.setMuted(channel, errors.Is(err, bot.ErrRefused))
 	return err
 }
 
 // setMuted records whether a channel refused the last message.
-func (t *team) setMuted(channel string, muted bool) {
+func (t *chat) setMuted(channel string, muted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, before := t.muted[channel]; !muted {
@@ -58,7 +59,7 @@ func (t *team) setMuted(channel string, muted bool) {
 }
 
 // slot returns a channel's slot: a goroutine that receives from it may post, at or after the time received.
-func (t *team) slot(channel string) chan time.Time {
+func (t *chat) slot(channel string) chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slot := t.slots[channel]
@@ -70,16 +71,13 @@ func (t *team) slot(channel string) chan time.Time {
 	return slot
 }
 
-// waitOut repeats a call for as long as Slack answers with a rate limit, and gives its failure a message for people.
-func (t *team) waitOut(ctx context.Context, call func() error) error {
-	for {
-		err := call()
-		var limited *slack.RateLimitedError
-		if !errors.As(err, &limited) {
-			return explainTeam(err)
+// waitOut makes a call, waits out rate limits, and gives its failure a message for people.
+func (t *chat) waitOut(ctx context.Context, call func() error) error {
+	return explain(bot.WaitOut(ctx, call, func(err error) (time.Duration, bool) {
+		limited, is := errors.AsType[*slack.RateLimitedError](err)
+		if !is {
+			return 0, false
 		}
-		if !supervise.Sleep(ctx, max(minRetry, limited.RetryAfter)) {
-			return ctx.Err()
-		}
-	}
+		return limited.RetryAfter, true
+	}))
 }

@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"cmp"
@@ -13,43 +13,14 @@ type tombstoneContent struct {
 // maxMoved is how many upgrades are remembered, for messages that were on their way to the old room.
 const maxMoved = 100
 
-// successor returns the room that has replaced this one, or the room itself.
-func (m *matrix) successor(room string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for range len(m.session.Moved) {
-		next, moved := m.session.Moved[room]
-		if _, member := m.session.Rooms[room]; member || !moved {
-			break
-		}
-		room = next
-	}
-	return room
-}
-
-// predecessor returns the bot's room that another one replaces, "" for none.
-func (m *matrix) predecessor(room string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, r := range m.session.Rooms {
-		if r.Successor == room {
-			return id
-		}
-	}
-	return ""
-}
-
 // followTombstone moves on from an upgraded room that refuses messages, and reports whether the bot is in the new room.
-func (m *matrix) followTombstone(ctx context.Context, room string) (bool, error) {
+func (m *membership) followTombstone(ctx context.Context, room string) (bool, error) {
 	if !m.isMember(room) {
 		return m.successor(room) != room, nil
 	}
 	var tombstone tombstoneContent
-	if err := m.roomState(ctx, room, "m.room.tombstone", &tombstone); err != nil {
-		if isMissing(err) {
-			return false, nil
-		}
-		return false, explainMatrix(err)
+	if _, err := m.roomState(ctx, room, "m.room.tombstone", &tombstone); err != nil {
+		return false, err
 	}
 	return m.follow(ctx, room, tombstone.Replacement, "")
 }
@@ -57,11 +28,11 @@ func (m *matrix) followTombstone(ctx context.Context, room string) (bool, error)
 // follow moves from a room to its successor, through the homeserver of the user via, and reports whether the bot is in it.
 // While the successor cannot be joined, the bot stays: it accepts an invitation to it from anybody. A sync and a refused message
 // may both call follow, even concurrently, so each step may be done twice.
-func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool, error) {
+func (m *membership) follow(ctx context.Context, room, successor, via string) (bool, error) {
 	if successor == "" || successor == room || !m.isMember(room) {
 		return false, nil
 	}
-	if err := m.changeRoom(ctx, room, func(r *matrixRoom) { r.Successor = successor }); err != nil {
+	if err := m.changeRoom(ctx, room, func(r *knownRoom) { r.Successor = successor }); err != nil {
 		return false, err
 	}
 	if !m.isMember(successor) {
@@ -70,8 +41,8 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 		}
 		// Users who may close a room must not be able to send the bot where it was never invited.
 		var create createContent
-		if err := m.roomState(ctx, successor, "m.room.create", &create); err != nil && !isMissing(err) {
-			return false, explainMatrix(err)
+		if _, err := m.roomState(ctx, successor, "m.room.create", &create); err != nil {
+			return false, err
 		}
 		if create.Predecessor.RoomID != room {
 			m.log.WarnContext(ctx, "bot: the new room does not name the old one", "room", room, "new", successor)
@@ -87,7 +58,7 @@ func (m *matrix) follow(ctx context.Context, room, successor, via string) (bool,
 		}
 	}
 	m.log.InfoContext(ctx, "bot: followed an upgrade", "room", room, "new", successor)
-	err := m.change(ctx, func(s *matrixSession) {
+	err := m.change(ctx, func(s *savedSession) {
 		if s.Moved == nil || len(s.Moved) >= maxMoved {
 			s.Moved = map[string]string{}
 		}

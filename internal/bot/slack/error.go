@@ -1,4 +1,4 @@
-package bot
+package slack
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/domain"
 )
 
@@ -25,29 +26,29 @@ var (
 	}
 )
 
-func explainTeam(err error) error {
-	var refused slack.SlackErrorResponse
-	var failed slack.StatusCodeError
+func explain(err error) error {
+	refused, isRefused := errors.AsType[slack.SlackErrorResponse](err)
+	failed, isFailed := errors.AsType[slack.StatusCodeError](err)
+	unanswered, isUnanswered := errors.AsType[*url.Error](err)
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &refused) && slices.Contains(channelErrors, refused.Err):
-		return fmt.Errorf("%w: %w", errRefused, err)
-	case errors.As(err, &refused) && slices.Contains(tokenErrors, refused.Err):
+	case slices.Contains(channelErrors, refused.Err):
+		return fmt.Errorf("%w: %w", bot.ErrRefused, err)
+	case slices.Contains(tokenErrors, refused.Err):
 		return domain.WrapError(domain.Unauthorized, err,
-			"Slack refuses the bot token ("+refused.Err+"). Copy the Bot User OAuth Token, which begins with xoxb-, from the app's OAuth & Permissions page, and save.")
-	case errors.As(err, &refused) && refused.Err == "missing_scope":
-		return domain.WrapError(domain.Unauthorized, err, fmt.Sprintf(
-			"The Slack app lacks the scope %s. Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.", short(refused.Needed, maxName)))
-	case errors.As(err, &refused):
-		return domain.WrapError(domain.BadGateway, err, "Slack answers "+short(refused.Err, maxName)+". The bot keeps trying.")
-	case errors.As(err, &failed):
+			"Slack refuses the bot token ("+refused.Err+"). Copy the Bot User OAuth Token, "+
+				"which begins with xoxb-, from the app's OAuth & Permissions page, and save.")
+	case refused.Err == "missing_scope":
+		return domain.WrapError(domain.Unauthorized, err, "The Slack app lacks the scope "+bot.Short(refused.Needed, bot.MaxName)+
+			". Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.")
+	case isRefused:
+		return domain.WrapError(domain.BadGateway, err, "Slack answers "+bot.Short(refused.Err, bot.MaxName)+". The bot keeps trying.")
+	case isFailed:
 		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		if address, parseErr := url.Parse(wrapped.URL); parseErr == nil {
-			return unreachable(err, address.Host)
+	case isUnanswered:
+		if address, parseErr := url.Parse(unanswered.URL); parseErr == nil {
+			return bot.Unreachable(err, address.Host)
 		}
 	}
 	return domain.WrapError(domain.BadGateway, err, "Slack's answer cannot be understood. The bot keeps trying.")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"strings"
 
 	"switchyard/internal/domain"
@@ -35,11 +36,29 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		}
 		reason := domain.MessageOf(causes[0])
 		switch {
-		case errors.Is(causes[0], errRefused):
+		case errors.Is(causes[0], ErrRefused):
 			reason = "the room refused the message"
 		case causes[0] == context.DeadlineExceeded: // the chat server is slow, or rate limits
 			reason = "it took too long"
 		}
 		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
 	})
+}
+
+// ServeHTTP answers a request of the chat network that the bot speaks.
+func (s *Supervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b, _ := s.current()
+	if b != nil {
+		if hook, ok := b.chat.(Webhook); ok {
+			hook.ServeWebhook(w, r, func(ctx context.Context, q Question) (reply Message, err error) {
+				err = b.call(ctx, func(ctx context.Context) error {
+					reply, _ = b.answer(ctx, q)
+					return nil
+				})
+				return reply, err
+			})
+			return
+		}
+	}
+	PlainText(w, http.StatusNotFound, "no bot for this chat is set up")
 }

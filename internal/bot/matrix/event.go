@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/clock"
 )
 
-type matrixEvent struct {
+type roomEvent struct {
 	Type     string          `json:"type"`
 	ID       string          `json:"event_id"`
 	Sender   string          `json:"sender"`
@@ -22,8 +23,8 @@ type matrixEvent struct {
 	} `json:"unsigned"`
 }
 
-type matrixEvents struct {
-	Events []matrixEvent `json:"events"`
+type roomEvents struct {
+	Events []roomEvent `json:"events"`
 }
 
 // memberContent is the content of m.room.member.
@@ -33,8 +34,8 @@ type memberContent struct {
 }
 
 // ownMember decodes an event about the bot's own membership; false for any other event.
-func (m *matrix) ownMember(e matrixEvent) (now, before memberContent, ok bool) {
-	if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != m.userID() || json.Unmarshal(e.Content, &now) != nil {
+func (r *receiver) ownMember(e roomEvent) (now, before memberContent, ok bool) {
+	if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != r.now().UserID || json.Unmarshal(e.Content, &now) != nil {
 		return now, before, false
 	}
 	_ = json.Unmarshal(e.Unsigned.PrevContent, &before) // there may be none
@@ -42,13 +43,13 @@ func (m *matrix) ownMember(e matrixEvent) (now, before memberContent, ok bool) {
 }
 
 // joins reports whether an event says that the bot joined, rather than that it changed its name.
-func (m *matrix) joins(e matrixEvent) bool {
-	now, before, ok := m.ownMember(e)
+func (r *receiver) joins(e roomEvent) bool {
+	now, before, ok := r.ownMember(e)
 	return ok && now.Membership == "join" && before.Membership != "join"
 }
 
 // handle handles one event of a joined room.
-func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error {
+func (r *receiver) handle(ctx context.Context, room string, e roomEvent) error {
 	switch e.Type {
 	case "m.room.encryption":
 		return r.leaveEncrypted(ctx, room)
@@ -57,10 +58,10 @@ func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error
 		if json.Unmarshal(e.Content, &content) != nil {
 			return nil
 		}
-		return r.changeRoom(ctx, room, func(known *matrixRoom) { known.Name = short(content.Name, maxName) })
+		return r.changeRoom(ctx, room, func(known *knownRoom) { known.Name = bot.Short(content.Name, bot.MaxName) })
 	case "m.room.power_levels":
 		muted := int64(0)
-		if !mayPost(e.Content, r.userID()) {
+		if !mayPost(e.Content, r.now().UserID) {
 			muted = clock.Now().UnixMilli()
 		}
 		return r.setMuted(ctx, room, muted)
@@ -73,7 +74,7 @@ func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error
 		return err
 	case "m.room.member":
 		if now, _, ok := r.ownMember(e); ok && now.DisplayName != "" {
-			return r.change(ctx, func(s *matrixSession) { s.rename(now.DisplayName) })
+			return r.change(ctx, func(s *savedSession) { s.rename(now.DisplayName) })
 		}
 	case "m.room.message":
 		if !r.first {
@@ -84,7 +85,7 @@ func (r *receiver) handle(ctx context.Context, room string, e matrixEvent) error
 }
 
 // reply answers a message, unless an earlier attempt has.
-func (r *receiver) reply(ctx context.Context, room string, e matrixEvent) error {
+func (r *receiver) reply(ctx context.Context, room string, e roomEvent) error {
 	question, thread, ok := r.question(room, e)
 	if !ok {
 		return nil
@@ -107,8 +108,8 @@ func (r *receiver) reply(ctx context.Context, room string, e matrixEvent) error 
 	if !ok {
 		return nil
 	}
-	err := r.post(ctx, room, matrixPost{key: key, kind: "m.notice", message: answer, replyTo: e.ID, thread: thread})
-	if errors.Is(err, errRefused) {
+	err := r.post(ctx, room, outgoing{key: key, kind: "m.notice", message: answer, replyTo: e.ID, thread: thread})
+	if errors.Is(err, bot.ErrRefused) {
 		r.log.WarnContext(ctx, "bot: reply refused", "room", room, "error", err)
 		return nil
 	}

@@ -1,4 +1,4 @@
-package bot
+package matrix
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/supervise"
 )
 
@@ -21,17 +22,18 @@ const (
 )
 
 // syncFilter requests only the events that the bot uses.
-const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{` +
-	`"ephemeral":{"types":[]},"account_data":{"types":[]},` +
-	`"state":{"types":["m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"],"lazy_load_members":true},` +
-	`"timeline":{"types":["m.room.message","m.room.member","m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"],"limit":50}}}`
+const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{"ephemeral":{"types":[]},"account_data":{"types":[]},` +
+	`"state":{"types":[` + stateTypes + `],"lazy_load_members":true},` +
+	`"timeline":{"types":["m.room.message","m.room.member",` + stateTypes + `],"limit":50}}}`
+
+const stateTypes = `"m.room.encryption","m.room.name","m.room.power_levels","m.room.tombstone"`
 
 type syncAnswer struct {
 	NextBatch string `json:"next_batch"`
 	Rooms     struct {
 		Join   map[string]joinedRoom `json:"join"`
 		Invite map[string]struct {
-			State matrixEvents `json:"invite_state"`
+			State roomEvents `json:"invite_state"`
 		} `json:"invite"`
 		Leave map[string]struct{} `json:"leave"`
 	} `json:"rooms"`
@@ -42,20 +44,18 @@ type joinedRoom struct {
 	Summary struct {
 		Members *int `json:"m.joined_member_count"` // nil if unchanged
 	} `json:"summary"`
-	State    matrixEvents `json:"state"`
-	Timeline matrixEvents `json:"timeline"`
+	State    roomEvents `json:"state"`
+	Timeline roomEvents `json:"timeline"`
 }
 
 // Receive follows the account's rooms by long polling. The position is stored once everything before it is answered. A message
 // received again after a crash is answered only if the room does not have the answer yet.
-func (m *matrix) Receive(ctx context.Context, answer Answer) error {
+func (c *chat) Receive(ctx context.Context, answer bot.Answer) error {
 	for again := true; ; again = false {
-		if err := m.answerInvitations(ctx); err != nil {
+		if err := c.answerInvitations(ctx); err != nil {
 			return err
 		}
-		m.mu.Lock()
-		since := m.session.NextBatch
-		m.mu.Unlock()
+		since := c.now().NextBatch
 		query := url.Values{"filter": {syncFilter}, "timeout": {"0"}}
 		if since != "" {
 			query.Set("since", since)
@@ -63,19 +63,18 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 		}
 		asked := time.Now()
 		var synced syncAnswer
-		err := m.call(ctx, matrixCall{method: http.MethodGet, path: "/v3/sync", query: query, answer: &synced})
-		var refused *matrixError
-		if errors.As(err, &refused) && refused.status == http.StatusBadRequest && since != "" {
+		err := c.get(ctx, "/v3/sync", query, &synced)
+		if asRefusal(err).status == http.StatusBadRequest && since != "" {
 			// The server no longer knows the position. The next attempt starts without one.
-			return errors.Join(explainMatrix(err), m.change(ctx, func(s *matrixSession) { s.NextBatch = "" }))
+			return errors.Join(err, c.change(ctx, func(s *savedSession) { s.NextBatch = "" }))
 		}
 		if err == nil && synced.NextBatch == "" {
-			err = &matrixError{status: http.StatusOK, message: "without next_batch"}
+			err = explain(&apiError{status: http.StatusOK, message: "without next_batch"})
 		}
 		if err != nil {
-			return explainMatrix(err)
+			return err
 		}
-		r := receiver{matrix: m, answer: answer, first: since == "", again: again, posted: map[string]map[string]bool{}}
+		r := receiver{chat: c, answer: answer, first: since == "", again: again, posted: map[string]map[string]bool{}}
 		if err := r.apply(ctx, &synced); err != nil {
 			return err
 		}
@@ -88,8 +87,8 @@ func (m *matrix) Receive(ctx context.Context, answer Answer) error {
 
 // receiver handles the answer to one sync.
 type receiver struct {
-	*matrix
-	answer Answer
+	*chat
+	answer bot.Answer
 	first  bool                       // the first sync: earlier messages were not for the bot
 	again  bool                       // an earlier attempt may have handled part of it
 	posted map[string]map[string]bool // by room, once read: the keys of the bot's newest messages
@@ -107,7 +106,7 @@ func (r *receiver) apply(ctx context.Context, synced *syncAnswer) error {
 			return err
 		}
 	}
-	return r.change(ctx, func(s *matrixSession) {
+	return r.change(ctx, func(s *savedSession) {
 		s.NextBatch = synced.NextBatch
 		for room, invited := range synced.Rooms.Invite {
 			if s.Invitations == nil {
@@ -125,7 +124,7 @@ func (r *receiver) applyRoom(ctx context.Context, room string, joined joinedRoom
 		}
 	}
 	if n := joined.Summary.Members; n != nil {
-		if err := r.changeRoom(ctx, room, func(known *matrixRoom) { known.Members = *n }); err != nil {
+		if err := r.changeRoom(ctx, room, func(known *knownRoom) { known.Members = *n }); err != nil {
 			return err
 		}
 	}

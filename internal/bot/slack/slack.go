@@ -1,4 +1,5 @@
-package bot
+// Package slack is the bot's transport for Slack: one workspace, in the channels that the bot is invited to.
+package slack
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"switchyard/internal/bot"
 	"switchyard/internal/domain"
 )
 
@@ -24,12 +26,11 @@ const (
 	maxMentions = 64
 )
 
-// team is the transport for one Slack workspace. It receives messages through the Supervisor's TeamEvents and
-// TeamCommands.
-type team struct {
+// chat is the transport for one workspace.
+type chat struct {
 	api      *slack.Client
 	secret   domain.Secret // checks the signature of requests
-	state    State
+	state    bot.State
 	log      *slog.Logger
 	mentions chan mention
 
@@ -37,29 +38,28 @@ type team struct {
 
 	mu       sync.Mutex
 	user     string // the bot's own user id
-	channels []Room
+	channels []bot.Room
 	slots    map[string]chan time.Time // by channel: when it accepts the next message; empty while one is being sent
 	muted    map[string]time.Time      // by channel that refused the last message: since when
 }
 
-func newTeam(o Options, token, secret domain.Secret) *team {
-	client := newHTTPClient()
-	client.Timeout = callLimit
-	client.Transport = limited{client.Transport}
-	return &team{
-		api: slack.New(token.Reveal(), slack.OptionHTTPClient(client),
+// New returns the transport for the workspace in settings.
+func New(o bot.Options, settings map[string]domain.Secret) bot.Transport {
+	client := bot.NewHTTPClient(o)
+	client.Timeout = bot.CallLimit
+	return &chat{
+		api: slack.New(settings["team_bot_token"].Reveal(), slack.OptionHTTPClient(client),
 			slack.OptionAPIURL(strings.TrimRight(o.TeamAPIURL, "/")+"/")),
-		secret: secret, state: o.State, log: o.Log,
-		mentions: make(chan mention, maxMentions), slots: map[string]chan time.Time{},
-		muted: map[string]time.Time{},
+		secret: settings["team_signing_secret"], state: o.State, log: o.Log, mentions: make(chan mention, maxMentions),
+		slots: map[string]chan time.Time{}, muted: map[string]time.Time{},
 	}
 }
 
 // Account is the same for every workspace: a batch names its channels, whose ids are globally unique.
-func (t *team) Account() string { return "bot.team" }
+func (t *chat) Account() string { return "bot.team" }
 
 // Connect checks the token and its scopes, and reads which channels the bot is a member of.
-func (t *team) Connect(ctx context.Context) error {
+func (t *chat) Connect(ctx context.Context) error {
 	err := t.waitOut(ctx, func() error {
 		answer, err := t.api.AuthTestContext(ctx)
 		if err == nil {
@@ -76,8 +76,8 @@ func (t *team) Connect(ctx context.Context) error {
 }
 
 // Refresh reads which channels the bot is a member of.
-func (t *team) Refresh(ctx context.Context) error {
-	found := map[string]Room{}
+func (t *chat) Refresh(ctx context.Context) error {
+	found := map[string]bot.Room{}
 	parameters := slack.GetConversationsForUserParameters{
 		Types: []string{"public_channel", "private_channel"}, ExcludeArchived: true, Limit: 200,
 	}
@@ -93,7 +93,7 @@ func (t *team) Refresh(ctx context.Context) error {
 		}
 		parameters.Cursor = next
 		for _, channel := range channels {
-			found[channel.ID] = Room{ID: channel.ID, Name: "#" + short(channel.Name, maxName)}
+			found[channel.ID] = bot.Room{ID: channel.ID, Name: "#" + bot.Short(channel.Name, bot.MaxName)}
 		}
 		if parameters.Cursor == "" {
 			break
@@ -101,12 +101,12 @@ func (t *team) Refresh(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.channels = slices.SortedFunc(maps.Values(found), func(a, b Room) int { return strings.Compare(a.ID, b.ID) })
+	t.channels = slices.SortedFunc(maps.Values(found), func(a, b bot.Room) int { return strings.Compare(a.ID, b.ID) })
 	return nil
 }
 
 // Rooms returns the channels that the bot is a member of.
-func (t *team) Rooms() []Room {
+func (t *chat) Rooms() []bot.Room {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rooms := slices.Clone(t.channels)
@@ -117,12 +117,12 @@ func (t *team) Rooms() []Room {
 }
 
 // Hint says how to get the bot into a channel.
-func (t *team) Hint() string {
+func (t *chat) Hint() string {
 	return "Connected, but in no channel. Write /invite with the bot's name in each channel that it should post to."
 }
 
 // Receive answers mentions and refreshes the list of channels.
-func (t *team) Receive(ctx context.Context, answer Answer) error {
+func (t *chat) Receive(ctx context.Context, answer bot.Answer) error {
 	refresh := time.NewTicker(channelsAge)
 	defer refresh.Stop()
 	for {
@@ -134,12 +134,14 @@ func (t *team) Receive(ctx context.Context, answer Answer) error {
 				return err
 			}
 		case m := <-t.mentions:
-			m.Text = t.unmarked(m.Text) // the bot's own id is known only now
+			t.mu.Lock()
+			m.Text = typed(m.Text, t.user) // which is known only now
+			t.mu.Unlock()
 			reply, ok := answer(ctx, m.Question)
 			if !ok {
 				continue
 			}
-			if err := t.post(ctx, m.channel, m.thread, reply); errors.Is(err, errRefused) {
+			if err := t.post(ctx, m.channel, m.thread, reply); errors.Is(err, bot.ErrRefused) {
 				t.log.WarnContext(ctx, "bot: reply refused", "channel", m.channel, "error", err)
 			} else if err != nil {
 				return err

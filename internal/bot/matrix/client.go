@@ -1,0 +1,162 @@
+package matrix
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"switchyard/internal/bot"
+	"switchyard/internal/domain"
+)
+
+// defaultRetry is the pause after a rate limit that names none.
+const defaultRetry = 5 * time.Second
+
+// apiClient makes calls to the Matrix client-server API. It has no session.
+type apiClient struct {
+	http *http.Client
+	base string // address of the API
+}
+
+// apiCall is one call. Its token goes into a header, never into the address.
+type apiCall struct {
+	method string
+	path   string // its segments escaped
+	query  url.Values
+	token  domain.Secret
+	body   any
+	answer any // pointer to decode into, or nil
+}
+
+// do makes a call. It waits out rate limits, and ends a call that writes before the bot stops. It returns *apiError for an answer
+// other than 200, BadGateway for none.
+func (c *apiClient) do(ctx context.Context, call apiCall) error {
+	return bot.WaitOut(ctx, func() error {
+		if call.method != http.MethodGet && call.token != "" {
+			return bot.Finish(ctx, func(ctx context.Context) error { return c.once(ctx, call) })
+		}
+		ctx, cancel := context.WithTimeout(ctx, bot.CallLimit)
+		defer cancel()
+		return c.once(ctx, call)
+	}, func(err error) (time.Duration, bool) {
+		refused := asRefusal(err)
+		return cmp.Or(refused.retryAfter, defaultRetry), refused.status == http.StatusTooManyRequests
+	})
+}
+
+func (c *apiClient) once(ctx context.Context, call apiCall) error {
+	var body io.Reader
+	if call.body != nil {
+		encoded, err := json.Marshal(call.body)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(encoded)
+	}
+	address := c.base + call.path
+	if len(call.query) > 0 {
+		address += "?" + call.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, address, body)
+	if err != nil {
+		return domain.WrapError(domain.Unauthorized, err, "Homeserver URL: is not a valid address.")
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if call.token != "" {
+		request.Header.Set("Authorization", "Bearer "+call.token.Reveal())
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return bot.Unreachable(err, request.URL.Host)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return bot.Unreachable(err, request.URL.Host)
+	}
+	if response.StatusCode != http.StatusOK {
+		return refusal(response, text)
+	}
+	if call.answer != nil && json.Unmarshal(text, call.answer) != nil {
+		return &apiError{status: response.StatusCode, message: "the answer is not that of a Matrix server"}
+	}
+	return nil
+}
+
+// apiError is an answer that refuses the call or cannot be understood.
+type apiError struct {
+	status     int
+	code       string // "" when it was no Matrix server that answered
+	message    string
+	retryAfter time.Duration
+}
+
+func (e *apiError) Error() string {
+	return strings.Join(strings.Fields(fmt.Sprintf("status %d %s %s", e.status, e.code, e.message)), " ")
+}
+
+// refusal returns the apiError for an answer.
+func refusal(response *http.Response, text []byte) *apiError {
+	var fields struct {
+		Code       string `json:"errcode"`
+		Message    string `json:"error"`
+		RetryAfter int64  `json:"retry_after_ms"`
+	}
+	_ = json.Unmarshal(text, &fields) // they stay empty for a proxy's HTML
+	e := &apiError{
+		status: response.StatusCode, code: bot.Short(fields.Code, bot.MaxName), message: bot.Short(fields.Message, bot.MaxReason),
+		retryAfter: time.Duration(fields.RetryAfter) * time.Millisecond,
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		e.retryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+// accountErrors are error codes about the account or the homeserver rather than about the call's room.
+var accountErrors = []string{
+	"M_RESOURCE_LIMIT_EXCEEDED", "M_CONSENT_NOT_GIVEN", "M_USER_DEACTIVATED", "M_USER_LOCKED", "M_USER_SUSPENDED",
+}
+
+// asRefusal returns the apiError in err, one without a status if there is none.
+func asRefusal(err error) *apiError {
+	if refused, ok := errors.AsType[*apiError](err); ok {
+		return refused
+	}
+	return &apiError{}
+}
+
+// isAboutRoom reports whether the answer is the homeserver's and about the call's room. The answer of a proxy whose homeserver is
+// down says nothing about a room.
+func (e *apiError) isAboutRoom() bool {
+	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
+		!slices.Contains(accountErrors, e.code)
+}
+
+// isRefusedByRoom reports whether a room will refuse the call the next time, too.
+func (e *apiError) isRefusedByRoom() bool {
+	return e.isAboutRoom() && e.status < http.StatusInternalServerError
+}
+
+// isMissing reports whether a room does not have the state, or the bot may not read it.
+func (e *apiError) isMissing() bool { return e.code == "M_NOT_FOUND" || e.code == "M_FORBIDDEN" }
+
+// explain gives a failure a message for people.
+func explain(err error) error {
+	if refused := asRefusal(err); refused.status != 0 {
+		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with %s. The bot keeps trying.", refused))
+	}
+	return err
+}
