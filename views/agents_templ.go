@@ -118,7 +118,7 @@ func Agents(p AgentsPageProps, table templ.Component) templ.Component {
 
 // AgentsPart is the table of agents with the tokens below, or, without any, how to begin.
 func AgentsPart(p AgentsProps) Part {
-	return newPart("agents", "flex flex-col gap-6", p.List.Address(), p, agents)
+	return Part{ID: "agents", Class: "flex flex-col gap-6", URL: p.List.Address(), Content: agents(p)}
 }
 
 func agents(p AgentsProps) templ.Component {

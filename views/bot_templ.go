@@ -332,7 +332,7 @@ func botField(s domain.BotSetting) templ.Component {
 }
 
 // BotState is the bot's live state.
-func BotState(p BotProps) Part { return newPart("bot-state", "", BotConfigURL, p, botState) }
+func BotState(p BotProps) Part { return Part{ID: "bot-state", URL: BotConfigURL, Content: botState(p)} }
 
 func botState(p BotProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -151,7 +151,7 @@ func Events(p EventsProps, names []string, list templ.Component) templ.Component
 
 // EventsPart lists the newest events and refreshes itself.
 func EventsPart(p EventsProps) Part {
-	return newPart("events", "", p.Filter.url("from", id(p.From)), p, newestEvents)
+	return Part{ID: "events", URL: p.Filter.url("from", id(p.From)), Content: newestEvents(p)}
 }
 
 func newestEvents(p EventsProps) templ.Component {

@@ -56,7 +56,7 @@ const (
 func newGrid(p OverviewProps) grid {
 	order := p.Order
 	if order == nil {
-		order = NewTrackOrder(p.Pipelines, p.Alerts.Stuck, nil)
+		order = NewTrackOrder(p.Pipelines, p.Alerts.Stuck)
 	}
 	g := grid{page: max(1, p.Page), working: order.working}
 	page, room := g.cut(order, g.choose(order, p))

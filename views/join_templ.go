@@ -493,7 +493,7 @@ func joinForm(f JoinForm, hash string) templ.Component {
 
 // JoinState is the state of a token. It refreshes itself as long as that can change.
 func JoinState(p JoinProps) Part {
-	part := newPart("join-state", "flex flex-wrap gap-x-4", TokenURL(p.Token.Hash), p, joinState)
+	part := Part{ID: "join-state", Class: "flex flex-wrap gap-x-4", URL: TokenURL(p.Token.Hash), Content: joinState(p)}
 	if !p.waits() {
 		part.URL = ""
 	}

@@ -9,7 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"reflect"
 	"strconv"
 	"switchyard/internal/domain"
 	"time"
@@ -19,7 +18,7 @@ import (
 type OverviewProps struct {
 	Active     string
 	Pipelines  []domain.ProjectPipeline // ordered by name
-	Order      *TrackOrder              // of Pipelines and the stuck stories among Alerts; nil to make one
+	Order      *TrackOrder              // of Pipelines and the stuck stories among Alerts
 	Alerts     domain.Alerts
 	Events     []domain.Event  // the latest, newest first
 	Charts     []domain.Charts // of Pipelines, in their order; may be missing
@@ -30,17 +29,6 @@ type OverviewProps struct {
 	Show       Show
 	Page       int // of the grid; 0 is the first
 	Now        time.Time
-}
-
-// isSame compares props in constant time, however many projects there are: shared slices are compared by their addresses.
-func (p OverviewProps) isSame(other any) bool {
-	o, ok := other.(OverviewProps)
-	if !ok || p.Order != o.Order || !domain.SameArray(p.Pipelines, o.Pipelines) || !domain.SameArray(p.Charts, o.Charts) {
-		return false
-	}
-	p.Order, p.Pipelines, p.Charts = nil, nil, nil
-	o.Order, o.Pipelines, o.Charts = nil, nil, nil
-	return reflect.DeepEqual(p, o)
 }
 
 // FirstSteps guide a reader who sees the sample board for the first time.
@@ -112,7 +100,7 @@ func Overview(part templ.Component) templ.Component {
 
 // OverviewPart is the part of the page that refreshes itself.
 func OverviewPart(p OverviewProps) Part {
-	part := newPart("overview", "overview", p.address(p.Page), p, overview)
+	part := Part{ID: "overview", Class: "overview", URL: p.address(p.Page), Content: overview(p)}
 	part.Title = p.Title()
 	return part
 }
@@ -237,7 +225,7 @@ func firstSteps(s FirstSteps) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.Project)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 107, Col: 18}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 95, Col: 18}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -269,7 +257,7 @@ func firstSteps(s FirstSteps) templ.Component {
 		var templ_7745c5c3_Var5 templ.SafeURL
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(ProjectsURL + "#add-project")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 120, Col: 112}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 108, Col: 112}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -325,7 +313,7 @@ func firstTrack() templ.Component {
 			var templ_7745c5c3_Var7 templ.SafeURL
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs(ProjectsURL + "#add-project")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 146, Col: 96}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 134, Col: 96}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -383,7 +371,7 @@ func numbers(list []fact) templ.Component {
 			var templ_7745c5c3_Var9 string
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(f.name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 164, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 152, Col: 16}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -396,7 +384,7 @@ func numbers(list []fact) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(f.value)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 166, Col: 14}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 154, Col: 14}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -414,7 +402,7 @@ func numbers(list []fact) templ.Component {
 				var templ_7745c5c3_Var11 string
 				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(f.beside)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 168, Col: 23}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/overview.templ`, Line: 156, Col: 23}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 				if templ_7745c5c3_Err != nil {

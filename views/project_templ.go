@@ -180,7 +180,7 @@ func Project(p ProjectProps, form ProjectForm, story *StoryForm, part templ.Comp
 
 // ProjectPart is the part of the page that refreshes itself.
 func ProjectPart(p ProjectProps) Part {
-	return newPart("project", "", ProjectURL(p.Project.Name), p, project)
+	return Part{ID: "project", URL: ProjectURL(p.Project.Name), Content: project(p)}
 }
 
 func project(p ProjectProps) templ.Component {

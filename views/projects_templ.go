@@ -107,7 +107,7 @@ func Projects(form ProjectForm, list List, part templ.Component) templ.Component
 
 // ProjectsPart is the table of projects, or, without any, how to begin.
 func ProjectsPart(p ProjectsProps) Part {
-	return newPart("projects", "", p.List.Address(), p, projects)
+	return Part{ID: "projects", URL: p.List.Address(), Content: projects(p)}
 }
 
 func projects(p ProjectsProps) templ.Component {

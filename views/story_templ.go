@@ -82,7 +82,7 @@ func Story(form StoryForm, part templ.Component) templ.Component {
 
 // StoryPart is the part of the page that refreshes itself.
 func StoryPart(p StoryProps) Part {
-	return newPart("story-now", "flex flex-col gap-4", StoryURL(p.Story.Project, p.Story.ID), p, storyNow)
+	return Part{ID: "story-now", Class: "flex flex-col gap-4", URL: StoryURL(p.Story.Project, p.Story.ID), Content: storyNow(p)}
 }
 
 func storyNow(p StoryProps) templ.Component {

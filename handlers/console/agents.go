@@ -87,7 +87,7 @@ func (c *Console) joinState(token domain.JoinToken) views.Part {
 
 // showJoin shows the page with the Add agent panel open.
 func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.JoinToken, given views.NewToken) error {
-	state, err := c.parts.get(r.Context(), c.joinState(token), c.service.Projects.Registry().Active)
+	state, err := c.renderPart(r.Context(), c.joinState(token))
 	if err != nil {
 		return err
 	}

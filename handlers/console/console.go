@@ -5,6 +5,7 @@ package console
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -21,8 +22,7 @@ type Console struct {
 	sessions Sessions
 	sample   Sample
 	notices  notices
-	parts    parts
-	order    keptOrder
+	order    atomic.Pointer[boardOrder]
 }
 
 // Sessions begins and ends the reader's session.

@@ -8,24 +8,15 @@ import (
 	"switchyard/internal/web"
 )
 
-// document is HTML for any number of readers. It is compressed once, for the first reader that accepts it.
-type document struct {
-	plain      []byte
-	once       sync.Once
-	compressed []byte
-}
-
-// write answers in an encoding that the reader accepts.
-func (d *document) write(w http.ResponseWriter, r *http.Request, status int) {
+// writeHTML answers in an encoding that the reader accepts.
+func writeHTML(w http.ResponseWriter, r *http.Request, status int, html []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	if !web.AcceptsGzip(r) {
-		web.WriteBytes(w, status, d.plain)
-		return
+	if web.AcceptsGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+		html = web.Gzip(html)
 	}
-	header.Set("Content-Encoding", "gzip")
-	d.once.Do(func() { d.compressed = web.Gzip(d.plain) })
-	web.WriteBytes(w, status, d.compressed)
+	web.WriteBytes(w, status, html)
 }
 
 // buffers are reused for rendering: growing a new one each time would cost as much as rendering.

@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"strconv"
-	"sync"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -29,7 +28,7 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines, Order: c.order.of(s),
+		Pipelines: s.Pipelines, Order: c.orderOf(s),
 		Alerts: s.Alerts,
 		Events: latest,
 		Charts: s.Charts, Together: s.Together, Agents: s.Agents,
@@ -46,17 +45,20 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// keptOrder is the latest order of the tracks, shared by all readers.
-type keptOrder struct {
-	mu   sync.Mutex
-	last *views.TrackOrder
+// boardOrder is the order of the tracks of these boards.
+type boardOrder struct {
+	boards *service.Boards
+	tracks *views.TrackOrder
 }
 
-func (k *keptOrder) of(s *service.Snapshot) *views.TrackOrder {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.last = views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck, k.last)
-	return k.last
+// orderOf returns the order of the tracks, which readers of the same boards share: a page shows only a few of thousands.
+func (c *Console) orderOf(s *service.Snapshot) *views.TrackOrder {
+	last := c.order.Load()
+	if last == nil || last.boards != s.Boards {
+		last = &boardOrder{s.Boards, views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck)}
+		c.order.Store(last)
+	}
+	return last.tracks
 }
 
 // showCookie holds which projects the reader wants to see; without it, all are shown.

@@ -44,7 +44,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v view) error {
 	if v.part.Content == nil {
 		return c.renderPage(w, r, v)
 	}
-	part, err := c.parts.get(r.Context(), v.part, c.service.Projects.Registry().Active)
+	part, err := c.renderPart(r.Context(), v.part)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *Console) writePart(w http.ResponseWriter, r *http.Request, p *part) {
 		return
 	}
 	header.Set("Active-Project", url.PathEscape(c.service.Projects.Registry().Active)) // shown in the page's header, too
-	p.html.write(w, r, http.StatusOK)
+	writeHTML(w, r, http.StatusOK, p.html)
 }
 
 func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) error {
@@ -92,8 +92,7 @@ func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 			return nil
 		}
 	}
-	page := document{plain: html}
-	page.write(w, r, max(v.status, http.StatusOK))
+	writeHTML(w, r, max(v.status, http.StatusOK), html)
 	return nil
 }
 
@@ -103,8 +102,7 @@ func (c *Console) writeFragment(w http.ResponseWriter, r *http.Request, fragment
 	if err != nil {
 		return err
 	}
-	d := document{plain: html}
-	d.write(w, r, http.StatusOK)
+	writeHTML(w, r, http.StatusOK, html)
 	return nil
 }
 

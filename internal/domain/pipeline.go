@@ -72,17 +72,6 @@ type ProjectPipeline struct {
 	FailedSince time.Time // when it became unreachable
 }
 
-// ShowsSame reports whether p and other are equal except for when they were seen. Stages and Raw, which never change, are
-// compared by address only.
-func (p ProjectPipeline) ShowsSame(other ProjectPipeline) bool {
-	return p.Project == other.Project && p.URL == other.URL && p.Reachable == other.Reachable && p.Stale == other.Stale &&
-		p.EventsOnly == other.EventsOnly && p.Note == other.Note && p.Error == other.Error && p.FailedSince.Equal(other.FailedSince) &&
-		SameArray(p.Stages, other.Stages) && SameArray(p.Raw, other.Raw)
-}
-
-// SameArray reports whether both slices have the same length and underlying array, and so, if it never changes, the same values.
-func SameArray[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
 // NoAnswerYet is the Error of a project whose first fetch has not ended yet.
 const NoAnswerYet = "no answer yet"
 

@@ -45,7 +45,9 @@ func derive(ctx context.Context, all *Stays, project string, answer *domain.Pipe
 	case err == nil:
 		next.stages = visits.Times(answer.Stages)
 		next.raw, limit = wire.WithTimes(raw, next.stages), limitsOf(visits, now)
-		if len(next.stages) > 0 {
+		if last.drawsSame(next, now) {
+			next.charts = last.charts
+		} else if len(next.stages) > 0 {
 			next.charts = visits.Charts(next.stages, now)
 		}
 	case last != nil:
@@ -63,6 +65,12 @@ func derive(ctx context.Context, all *Stays, project string, answer *domain.Pipe
 	}
 	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })
 	return next
+}
+
+// drawsSame reports whether next has the same charts.
+func (d *derived) drawsSame(next *derived, now time.Time) bool {
+	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
+	return d != nil && d.version == next.version && now.Before(d.until) && slices.EqualFunc(d.stages, next.stages, sameName)
 }
 
 func earlier(a, b time.Time) time.Time {
