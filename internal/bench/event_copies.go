@@ -3,9 +3,15 @@ package main
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
+	"encoding/json"
 	"path/filepath"
+	"sync"
 	"time"
 
+	driver "modernc.org/sqlite"
+
+	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
 )
 
@@ -16,6 +22,9 @@ const eventSpan = 90 * 24 * time.Hour
 // million would take half an hour. The database must be as fill leaves it. A copy adds the rows that the store would have added, in
 // the order of their ids, so that indexes are as full as they would be.
 func copyEvents(ctx context.Context, dir string, copies int) error {
+	if err := registerIndexed(); err != nil {
+		return err
+	}
 	// Without a journal: an interrupted run has to start again.
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
 	if err != nil {
@@ -50,6 +59,17 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	return err
 }
 
+// registerIndexed makes sqlite.Indexed available in SQL.
+var registerIndexed = sync.OnceValue(func() error {
+	indexed := func(_ *driver.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
+		project, _ := args[0].(string)
+		record, _ := args[1].(string)
+		r, err := domain.ParseRecord(json.RawMessage(record))
+		return sqlite.Indexed(project, r), err
+	}
+	return driver.RegisterDeterministicScalarFunction("indexed", 2, indexed)
+})
+
 // squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes finished
 // stories from the board.
 var squeezed = []string{
@@ -72,8 +92,8 @@ var copied = []string{
 	`INSERT INTO events (id, project, received_at_ms, record) SELECT id + :event, project, received_at_ms + :later,
 		json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `, '$.timestamp_ms', timestamp_ms + :later)
 		FROM events WHERE id <= :events`,
-	`INSERT INTO event_words (rowid, words) SELECT id, lower(concat_ws(char(10), '', project, type, story_id, story_name, from_stage, to_stage,
-		record ->> '$.reason')) || char(10, 10, 10) FROM events WHERE id > :event AND id <= :event + :events`,
+	`INSERT INTO event_words (rowid, words) SELECT id, indexed(project, record) FROM events
+		WHERE id > :event AND id <= :event + :events`,
 	"INSERT INTO event_digests (digest) SELECT random() FROM events WHERE id <= :events",
 	`INSERT INTO stories (id, project, story_id, story_name) SELECT id + :name, project, ` + copiedID + `, ` + copiedName + `
 		FROM stories WHERE id <= :names`,

@@ -4,12 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/fold"
 	"switchyard/internal/store"
 )
 
@@ -22,33 +22,37 @@ func (dialect) Key(text string) string {
 	return text
 }
 
-// EventsLike reads events with a text, or of a project and a type, by the index of words, in the order of their ids. The first events
-// with a text too short for that are sought among all: mostly they are soon found.
+// EventsLike reads events with a text by the index of words, in the order of their ids. The first events with a text too short for that
+// are sought among all: mostly they are soon found.
 func (dialect) EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (store.Source, error) {
-	short := q.Text != "" && utf8.RuneCountInString(q.Text) < 3
-	if q.Text == "" && (q.Project == "" || q.Type == "") || short && first {
+	short := utf8.RuneCountInString(q.Text) < 3
+	switch {
+	case q.Text != "" && !(short && first):
+	case q.Project != "" && q.Type != "": // without statistics SQLite may use the index of types
+		return store.Source{Tables: "events INDEXED BY events_of_project", ID: "events.id"}, nil
+	default:
 		return store.Source{Tables: "events", ID: "events.id"}, nil
 	}
 	terms := trigrams(q.Text)
-	for _, line := range []string{q.Project, string(q.Type)} {
-		if line != "" && canQuery(line) {
-			terms = append(terms, trigrams("\n"+fold.Text(line)+"\n")...)
-		}
-	}
-	words := strings.Join(terms, " AND ")
 	if short {
 		any, err := beginnings(ctx, tx, q.Text)
 		if err != nil {
 			return store.Source{}, err
 		}
-		words = strings.Join(append(terms, "("+any+")"), " AND ")
+		terms = []string{any}
 	}
-	if words == "" { // only NULs
-		words = noTerm
+	if len(terms) == 0 { // only NULs
+		terms = []string{noTerm}
+	}
+	if q.Project != "" {
+		terms = append(terms, quote(mark("project", q.Project)))
+	}
+	if q.Type != "" {
+		terms = append(terms, quote(mark("type", string(q.Type))))
 	}
 	return store.Source{
 		Tables: "event_words CROSS JOIN events ON events.id = event_words.rowid", ID: "event_words.rowid",
-		Condition: "event_words MATCH $%d", Arg: words,
+		Condition: "event_words MATCH $%d", Arg: strings.Join(terms, " AND "),
 	}, nil
 }
 
@@ -65,11 +69,26 @@ func (dialect) StoriesWith(words []string, _ int) (statement string, args []any)
 		WHERE story_words MATCH $1 ORDER BY story_words.rowid DESC`, []any{strings.Join(terms, " AND ")}
 }
 
-// paddingOfWords follows an indexed text, so that its last characters begin trigrams as well.
-const paddingOfWords = "\n\n"
+// padding follows an indexed text, so that its last characters begin trigrams as well.
+const padding = "\n\n"
 
-// noTerm is in no text.
-const noTerm = `"` + "\n\n\n" + `"`
+// Indexed returns the text of an event as it is indexed.
+func Indexed(project string, r domain.Record) string {
+	return mark("project", project) + "\n" + mark("type", string(r.Type)) + store.EventWords(project, r) + padding
+}
+
+// mark returns the trigram, of the private use area, that is indexed with all events of a project or a type: to search for one is
+// faster than for those of a name, most of which other names have as well.
+func mark(what, name string) string {
+	hash := fnv.New64a()
+	hash.Write([]byte(what + "\x00" + name))
+	sum := hash.Sum64()
+	const runes = 0x1000
+	return string([]rune{rune(0xe000 + sum%runes), rune(0xe000 + sum/runes%runes), rune(0xe000 + sum/runes/runes%runes)})
+}
+
+// noTerm is a trigram that no text has.
+const noTerm = "\"\x01\x01\x01\""
 
 // trigrams returns just enough trigrams, quoted, to cover a folded text. Results are checked anyway, and each further trigram costs
 // time in proportion to the texts that have it.
@@ -99,7 +118,7 @@ func beginnings(ctx context.Context, tx *sql.Tx, text string) (string, error) {
 		}
 		return true
 	}, "SELECT term FROM event_trigrams WHERE term >= $1 AND term < $2 LIMIT $3", text, text+"\U0010ffff", maxTrigrams)
-	return strings.Join(terms, " OR "), err
+	return "(" + strings.Join(terms, " OR ") + ")", err
 }
 
 // canQuery reports whether a full-text query can contain a term: in FTS5 the character NUL ends a query.

@@ -63,7 +63,7 @@ const (
 func (w writing) index(events []domain.Event) error {
 	var stories []domain.StoryRef
 	for _, e := range events {
-		if _, err := w.exec(addWords, e.ID, store.EventWords(e.Project, e.Record)+paddingOfWords); err != nil {
+		if _, err := w.exec(addWords, e.ID, Indexed(e.Project, e.Record)); err != nil {
 			return err
 		}
 		if s, ok := store.StoryOf(e); ok {
@@ -93,7 +93,7 @@ func (w writing) name(stories []domain.StoryRef) error {
 		}
 	}
 	for id, s := range named {
-		if _, err := w.exec(replaceStoryWords, id, store.StoryWords(s.ID, s.Name)+paddingOfWords); err != nil {
+		if _, err := w.exec(replaceStoryWords, id, store.StoryWords(s.ID, s.Name)+padding); err != nil {
 			return err
 		}
 	}

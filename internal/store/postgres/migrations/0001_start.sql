@@ -130,7 +130,7 @@ CREATE TABLE events (
 	to_stage       TEXT COLLATE "C" NOT NULL,
 	words          TEXT COLLATE "C" NOT NULL -- all texts without case and accents, for searching; Open makes its index
 );
-CREATE INDEX events_of_project ON events (project, id);
+CREATE INDEX events_of_project ON events (project, id, type); -- of a type, too
 CREATE INDEX events_of_type ON events (type, id);
 CREATE INDEX events_of_story ON events (project, story_id, id);
 

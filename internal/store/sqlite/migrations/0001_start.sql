@@ -123,8 +123,8 @@ CREATE TABLE events (
 	from_stage     TEXT AS (iif(json_valid(record) AND json_type(record, '$.from_stage') = 'text', record ->> '$.from_stage', '')),
 	to_stage       TEXT AS (iif(json_valid(record) AND json_type(record, '$.to_stage') = 'text', record ->> '$.to_stage', ''))
 );
--- An index holds the id of each of its rows, behind these columns.
-CREATE INDEX events_of_project ON events (project);
+-- An index holds the id of each of its rows, behind these columns. A project's events of a type are found among all of its.
+CREATE INDEX events_of_project ON events (project, id, type);
 CREATE INDEX events_of_type ON events (type);
 CREATE INDEX events_of_story ON events (project, story_id);
 
