@@ -80,6 +80,32 @@ func TestResultsAreWhereTheEyeIs(t *testing.T) {
 	tab.Complaints()
 }
 
+// TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer: the refresh has taken the focused button away already.
+func TestAnActionKeepsFocusThoughARefreshOvertakesItsAnswer(t *testing.T) {
+	t.Parallel()
+	s := newConsoleSite(t)
+	s.add("alpha", board("1_backlog:"))
+	s.add("beta", board("1_backlog:"))
+	tab := browsertest.Open(t)
+	tab.Goto(s.url + "/projects")
+	button := tab.All("button", "Make active")[0]
+	browsertest.Eval[bool](tab, `(send => {
+		XMLHttpRequest.prototype.send = function (...body) {
+			const show = this.onload
+			if (body[0]) this.onload = () => { window.showAnswer = () => show.call(this) }
+			send.apply(this, body)
+		}
+		return true
+	})(XMLHttpRequest.prototype.send)`)
+	press(tab, button, kb.Enter)
+	tab.Wait(`window.showAnswer`)
+	browsertest.Eval[bool](tab, `htmx.trigger("[data-live]", "refresh")`)
+	tab.Wait(`document.activeElement === document.body`)
+	browsertest.Eval[bool](tab, `(showAnswer(), true)`)
+	tab.WaitText("is the active project.")
+	tab.Wait(`["alpha", "beta"].includes(document.activeElement.textContent)`)
+}
+
 // TestNoPageScrollsSideways with names, reasons and labels that cannot be broken.
 func TestNoPageScrollsSideways(t *testing.T) {
 	t.Parallel()

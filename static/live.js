@@ -109,10 +109,10 @@
     document.getElementById('main').prepend(notice)
   }
 
-  // After a form, focus goes to the field to correct. If the focused element is gone, its row gets the focus, or else the
-  // result of the action.
+  // After a form, focus goes to the field to correct. If the element that had it when the form was sent is gone, its row gets
+  // the focus, or else the result of the action. A refresh may take the element away before the answer does.
   let had, row
-  document.addEventListener('htmx:beforeSwap', (event) => {
+  document.addEventListener('htmx:beforeRequest', (event) => {
     if (event.detail.requestConfig.verb !== 'post') return
     had = document.activeElement
     row = had.closest('tr')?.id
