@@ -31,12 +31,10 @@ const maxBatch = 1000
 type Events struct {
 	store eventStore
 	log   *slog.Logger
-	last  lastTimes
 	news  leaderNews
 	tail  atomic.Pointer[tail]
 	// publishing is held while the tail is replaced and while the events after it are read.
 	publishing sync.Mutex
-	searched   newestPages
 	reached    reached
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
@@ -160,21 +158,10 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	if err := s.Available(); err != nil {
 		return domain.EventPage{}, err
 	}
-	tail := s.tail.Load()
-	if page, ok := tail.find(q); ok {
+	if page, ok := s.tail.Load().find(q); ok {
 		return page, nil
 	}
-	newest := q.Backward && q.Before == 0
-	if newest {
-		if page, ok := s.searched.find(q, tail); ok {
-			return page, nil
-		}
-	}
-	page, err := s.store.Events(ctx, q)
-	if newest && err == nil {
-		s.searched.keep(q, tail.last, page)
-	}
-	return page, err
+	return s.store.Events(ctx, q)
 }
 
 // Wait returns what Page returns for q, which must not be Backward. If nothing matches it waits, for at most wait, for an event

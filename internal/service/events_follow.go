@@ -81,7 +81,6 @@ func (s *Events) recheck(ctx context.Context) error {
 	}
 	if !slices.EqualFunc(page.Events, newest, same) {
 		s.skip(tail.last)
-		s.searched.forget()
 		s.restarts.Add(1)
 	}
 	return nil
@@ -119,7 +118,6 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 
 // forgetRemoved removes from memory the events received before before that another gateway has removed from the store.
 func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
-	s.searched.forget()
 	tail := s.tail.Load()
 	if len(tail.events) == 0 || !tail.events[0].ReceivedAt.Before(before) {
 		return nil

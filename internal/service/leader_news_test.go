@@ -23,7 +23,9 @@ func TestEveryGatewayShowsWhatOnlyTheLeaderKnows(t *testing.T) {
 	peers := severalGateways(t, 3)
 	leader, others := peers[0], peers[1:]
 	const url = "http://alpha"
-	fine := func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) { return &domain.PipelineAnswer{Raw: []byte("[]")}, nil }
+	fine := func(*domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+		return &domain.PipelineAnswer{Raw: []byte("[]")}, nil
+	}
 	for _, p := range peers {
 		p.boards.set(url, fine)
 	}

@@ -51,15 +51,3 @@ func (s *Events) Available() error {
 
 // AsOf returns the time up to which the service's data is up to date, zero while it is current.
 func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
-
-// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be reached it returns
-// those in memory.
-func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
-	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
-	page, err := s.Page(ctx, q)
-	if domain.CodeOf(err) == domain.Unavailable {
-		page, _ = s.tail.Load().find(q)
-		return page.Events, nil
-	}
-	return page.Events, err
-}

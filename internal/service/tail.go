@@ -60,7 +60,6 @@ func (s *Events) forget(ids []int64) {
 		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
 		s.tail.Store(&next)
 	}
-	s.searched.forget()
 }
 
 // shorten keeps the newer half, copied so that the rest can be freed.
