@@ -29,6 +29,8 @@ import (
 type database interface {
 	service.Store
 	bot.State
+	// Identity returns a text that a new or restored database has anew.
+	Identity(ctx context.Context) (string, error)
 	Close() error
 }
 
@@ -107,7 +109,8 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	counts.PerProject = c.MetricsPerProject
 	projects := upstream.NewClient(c.UpstreamTimeout)
 	chatOptions := bot.Options{
-		Transports: chatTransports, State: db, Log: log, Operators: c.Bot.Operators, TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
+		Transports: chatTransports, State: db, Identity: db.Identity, Log: log, Operators: c.Bot.Operators,
+		TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
 	}
 	signInOptions := signin.Config{
 		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,

@@ -3,8 +3,10 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,5 +124,39 @@ func TestAReaderMissesNothing(t *testing.T) {
 	}
 	if len(seen) != writers*appends*5 || !slices.IsSorted(seen) || seen[len(seen)-1] != int64(len(seen)) {
 		t.Errorf("%d events, the last %d", len(seen), seen[len(seen)-1])
+	}
+}
+
+// TestARestoredDatabaseHasAnotherIdentity: a copy is one.
+func TestARestoredDatabaseHasAnotherIdentity(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Database(t)
+	identity := func(address string) string {
+		t.Helper()
+		db, err := postgres.Open(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		id, err := db.Identity(t.Context())
+		if err != nil || id == "" {
+			t.Fatalf("identity %q, %v", id, err)
+		}
+		return id
+	}
+	first := identity(address)
+	if again := identity(address); again != first {
+		t.Errorf("another gateway sees %q, not %q", again, first)
+	}
+	source, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(source.Path, "/")
+	execute(t, pgtest.Database(t), "CREATE DATABASE "+name+"_copy TEMPLATE "+name)
+	source.Path += "_copy"
+	id := identity(source.String())
+	if id == first || identity(source.String()) != id {
+		t.Errorf("the copy has the identity %q, the original %q", id, first)
 	}
 }

@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,5 +88,16 @@ func copyTo(ctx context.Context, path, target string) error {
 	if _, err := db.ExecContext(ctx, "VACUUM INTO $1", target); err != nil {
 		return fmt.Errorf("database %s: %w", path, err)
 	}
-	return nil
+	return anonymize(ctx, target)
+}
+
+// anonymize removes the identity from a copy: once restored it is another database.
+func anonymize(ctx context.Context, path string) error {
+	db, err := sql.Open(driverName, "file:"+(&url.URL{Path: path}).EscapedPath()+"?_pragma=journal_mode(OFF)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "DELETE FROM state WHERE key = $1", identityKey)
+	return err
 }

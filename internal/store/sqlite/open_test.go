@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,48 @@ func TestABackupIsWrittenToWhileItIsRead(t *testing.T) {
 	defer stopReading()
 	if err := db.SetState(ctx, "key", "new"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestARestoredDatabaseHasAnotherIdentity, so that nothing takes its ids for those that were given before.
+func TestARestoredDatabaseHasAnotherIdentity(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, sqlite.FileName)
+	identity := func() string {
+		t.Helper()
+		db, err := sqlite.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := db.Identity(t.Context())
+		again, errAgain := db.Identity(t.Context())
+		if err := errors.Join(err, errAgain, db.Close()); err != nil || id == "" || again != id {
+			t.Errorf("identities %q and %q, %v", id, again, err)
+		}
+		return id
+	}
+	first := identity()
+	if again := identity(); again != first {
+		t.Errorf("after a restart it is %q, was %q", again, first)
+	}
+	backup, copied := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "copy")
+	copyFile(t, path, copied)
+	if err := sqlite.Backup(t.Context(), dir, backup); err != nil {
+		t.Fatal(err)
+	}
+	if again := identity(); again != first {
+		t.Errorf("after a backup it is %q, was %q", again, first)
+	}
+	seen := map[string]bool{first: true}
+	for _, restored := range []string{backup, copied} {
+		copyFile(t, restored, path)
+		id := identity()
+		if seen[id] {
+			t.Errorf("%s has the identity of another", filepath.Base(restored))
+		}
+		if seen[id] = true; identity() != id {
+			t.Errorf("%s has another identity at the next start", filepath.Base(restored))
+		}
 	}
 }
 

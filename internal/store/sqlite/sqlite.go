@@ -29,6 +29,9 @@ type DB struct {
 	searches *sql.DB // for slow reads, so that others never wait for them
 	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
 	written  chan struct{} // holds something after a write
+
+	identifying sync.Mutex
+	identity    string // "" until it was asked for
 }
 
 // readers is the number of connections for reading; further reads queue.
