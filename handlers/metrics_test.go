@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,8 +23,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	counted := metrics.New()
-	counted.PerProject = true
+	counted := metrics.New(true)
 	client := upstream.NewClient(time.Minute)
 	client.Observe = counted.Call
 	g := gatewaytest.New(t, service.Options{Projects: client, Observe: counted.Events}, handlers.Gateway{Metrics: counted, Version: "1.2.3"})
@@ -61,26 +61,27 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("type %s", got.media)
 	}
 	for _, want := range []string{
-		`switchyard_http_requests_total{route="/api/gateway/pipeline",method="GET",status="200"} 1`,
-		`switchyard_http_requests_total{route="/projects/{name}",method="GET",status="404"} 2`,
-		`switchyard_http_requests_total{route="none",method="other",status="404"} 1`,
-		`switchyard_http_requests_total{route="none",method="POST",status="403"} 1`,
+		`switchyard_http_requests_total{method="GET",route="/api/gateway/pipeline",status="200"} 1`,
+		`switchyard_http_requests_total{method="GET",route="/projects/{name}",status="404"} 2`,
+		`switchyard_http_requests_total{method="other",route="none",status="404"} 1`,
+		`switchyard_http_requests_total{method="POST",route="none",status="403"} 1`,
 		`# TYPE switchyard_http_request_duration_seconds histogram`,
 		`switchyard_http_request_duration_seconds_bucket{route="/api/gateway/pipeline",le="+Inf"} 1`,
 		`switchyard_http_request_duration_seconds_count{route="/api/gateway/pipeline"} 1`,
 		`# TYPE switchyard_upstream_up gauge`,
-		`switchyard_upstream_calls_total{project="we\"ird\\",kind="pipeline"} 1`,
-		`switchyard_upstream_failures_total{project="we\"ird\\",kind="pipeline"} 0`,
-		`switchyard_upstream_up{project="we\"ird\\",kind="pipeline"} 1`,
+		`switchyard_upstream_calls_total{kind="pipeline",project="we\"ird\\"} 1`,
+		`switchyard_upstream_failures_total{kind="pipeline",project="we\"ird\\"} 0`,
+		`switchyard_upstream_up{kind="pipeline",project="we\"ird\\"} 1`,
 		`switchyard_projects 1`,
 		`switchyard_stream_last_event_id 1`,
-		`switchyard_stream_lag_seconds 2.5`,
+		`switchyard_stream_lag_seconds_bucket{le="2.5"} 1`,
+		`switchyard_stream_lag_seconds_sum 2.5`,
 		`switchyard_agents{presence="alive"} 0`,
 		`switchyard_bot_state{state="off"} `,
 		`switchyard_store_up 1`,
 		`process_resident_memory_bytes `,
 		`process_open_fds `,
-		`switchyard_build_info{version="1.2.3",`,
+		`switchyard_build_info{goversion="`,
 		`switchyard_events_total{type="other"} 1`,
 		`switchyard_bot_messages_total{result="sent"} 2`,
 		`switchyard_bot_messages_total{result="refused"} 1`,
@@ -140,15 +141,22 @@ func wantExposition(t *testing.T, text string) {
 			if of := strings.TrimPrefix(found[1], name); of != "_bucket" && of != "_sum" && of != "_count" {
 				t.Errorf("%s is not of the histogram %s", found[1], name)
 			}
-		} else if found[1] != name {
+		} else if found[1] != name && (kind != "summary" || found[1] != name+"_sum" && found[1] != name+"_count") {
 			t.Errorf("%s is among the samples of %s", found[1], name)
 		}
 	}
 }
 
+// shown returns the metrics without those of a gateway's state.
+func shown(counted *metrics.Counts, registry *domain.Registry) string {
+	w := httptest.NewRecorder()
+	counted.Handler(registry, func(metrics.Show) {}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
 func TestMetricsDoNotGrowWithTheNumberOfProjects(t *testing.T) {
 	size := func(projects int) (string, int) {
-		counted := metrics.New()
+		counted := metrics.New(false)
 		registry := &domain.Registry{}
 		for i := range projects {
 			name := fmt.Sprintf("project-%05d", i)
@@ -156,9 +164,8 @@ func TestMetricsDoNotGrowWithTheNumberOfProjects(t *testing.T) {
 			counted.Call(name, "feed", nil)
 			counted.Call(name, "pipeline", errors.New("refused"))
 		}
-		text := &metrics.Text{}
-		counted.Write(text, registry)
-		return string(text.Bytes()), len(text.Bytes())
+		text := shown(counted, registry)
+		return text, len(text)
 	}
 	text, large := size(10_000)
 	for _, want := range []string{
@@ -178,11 +185,9 @@ func TestMetricsDoNotGrowWithTheNumberOfProjects(t *testing.T) {
 }
 
 func TestTotalsOfCallsNeverFall(t *testing.T) {
-	counted := metrics.New()
+	counted := metrics.New(false)
 	counted.Call("gone", "feed", nil)
-	text := &metrics.Text{}
-	counted.Write(text, &domain.Registry{})
-	if got := string(text.Bytes()); !strings.Contains(got, `switchyard_upstream_calls_total{kind="feed"} 1`) || !strings.Contains(got, `state="up"} 0`) {
+	if got := shown(counted, &domain.Registry{}); !strings.Contains(got, `switchyard_upstream_calls_total{kind="feed"} 1`) || !strings.Contains(got, `state="up"} 0`) {
 		t.Errorf("after a project was removed: %s", got)
 	}
 }

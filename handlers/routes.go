@@ -66,7 +66,7 @@ func (g Gateway) asOf(next http.Handler) http.Handler {
 // router attaches the request info and counts the request; then come the guards, the access check, and the route.
 func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	if g.Metrics == nil {
-		g.Metrics = metrics.New()
+		g.Metrics = metrics.New(false)
 	}
 	access := newAccess(g)
 	c := console.New(g.Service, access, g.Sample, deriveFrom(g.SessionKey)("sign a notice"), g.Log)

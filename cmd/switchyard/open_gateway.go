@@ -105,8 +105,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 			log.Warn("cannot clean up", "error", err)
 		}
 	}
-	counts := metrics.New()
-	counts.PerProject = c.MetricsPerProject
+	counts := metrics.New(c.MetricsPerProject)
 	projects := upstream.NewClient(c.UpstreamTimeout)
 	chatOptions := bot.Options{
 		Transports: chatTransports, State: db, Identity: db.Identity, Log: log, Operators: c.Bot.Operators,

@@ -27,7 +27,7 @@ const (
 // besides runs cost, and returns how much more memory the gateway took meanwhile, in MiB. An honest client asks all the time.
 func besides(t *testing.T, g *server, cost func(ctx context.Context)) (grown float64) {
 	t.Helper()
-	before := g.anonymous()
+	before := g.memory("RssAnon:")
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	var others sync.WaitGroup
@@ -39,7 +39,7 @@ func besides(t *testing.T, g *server, cost func(ctx context.Context)) (grown flo
 			t.Errorf("an honest request: %d, %v", status, err)
 		}
 		took = append(took, time.Since(began))
-		grown = max(grown, g.anonymous()-before)
+		grown = max(grown, g.memory("RssAnon:")-before)
 		pause(ctx, 20*time.Millisecond)
 	}
 	others.Wait()
@@ -52,13 +52,13 @@ func besides(t *testing.T, g *server, cost func(ctx context.Context)) (grown flo
 	return grown
 }
 
-// anonymous returns the gateway's memory without files, in MiB.
-func (s *server) anonymous() float64 {
+// memory returns a value of /proc/PID/status in MiB.
+func (s *server) memory(key string) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.current.Process.Pid))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "RssAnon:")
+	_, rest, _ := strings.Cut(string(text), key)
 	var kib float64
 	if _, err := fmt.Sscan(rest, &kib); err != nil {
 		s.t.Fatal(err)

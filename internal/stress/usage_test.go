@@ -70,7 +70,7 @@ func (s *site) checkUsage(baseline usage) {
 	}) {
 		s.t.Errorf("the gateway holds %+v, before the faults %+v", now, baseline)
 	}
-	peak := metric(s.t, s.gateway.url, "process_resident_memory_peak_bytes") / (1 << 20)
+	peak := s.gateway.memory("VmHWM:")
 	s.log("the gateway holds %+v, and held at most %.0f MiB", now, peak)
 	if peak > 200 {
 		s.t.Errorf("the gateway took %.0f MiB", peak)
