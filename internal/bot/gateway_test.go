@@ -15,6 +15,7 @@ import (
 	"switchyard/internal/bot"
 	"switchyard/internal/bot/matrix"
 	"switchyard/internal/bot/slack"
+	"switchyard/internal/bottest"
 	"switchyard/internal/domain"
 	"switchyard/internal/store/sqlite"
 	"switchyard/internal/store/storetest"
@@ -192,6 +193,7 @@ func newProcess(t *testing.T, o bot.Options) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	o.Dial = bottest.Dial
 	o.Transports = map[domain.BotTransport]func(bot.Options, map[string]domain.Secret) bot.Transport{"matrix": matrix.New, "team": slack.New}
 	p := &process{t: t, gateway: newGateway(), db: db, logs: &waittest.Log{}, options: o}
 	p.options.Log = slog.New(slog.NewTextHandler(p.logs, nil))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/internal/bot"
@@ -141,27 +142,25 @@ func (p *process) killed(e *executioner, ready func() bool, happen func(), done 
 	return within(p.t, done)
 }
 
-// everyStep runs life undisturbed to count its steps, and then once for each step, killed there, many at a time.
+// everyStep runs life undisturbed to count its steps, and then once for each step, killed there.
 func everyStep(t *testing.T, life func(t *testing.T, e *executioner)) {
 	t.Helper()
-	count := &executioner{dead: make(chan struct{})}
-	life(t, count)
-	count.mu.Lock()
-	steps := count.steps
-	count.mu.Unlock()
-	t.Logf("%d steps", steps)
-	var lives sync.WaitGroup
-	places := make(chan struct{}, 40)
+	steps := 0
+	synctest.Test(t, func(t *testing.T) {
+		count := &executioner{dead: make(chan struct{})}
+		life(t, count)
+		count.mu.Lock()
+		defer count.mu.Unlock()
+		steps = count.steps
+	})
 	for at := 1; at <= steps; at++ {
 		for _, after := range []bool{false, true} {
-			lives.Go(func() {
-				places <- struct{}{}
-				defer func() { <-places }()
-				life(t, &executioner{at: at, after: after, dead: make(chan struct{})})
+			t.Run(fmt.Sprintf("at step %d, after it: %v", at, after), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { life(t, &executioner{at: at, after: after, dead: make(chan struct{})}) })
 			})
 		}
 	}
-	lives.Wait()
 }
 
 func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
@@ -175,7 +174,7 @@ func TestMatrixKilledAtAnyStepSkipsAndRepeatsNothing(t *testing.T) {
 
 func killMatrixAtEveryStep(t *testing.T, forgetful bool) {
 	everyStep(t, func(t *testing.T, e *executioner) {
-		h := bottest.NewHomeserver(t)
+		h := bottest.NewMemoryHomeserver(t)
 		h.Forgetful = forgetful
 		h.HTTP.Config.Handler = e.through(h)
 		p := newProcess(t, bot.Options{Operators: []string{bottest.Operator}})
@@ -213,7 +212,7 @@ func killMatrixAtEveryStep(t *testing.T, forgetful bool) {
 func TestTeamKilledAtAnyStepRepeatsAtMostOneMessage(t *testing.T) {
 	t.Parallel()
 	everyStep(t, func(t *testing.T, e *executioner) {
-		s := bottest.NewWorkspace(t)
+		s := bottest.NewMemoryWorkspace(t)
 		s.Patient = true // the new process does not know when the dead one posted
 		s.Channels["C2"] = "dev"
 		s.HTTP.Config.Handler = e.through(s)

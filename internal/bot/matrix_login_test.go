@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchyard/internal/bot"
@@ -18,21 +19,23 @@ const refusedLogin = "The homeserver refuses this user name or password"
 // A password change logs the bot out whatever it is doing.
 func TestMatrixSaysThatTheLoginIsRefused(t *testing.T) {
 	t.Parallel()
-	p, h := joined(t)
-	h.ChangePassword("canary-other")
-	p.gateway.move("alpha", 1)
-	p.waitState(domain.BotFailed, refusedLogin)
-	eventually(t, func() string {
-		if strings.Contains(p.logs.String(), "again_in=5m0s") {
-			return ""
+	synctest.Test(t, func(t *testing.T) {
+		p, h := joined(t)
+		h.ChangePassword("canary-other")
+		p.gateway.move("alpha", 1)
+		p.waitState(domain.BotFailed, refusedLogin)
+		eventually(t, func() string {
+			if strings.Contains(p.logs.String(), "again_in=5m0s") {
+				return ""
+			}
+			return "not tried again every five minutes: " + p.logs.String()
+		})
+		h.ChangePassword(bottest.Password)
+		p.save(h.Config())
+		if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "Story 1") {
+			t.Errorf("posts %+v", got)
 		}
-		return "not tried again every five minutes: " + p.logs.String()
 	})
-	h.ChangePassword(bottest.Password)
-	p.save(h.Config())
-	if got := roomPosts(t, h, "!ops", 1); !strings.Contains(got[0].Body, "Story 1") {
-		t.Errorf("posts %+v", got)
-	}
 }
 
 func TestMatrixLosesNothingWhenTheLoginIsRefusedDuringACall(t *testing.T) {
@@ -61,28 +64,30 @@ func TestMatrixLosesNothingWhenTheLoginIsRefusedDuringACall(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p, h := joined(t)
-			h.Create("!two", "Two", bottest.Operator, false)
-			h.Invite("!two", bottest.Operator)
-			p.waitRooms(2)
-			h.Do(func() {
-				h.Before = func(_ http.ResponseWriter, r *http.Request) bool {
-					if strings.Contains(r.URL.Path, test.path) {
-						h.ChangePassword("canary-other")
+			synctest.Test(t, func(t *testing.T) {
+				p, h := joined(t)
+				h.Create("!two", "Two", bottest.Operator, false)
+				h.Invite("!two", bottest.Operator)
+				p.waitRooms(2)
+				h.Do(func() {
+					h.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+						if strings.Contains(r.URL.Path, test.path) {
+							h.ChangePassword("canary-other")
+						}
+						return false
 					}
-					return false
-				}
-			})
-			test.trigger(p, h)
-			p.waitState(domain.BotFailed, refusedLogin)
-			h.Do(func() { h.Before = nil })
-			h.ChangePassword(bottest.Password)
-			p.save(h.Config())
-			eventually(t, func() string {
-				if test.want(h) {
-					return ""
-				}
-				return fmt.Sprintf("!ops %+v, !two %+v", h.Posts("!ops"), h.Posts("!two"))
+				})
+				test.trigger(p, h)
+				p.waitState(domain.BotFailed, refusedLogin)
+				h.Do(func() { h.Before = nil })
+				h.ChangePassword(bottest.Password)
+				p.save(h.Config())
+				eventually(t, func() string {
+					if test.want(h) {
+						return ""
+					}
+					return fmt.Sprintf("!ops %+v, !two %+v", h.Posts("!ops"), h.Posts("!two"))
+				})
 			})
 		})
 	}
@@ -105,25 +110,27 @@ func (s *slowState) SetState(ctx context.Context, key, value string) error {
 
 func TestStatusDoesNotWaitForTheStore(t *testing.T) {
 	t.Parallel()
-	h := bottest.NewHomeserver(t)
-	state := &slowState{writing: make(chan struct{}), proceed: make(chan struct{})}
-	p := newProcess(t, bot.Options{State: state})
-	p.gateway.configure(h.Config(), nil)
-	p.start()
-	<-state.writing
-	status := make(chan domain.BotStatus)
-	go func() { status <- p.supervisor.Status() }()
-	select {
-	case <-status:
-	case <-time.After(time.Minute):
-		t.Error("the status waits for a write to the store")
-	}
-	go func() { // from now on every write proceeds at once
-		for range state.writing {
+	synctest.Test(t, func(t *testing.T) {
+		h := bottest.NewMemoryHomeserver(t)
+		state := &slowState{writing: make(chan struct{}), proceed: make(chan struct{})}
+		p := newProcess(t, bot.Options{State: state})
+		p.gateway.configure(h.Config(), nil)
+		p.start()
+		<-state.writing
+		status := make(chan domain.BotStatus)
+		go func() { status <- p.supervisor.Status() }()
+		select {
+		case <-status:
+		case <-time.After(time.Minute):
+			t.Error("the status waits for a write to the store")
 		}
-	}()
-	close(state.proceed)
-	p.waitState(domain.BotConnected, "")
-	p.kill()
-	close(state.writing)
+		go func() { // from now on every write proceeds at once
+			for range state.writing {
+			}
+		}()
+		close(state.proceed)
+		p.waitState(domain.BotConnected, "")
+		p.kill()
+		close(state.writing)
+	})
 }

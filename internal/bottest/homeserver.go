@@ -71,16 +71,27 @@ type update struct {
 
 // NewHomeserver starts a homeserver that ends with the test.
 func NewHomeserver(t testing.TB) *Homeserver {
-	h := &Homeserver{
-		t: t, password: Password, name: "The Yard", Devices: map[string]string{}, rooms: map[string]*room{},
-		changed: make(chan struct{}), sent: map[string]string{},
-	}
+	h := newHomeserver(t)
 	h.HTTP = httptest.NewServer(h)
 	t.Cleanup(func() {
 		h.HTTP.CloseClientConnections()
 		h.HTTP.Close()
 	})
 	return h
+}
+
+// NewMemoryHomeserver is NewHomeserver in memory, for tests with fake time.
+func NewMemoryHomeserver(t testing.TB) *Homeserver {
+	h := newHomeserver(t)
+	h.HTTP = NewServer(t, h)
+	return h
+}
+
+func newHomeserver(t testing.TB) *Homeserver {
+	return &Homeserver{
+		t: t, password: Password, name: "The Yard", Devices: map[string]string{}, rooms: map[string]*room{},
+		changed: make(chan struct{}), sent: map[string]string{},
+	}
 }
 
 // Config returns a valid configuration for a bot on this homeserver.

@@ -48,10 +48,21 @@ type ChannelPost struct{ Channel, Text, Thread string }
 
 // NewWorkspace starts a workspace that ends with the test. The bot is in #ops.
 func NewWorkspace(t testing.TB) *Workspace {
-	s := &Workspace{t: t, RetryAfter: "1", Channels: map[string]string{"C1": "ops"}, Last: map[string]time.Time{}}
+	s := newWorkspace(t)
 	s.HTTP = httptest.NewServer(s)
 	t.Cleanup(s.HTTP.Close)
 	return s
+}
+
+// NewMemoryWorkspace is NewWorkspace in memory, for tests with fake time.
+func NewMemoryWorkspace(t testing.TB) *Workspace {
+	s := newWorkspace(t)
+	s.HTTP = NewServer(t, s)
+	return s
+}
+
+func newWorkspace(t testing.TB) *Workspace {
+	return &Workspace{t: t, RetryAfter: "1", Channels: map[string]string{"C1": "ops"}, Last: map[string]time.Time{}}
 }
 
 // Config returns a valid configuration for a bot in this workspace.
