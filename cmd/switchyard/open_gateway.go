@@ -131,7 +131,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
-		options.Changes, options.Removals, options.Leadership, options.Gateways = shared.store, shared.store, shared.member, shared
+		options.Changes, options.Leadership, options.Gateways = shared.store, shared.member, shared
 		options.SharedBot = &service.SharedBot{Store: shared.store, Leader: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {

@@ -133,9 +133,6 @@ type Removal struct {
 	Agents  []string // ids of the agents that were assigned to it
 }
 
-// MaxRemovals is how many of the last removals can be undone. There is a limit since each contains a token.
-const MaxRemovals = 32
-
 // Registry is one consistent state of the project registry.
 type Registry struct {
 	// Version increases with every change.

@@ -114,7 +114,7 @@ func (p *peer) open(t *testing.T, url, name string) {
 	}
 	p.db, p.bot = db, &countingBot{}
 	s, err := service.New(t.Context(), service.Options{
-		Leadership: p, Projects: &p.boards, Store: db, Changes: db, Removals: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
+		Leadership: p, Projects: &p.boards, Store: db, Changes: db, Log: slog.New(slog.DiscardHandler), AgentTimeout: 3 * held, JoinTokenTTL: time.Hour, Bot: p.bot, BotFile: p.file,
 		SharedBot: &service.SharedBot{Store: db, Leader: p, Gateway: name, Cursor: func(context.Context) (int64, error) { return 0, nil }},
 	})
 	if err != nil {

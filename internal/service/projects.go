@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -17,17 +18,19 @@ type projectStore interface {
 	UpdateProject(ctx context.Context, was, p domain.Project) error
 	RemoveProject(ctx context.Context, name string) error
 	SetActive(ctx context.Context, name string) error
+	// KeepRemoval keeps the last most removals, TakeRemoval returns one that was made since oldest, once, or NotFound.
+	KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error
+	TakeRemoval(ctx context.Context, id string, oldest time.Time) (domain.Removal, error)
 }
 
 // Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without locking.
 type Projects struct {
-	store    projectStore
-	audit    *Audit
-	agents   *agentTable // removing a project unassigns its agents
-	access   *Access     // and ends the tokens of their commands
-	stored   *reloader
-	moved    movedProjects
-	removals Removals
+	store  projectStore
+	audit  *Audit
+	agents *agentTable // removing a project unassigns its agents
+	access *Access     // and ends the tokens of their commands
+	stored *reloader
+	moved  movedProjects
 
 	// mu makes checking, storing and publishing atomic. Hold it for reading while no project may be removed.
 	mu      sync.RWMutex

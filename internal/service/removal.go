@@ -2,10 +2,19 @@ package service
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strings"
+	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
+)
+
+// A removal can be undone for undoLife. The last maxRemovals are kept: each contains a token.
+const (
+	undoLife    = time.Hour
+	maxRemovals = 32
 )
 
 // Remove removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events are kept.
@@ -84,6 +93,26 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 		s.agents.find(id).set(func(e *agentEntry) { e.assign(p.Name) })
 	}
 	return len(free), nil
+}
+
+// KeepRemoval keeps a removal for a limited time, so that it can be undone, and returns its id. A removal contains a token, so pages
+// show only the id.
+func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string, err error) {
+	id = rand.Text()
+	return id, s.store.KeepRemoval(ctx, id, r, clock.Now(), maxRemovals)
+}
+
+// UndoRemoval undoes the removal with this id, once. It returns NotFound when it can no longer be undone, and Conflict when the name
+// has been taken.
+func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
+	if r, err = s.store.TakeRemoval(ctx, id, clock.Now().Add(-undoLife)); err != nil {
+		if domain.CodeOf(err) == domain.NotFound {
+			err = domain.WrapError(domain.NotFound, err, "This can no longer be undone. Add the project again.")
+		}
+		return r, 0, err
+	}
+	agents, err = s.Restore(ctx, r)
+	return r, agents, err
 }
 
 func removalDetail(r domain.Removal) string {

@@ -37,8 +37,6 @@ type Options struct {
 	Leadership Leadership
 	// Gateways lists the gateways that share the store, nil if there is only this one.
 	Gateways GatewayList
-	// Removals keeps removals that can be undone; nil keeps them in this process.
-	Removals Removals
 	Log      *slog.Logger
 	// AgentTimeout is how long an agent may be silent before it is removed from the list.
 	AgentTimeout time.Duration
@@ -103,10 +101,7 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access, removals: o.Removals}
-	if o.Removals == nil {
-		projects.removals = &removals{}
-	}
+	projects := &Projects{store: o.Store, audit: audit, agents: table, access: access}
 	projects.stored = newReloader(o.Changes, domain.TopicProjects, projects.load)
 	if err := projects.load(ctx); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ var tables = []table{
 	{name: "audit", columns: []string{
 		"id", "at_ms", "who", "via", "role", "action", "subject", "detail", "request_id", "account", "times",
 	}},
+	{name: "removals", columns: []string{"id", "removal", "at_ms"}},
 	{name: "acknowledgements", columns: []string{"key", "project", "text", "by_whom", "at_ms", "until_ms", "since_ms"}},
 	{
 		name: "events", columns: []string{"id", "project", "received_at_ms", "record"},

@@ -98,6 +98,13 @@ CREATE INDEX audit_repeated ON audit (account, at_ms) WHERE times > 0;
 CREATE INDEX audit_by_who ON audit (who, id);
 CREATE INDEX audit_by_action ON audit (action, id);
 
+-- Removed projects that can still be restored.
+CREATE TABLE removals (
+	id      TEXT PRIMARY KEY,
+	removal TEXT NOT NULL, -- JSON; it holds the project's token
+	at_ms   BIGINT NOT NULL
+);
+
 -- Who takes care of which alert, as long as its trouble lasts.
 CREATE TABLE acknowledgements (
 	key      TEXT COLLATE "C" PRIMARY KEY,
@@ -212,13 +219,6 @@ CREATE TABLE sign_in_flows (
 	verifier     TEXT NOT NULL,
 	redirect_uri TEXT NOT NULL,
 	began_at     TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
-);
-
--- Removals of projects that can still be undone.
-CREATE TABLE removals (
-	id      TEXT PRIMARY KEY,
-	removal TEXT NOT NULL, -- JSON; it holds the project's token
-	at      TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
 
 -- The bot: its configuration, what the gateway that runs it tells of it, and test messages that others ask that for.

@@ -98,6 +98,13 @@ CREATE INDEX audit_repeated ON audit (account, at_ms) WHERE times > 0;
 CREATE INDEX audit_by_who ON audit (who, id);
 CREATE INDEX audit_by_action ON audit (action, id);
 
+-- Removed projects that can still be restored.
+CREATE TABLE removals (
+	id      TEXT PRIMARY KEY,
+	removal TEXT NOT NULL, -- JSON; it holds the project's token
+	at_ms   BIGINT NOT NULL
+);
+
 -- Who takes care of which alert, as long as its trouble lasts.
 CREATE TABLE acknowledgements (
 	key      TEXT PRIMARY KEY,
