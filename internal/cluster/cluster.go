@@ -64,6 +64,7 @@ type Member struct {
 	token   int64 // 0 while it does not lead
 	refused int64 // the last token under which a write was refused
 	trusted time.Time
+	expired bool          // it ceased to lead since the lease was not extended in time
 	changed chan struct{} // closed when token changes
 	expiry  *time.Timer   // ends the leadership at trusted
 }
@@ -124,7 +125,7 @@ func (m *Member) lead(token int64, began time.Time) bool {
 	if token <= m.refused {
 		return false
 	}
-	m.trusted = began.Add(LeaseTime - margin)
+	m.trusted, m.expired = began.Add(LeaseTime-margin), false
 	if m.token != token {
 		m.log.Info("this gateway leads", "token", token)
 		m.set(token)
@@ -149,10 +150,11 @@ func (m *Member) follow(why string) {
 // expire ends the leadership when the lease was not extended in time.
 func (m *Member) expire() {
 	m.mu.Lock()
-	late := time.Now().Before(m.trusted)
+	m.expired = m.token != 0 && !time.Now().Before(m.trusted)
+	expired := m.expired
 	m.mu.Unlock()
-	if !late {
-		m.follow("the lease could not be renewed in time")
+	if expired {
+		m.follow(tooLate)
 	}
 }
 

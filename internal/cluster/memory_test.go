@@ -192,6 +192,22 @@ func TestALeaseThatWasNearlyOverIsUsedAgain(t *testing.T) {
 	})
 }
 
+// TestAGatewayThatRenewsTooLateResigns, if there is another one.
+func TestAGatewayThatRenewsTooLateResigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		leads, other := two(t, store)
+		leads.slow.Store(int64(2400 * time.Millisecond))
+		time.Sleep(10 * time.Second)
+		if leads.Leads() || !other.Leads() {
+			t.Error("a gateway that cannot renew its lease in time leads on")
+		}
+		if store.granted() != 2 {
+			t.Errorf("the lease was granted %d times", store.granted())
+		}
+	})
+}
+
 // TestALateTakeOverIsReadBack: the gateway has given it up and tries again. Whichever of both counts, it leads under the stored token.
 func TestALateTakeOverIsReadBack(t *testing.T) {
 	for _, late := range []time.Duration{2490 * time.Millisecond, 2510 * time.Millisecond, 3 * time.Second, 10 * time.Second} {

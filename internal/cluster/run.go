@@ -103,8 +103,8 @@ func (m *Member) step(ctx context.Context) (pause time.Duration, err error) {
 // hold leads under the lease that this gateway holds, unless it should resign.
 func (m *Member) hold(ctx context.Context, lease Lease, others []Gateway, fit bool, began time.Time) (pause time.Duration, err error) {
 	why := ""
-	if m.Fitness != nil && fit {
-		why = m.Fitness(others)
+	if fit {
+		why = m.whyResign(others)
 	}
 	if why == "" && m.lead(lease.Token, began) {
 		return renewal, nil
@@ -118,6 +118,24 @@ func (m *Member) hold(ctx context.Context, lease Lease, others []Gateway, fit bo
 		}
 	}
 	return 0, m.store.Resign(ctx, m.self.ID)
+}
+
+// tooLate is why a gateway that cannot renew its lease in time leaves the lead to one that may.
+const tooLate = "the lease could not be renewed in time"
+
+// whyResign returns why another gateway should lead, "" for no reason.
+func (m *Member) whyResign(others []Gateway) string {
+	m.mu.Lock()
+	expired := m.expired
+	m.expired = false
+	m.mu.Unlock()
+	if expired {
+		return tooLate
+	}
+	if m.Fitness == nil {
+		return ""
+	}
+	return m.Fitness(others)
 }
 
 func (m *Member) leave() {

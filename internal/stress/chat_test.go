@@ -16,12 +16,14 @@ import (
 func TestEachEventIsPostedOnce(t *testing.T) {
 	g := newGroup(t, "")
 	postsEachEventOnce(t, g, func() {
-		for _, m := range g.members {
-			m.killAndFreeze()
+		for range g.members {
+			g.killAndFreeze()
+			m := g.leader()
 			m.wire.blackhole()
 			time.Sleep(frozen)
 			m.wire.heal()
 			time.Sleep(2 * time.Second)
+			m = g.leader()
 			m.stop()
 			m.start()
 		}

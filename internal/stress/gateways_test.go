@@ -4,10 +4,12 @@ package stress
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,17 +34,6 @@ func (m *member) freeze(duration time.Duration) {
 	if err := m.current.Process.Signal(syscall.SIGCONT); err != nil {
 		m.t.Fatal(err)
 	}
-}
-
-// killAndFreeze kills the gateway, starts it again and freezes it, each for longer than another one takes to take over its duties.
-func (m *member) killAndFreeze() {
-	m.t.Helper()
-	m.kill()
-	time.Sleep(7 * time.Second)
-	m.start()
-	time.Sleep(2 * time.Second)
-	m.freeze(frozen)
-	time.Sleep(2 * time.Second)
 }
 
 // stop ends the gateway as its administrator would.
@@ -74,7 +65,54 @@ type group struct {
 	postgres *pgtest.Server
 	database string // its address, without a wire
 	members  []*member
+	token    string // of an administrator, "" for none
 	hoard    hoard
+}
+
+// leader waits until one of the gateways leads, and returns it.
+func (g *group) leader() (found *member) {
+	g.t.Helper()
+	if !until(takenOver, func() bool { found = g.leaderNow(); return found != nil }) {
+		g.t.Fatal("no gateway leads")
+	}
+	return found
+}
+
+// leaderNow returns the gateway that leads, nil if none does.
+func (g *group) leaderNow() *member {
+	g.t.Helper()
+	leads := func(m *member) bool {
+		request, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, m.url+"/metrics", nil)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if g.token != "" {
+			request.Header.Set("Authorization", "Bearer "+g.token)
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		return err == nil && strings.Contains(string(text), "\nswitchyard_leader 1\n")
+	}
+	if i := slices.IndexFunc(g.members, leads); i >= 0 {
+		return g.members[i]
+	}
+	return nil
+}
+
+// killAndFreeze kills the leader, starts it again and freezes the next leader, each for longer than a take-over takes.
+func (g *group) killAndFreeze() {
+	g.t.Helper()
+	killed := g.leader()
+	killed.kill()
+	time.Sleep(7 * time.Second)
+	killed.start()
+	time.Sleep(2 * time.Second)
+	g.leader().freeze(frozen)
+	time.Sleep(2 * time.Second)
 }
 
 // newGroup starts a group. If token is not "", all requests need it.
@@ -99,7 +137,7 @@ func newGroupOf(t *testing.T, program, token string, more func(i int) []string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &group{t: t, postgres: postgres, database: database}
+	g := &group{t: t, postgres: postgres, database: database, token: token}
 	dir := t.TempDir()
 	for i := range 3 {
 		w := newWire(t, loopback(t, 10+i), direct.Host)

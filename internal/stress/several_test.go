@@ -46,12 +46,16 @@ func TestSeveralGatewaysLoseAndDoubleNothing(t *testing.T) {
 
 	s := &several{t: t, group: g, watcher: watcher, projects: projects}
 	s.during("nothing happens", soon, func() { time.Sleep(3 * time.Second) })
-	for i, m := range g.members {
-		s.during(fmt.Sprintf("gateway %d is killed", i), takenOver, func() { m.kill(); time.Sleep(6 * time.Second) })
+	for range g.members {
+		m := g.leader()
+		s.during("the leader is killed", takenOver, func() { m.kill(); time.Sleep(6 * time.Second) })
 		s.during("and started again", takenOver, m.start)
-		s.during(fmt.Sprintf("gateway %d is frozen for %v", i, frozen), takenOver, func() { m.freeze(frozen) })
-		s.during(fmt.Sprintf("gateway %d is cut off for %v", i, frozen), takenOver, func() { m.wire.blackhole(); time.Sleep(frozen); m.wire.heal() })
-		s.during(fmt.Sprintf("gateway %d is stopped", i), handedOver, func() { m.stop(); time.Sleep(time.Second) })
+		m = g.leader()
+		s.during(fmt.Sprintf("the leader is frozen for %v", frozen), takenOver, func() { m.freeze(frozen) })
+		m = g.leader()
+		s.during(fmt.Sprintf("the leader is cut off for %v", frozen), takenOver, func() { m.wire.blackhole(); time.Sleep(frozen); m.wire.heal() })
+		m = g.leader()
+		s.during("the leader is stopped", handedOver, func() { m.stop(); time.Sleep(time.Second) })
 		s.during("and started again", takenOver, m.start)
 	}
 	s.during("PostgreSQL is restarted", returned, func() { g.postgres.Stop(); g.restart() })

@@ -5,6 +5,7 @@ package stress
 import (
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ type wire struct {
 
 	mu       sync.Mutex
 	swallows bool
+	rate     int               // bytes a second of each connection in each direction, 0 for no limit
 	healed   chan struct{}     // closed when it no longer does
 	ends     map[net.Conn]bool // of all connections, both ends
 }
@@ -85,12 +87,28 @@ type throat struct {
 
 func (t throat) Write(p []byte) (int, error) {
 	t.mu.Lock()
-	swallows := t.swallows
+	swallows, rate := t.swallows, t.rate
 	t.mu.Unlock()
 	if swallows {
 		return len(p), nil
 	}
+	if rate > 0 {
+		for part := range slices.Chunk(p, max(1, rate/20)) {
+			if _, err := t.to.Write(part); err != nil {
+				return 0, err
+			}
+			time.Sleep(time.Second * time.Duration(len(part)) / time.Duration(rate))
+		}
+		return len(p), nil
+	}
 	return t.to.Write(p)
+}
+
+// throttle limits each connection to a number of bytes a second in each direction, 0 for no limit.
+func (w *wire) throttle(rate int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rate = rate
 }
 
 // blackhole swallows all data in either direction from now on: connections stay open without a response, and new connections do not
