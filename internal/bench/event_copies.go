@@ -18,15 +18,16 @@ import (
 // eventSpan is the time over which the events of a database are spread, up to its creation.
 const eventSpan = 90 * 24 * time.Hour
 
-// copyEvents adds copies of all events, each with its own stories, with SQL: through the program's store, ten
-// million would take half an hour. The database must be as fill leaves it. A copy adds the rows that the store would have added, in
-// the order of their ids, so that indexes are as full as they would be.
+// copyEvents adds copies of all events, each with its own stories, with SQL: through the program's store, ten million
+// would take half an hour. The database must be as fill leaves it. A copy adds the rows that the store would have
+// added, in the order of their ids, so that indexes are as full as they would be.
 func copyEvents(ctx context.Context, dir string, copies int) error {
 	if err := registerIndexed(); err != nil {
 		return err
 	}
 	// Without a journal: an interrupted run has to start again.
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.FileName)+
+		"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-1000000)")
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,8 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	db.SetMaxOpenConns(1)
 	var events, names, stories, first int64
 	err = db.QueryRowContext(ctx, `SELECT (SELECT MAX(id) FROM events), (SELECT MAX(id) FROM stories),
-		(SELECT MAX(CAST(story_id AS INTEGER)) + 1 FROM stories), (SELECT MIN(timestamp_ms) FROM events)`).Scan(&events, &names, &stories, &first)
+		(SELECT MAX(CAST(story_id AS INTEGER)) + 1 FROM stories), (SELECT MIN(timestamp_ms) FROM events)`).
+		Scan(&events, &names, &stories, &first)
 	if err != nil {
 		return err
 	}
@@ -70,8 +72,8 @@ var registerIndexed = sync.OnceValue(func() error {
 	return driver.RegisterDeterministicScalarFunction("indexed", 2, indexed)
 })
 
-// squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes finished
-// stories from the board.
+// squeezed makes room for the copies: it moves all existing events to the first part of the time span, and removes
+// finished stories from the board.
 var squeezed = []string{
 	`UPDATE events SET record = json_set(record, '$.timestamp_ms', :begin + (timestamp_ms - :first) / :all),
 		received_at_ms = :begin + (received_at_ms - :first) / :all`,

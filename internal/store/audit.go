@@ -97,7 +97,7 @@ func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page doma
 	return page, db.Translate(err)
 }
 
-// eachAuditEntry calls take with the first limit entries that match q apart from its text, until take returns false.
+// eachAuditEntry calls take with the first limit entries that match q apart from its text, until yield returns false.
 func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int, take func(domain.AuditEntry) bool) error {
 	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE id < $1", []any{q.Before}
 	where := func(column, text string) {

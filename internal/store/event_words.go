@@ -10,10 +10,12 @@ import (
 	"switchyard/internal/fold"
 )
 
-// maxWords is how many bytes of an event's texts are searched by the index: indexing takes a microsecond for some of them.
+// maxWords is how many bytes of an event's texts are searched by the index: indexing takes a microsecond for some of
+// them.
 const maxWords = 8 << 10
 
-// EventWords returns the text by which an event is searched: project, type and the other texts, folded, each on a line of its own.
+// EventWords returns the text by which an event is searched: project, type and the other texts, folded, each on a line
+// of its own.
 func EventWords(project string, r domain.Record) string {
 	d := r.Details()
 	texts := []string{project, string(r.Type), d.StoryID, d.StoryName, d.FromStage, d.ToStage}

@@ -13,8 +13,8 @@ import (
 	"switchyard/internal/fold"
 )
 
-// maxPage is the total size of records, in bytes, after which Events ends a page: a thousand records as large as a hostile project
-// server can make them would take too much memory. Pages of our own feeds stay below 3 MiB.
+// maxPage is the total size of records, in bytes, after which Events ends a page: a thousand records as large as a
+// hostile project server can make them would take too much memory. Pages of our own feeds stay below 3 MiB.
 const maxPage = 4 << 20
 
 // A search reads so many events at once, not all of which have to match; more for a text of one or two characters.
@@ -23,7 +23,8 @@ const minRound, minShortRound = 200, 2000
 // SearchLimit is the time limit of a search.
 const SearchLimit = 5 * time.Second
 
-var errTooLong = domain.Errorf(domain.Unavailable, "the search took too long; search for a longer text, or in one project")
+var errTooLong = domain.Errorf(domain.Unavailable,
+	"the search took too long; search for a longer text, or in one project")
 
 // search runs fn like snapshot, on a connection for searches and within their time limit.
 func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
@@ -36,8 +37,8 @@ func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) 
 	return err
 }
 
-// Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they are huge it
-// returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
+// Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they
+// are huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
 func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	q.Text = fold.Text(q.Text)
 	if q.Project != "" && strings.Contains(fold.Text(q.Project), q.Text) {
@@ -144,8 +145,8 @@ func (p *pageReader) add(e domain.Event) (more bool) {
 
 // selectEvents returns a statement for eachEvent.
 func selectEvents(from, condition, order string, limit int) string {
-	return fmt.Sprintf(`SELECT events.id, events.project, events.type, events.timestamp_ms, events.received_at_ms, events.record
-		FROM %s WHERE %s ORDER BY %s LIMIT $%d`, from, condition, order, limit)
+	return fmt.Sprintf(`SELECT events.id, events.project, events.type, events.timestamp_ms, events.received_at_ms,
+		events.record FROM %s WHERE %s ORDER BY %s LIMIT $%d`, from, condition, order, limit)
 }
 
 // eachEvent calls yield with each event that a statement from selectEvents selects, until yield returns false.
@@ -163,9 +164,9 @@ func eachEvent(ctx context.Context, tx *sql.Tx, yield func(domain.Event) bool, s
 	}, yield, statement, args...)
 }
 
-// typeDiffers reports whether the column of the type may differ from the record's: no engine can store every text as it is.
+// typeDiffers reports whether the column of the type may differ from the record's: no engine can store every text as it
+// is.
 func typeDiffers(e domain.Event) bool {
 	return e.Type == "" || len(e.Type) > domain.MaxText || strings.ContainsRune(string(e.Type), utf8.RuneError) ||
 		strings.Contains(string(e.JSON), `\u0000`)
 }
-

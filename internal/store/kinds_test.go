@@ -49,7 +49,7 @@ func TestAProjectThatMakesUpTypesAndStagesCostsOnlyItself(t *testing.T) {
 				t.Fatalf("transition %d is %s %s", n, e.Type, e.JSON)
 			}
 		}
-			for n := 0; n < made; n += 10 {
+		for n := 0; n < made; n += 10 {
 			if found := page(domain.EventQuery{Type: domain.EventType(typeOf(n))}); len(found) != 1 {
 				t.Errorf("%d events of the type %s", len(found), typeOf(n))
 			}

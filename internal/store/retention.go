@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// EventProjects returns the names of all projects that the stream has or had events of, in no particular order: those with a
-// reading position.
+// EventProjects returns the names of all projects that the stream has or had events of, in no particular order: those
+// with a reading position.
 func (db *Tables) EventProjects(ctx context.Context) (names []string, err error) {
 	return db.SelectTexts(ctx, "SELECT DISTINCT project FROM feed_cursors")
 }
@@ -17,12 +17,14 @@ func (db *Tables) EventProjects(ctx context.Context) (names []string, err error)
 const (
 	// firstKept selects the oldest of the newest $2 events of a project.
 	firstKept = "SELECT id FROM events WHERE project = $1 ORDER BY id DESC LIMIT 1 OFFSET $2 - 1"
-	// oldest selects a project's events with ids below $2. An event received after $3 was received while the clock was wrong.
-	oldest = "SELECT id, received_at_ms FROM events WHERE project = $1 AND id < $2 AND received_at_ms <= $3 ORDER BY id LIMIT $4"
+	// oldest selects a project's events with ids below $2. An event received after $3 was received while the clock was
+	// wrong.
+	oldest = `SELECT id, received_at_ms FROM events WHERE project = $1 AND id < $2 AND received_at_ms <= $3
+		ORDER BY id LIMIT $4`
 )
 
-// ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back, expired events
-// after one that is to be kept wait until that one has expired as well.
+// ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back,
+// expired events after one that is to be kept wait until that one has expired as well.
 func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		kept, err := SelectIDs(ctx, tx, firstKept, e.Project, e.Keep)
@@ -52,15 +54,16 @@ func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int
 
 // OldestEvent returns when the oldest event was received, zero if there is none.
 func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err error) {
-	err = db.engine.Read.QueryRowContext(ctx, "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)").Scan((*Milli)(&received))
+	const first = "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)"
+	err = db.engine.Read.QueryRowContext(ctx, first).Scan((*Milli)(&received))
 	if IsMissing(err) {
 		return time.Time{}, nil
 	}
 	return received, db.Translate(err)
 }
 
-// RemoveEvents removes events, under the leader's fencing token. It keeps their digests, so that they are not stored again, and the
-// stories' newest names.
+// RemoveEvents removes events, under the leader's fencing token. It keeps their digests, so that they are not stored
+// again, and the stories' newest names.
 func (db *Tables) RemoveEvents(ctx context.Context, token int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil

@@ -18,8 +18,10 @@ func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Co
 	return fn(ctx, tx)
 }
 
-// EachRow calls take with each row that a statement selects, read by scan, until take returns false.
-func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), take func(T) bool, statement string, args ...any) error {
+// EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
+func EachRow[T any](
+	ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), yield func(T) bool, statement string, args ...any,
+) error {
 	rows, err := tx.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -30,7 +32,7 @@ func EachRow[T any](ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, er
 		if err != nil {
 			return err
 		}
-		if !take(found) {
+		if !yield(found) {
 			return nil
 		}
 	}

@@ -35,8 +35,9 @@ func (db *Tables) StoryName(ctx context.Context, project, id string) (name strin
 // MaxShortSearch is how many of the newest stories are searched for words that are too short for the index.
 const MaxShortSearch = 2000
 
-// FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first. If no word
-// has three characters, it searches only the newest stories. It returns Unavailable when that takes too long.
+// FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first.
+// If no word has three characters, it searches only the newest stories. It returns Unavailable when that takes too
+// long.
 func (db *Tables) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := db.engine.Dialect.StoriesWith(words, limit)

@@ -11,15 +11,18 @@ import (
 	"switchyard/internal/store"
 )
 
-// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
-// that their project has or had already. It refuses reads once another gateway leads: nothing of them is stored.
+// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It
+// drops records that their project has or had already. It refuses reads once another gateway leads: nothing of them is
+// stored.
 //
-// It takes two round trips, whatever it stores: one locks and reads, the other writes, notifies other gateways and commits.
+// It takes two round trips, whatever it stores: one locks and reads, the other writes, notifies other gateways and
+// commits.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	db.pace.begin()
-	err = db.leader.AcquireFunc(ctx, func(c *pgxpool.Conn) error { // which drops a connection that is still in the transaction
+	// AcquireFunc drops a connection that is still in the transaction.
+	err = db.leader.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		a := appending{reads: reads, seen: db.seen.last.Load()}
 		if err := c.SendBatch(ctx, a.begin()).Close(); err != nil {
 			return err
@@ -72,7 +75,8 @@ func (a *appending) begin() *pgx.Batch {
 		last = "SELECT last_id FROM stream"
 	}
 	batch.Queue(last).QueryRow(func(row pgx.Row) error { return row.Scan(&a.result.Last) })
-	batch.Queue("SELECT token FROM lease WHERE token = ANY ($1) FOR KEY SHARE", tokens).Query(func(rows pgx.Rows) (err error) {
+	const held = "SELECT token FROM lease WHERE token = ANY ($1) FOR KEY SHARE"
+	batch.Queue(held, tokens).Query(func(rows pgx.Rows) (err error) {
 		a.held, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 		return err
 	})
@@ -107,7 +111,9 @@ func (a *appending) choose() {
 	}
 }
 
-func (a *appending) refused(read domain.FeedRead) bool { return read.Token != 0 && !slices.Contains(a.held, read.Token) }
+func (a *appending) refused(read domain.FeedRead) bool {
+	return read.Token != 0 && !slices.Contains(a.held, read.Token)
+}
 
 // last returns the id of the last event.
 func (a *appending) last() int64 { return a.result.Last + int64(len(a.result.Added)) }
@@ -133,15 +139,18 @@ func (a *appending) write() *pgx.Batch {
 	return &batch
 }
 
-const insertEvents = `INSERT INTO events (id, project, received_at_ms, record, timestamp_ms, type, story_id, story_name, from_stage, to_stage, words)
-	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])`
+const insertEvents = `INSERT INTO events (id, project, received_at_ms, record, timestamp_ms, type, story_id, story_name,
+		from_stage, to_stage, words)
+	SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
+		$8::text[], $9::text[], $10::text[], $11::text[])`
 
 // eventColumns are the arguments of insertEvents.
 func eventColumns(events []domain.Event) []any {
 	var ids, received, stamps []int64
 	var texts [8][]string
 	for _, e := range events {
-		ids, received, stamps = append(ids, e.ID), append(received, e.ReceivedAt.UnixMilli()), append(stamps, e.At.UnixMilli())
+		ids, received = append(ids, e.ID), append(received, e.ReceivedAt.UnixMilli())
+		stamps = append(stamps, e.At.UnixMilli())
 		for i, text := range append([]string{Text(e.Project), string(e.JSON)}, EventTexts(e.Project, e.Record)...) {
 			texts[i] = append(texts[i], text)
 		}
@@ -153,7 +162,8 @@ func eventColumns(events []domain.Event) []any {
 func EventTexts(project string, r domain.Record) []string {
 	d := r.Details()
 	return []string{
-		Key(string(r.Type)), Key(d.StoryID), Text(d.StoryName), Text(d.FromStage), Text(d.ToStage), Text(store.EventWords(project, r)),
+		Key(string(r.Type)), Key(d.StoryID), Text(d.StoryName), Text(d.FromStage), Text(d.ToStage),
+		Text(store.EventWords(project, r)),
 	}
 }
 
@@ -187,7 +197,8 @@ const moveCursors = `INSERT INTO feed_cursors (project, url, since, instance, se
 	SELECT DISTINCT ON (project, url) project, url, since, instance, sequence
 	FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY
 		AS positions (project, url, since, instance, sequence, place) ORDER BY project, url, place DESC
-	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`
+	ON CONFLICT (project, md5(url)) DO UPDATE SET since = excluded.since, instance = excluded.instance,
+		sequence = excluded.sequence`
 
 // cursorColumns are the arguments of moveCursors.
 func (a *appending) cursorColumns() []any {
@@ -198,7 +209,8 @@ func (a *appending) cursorColumns() []any {
 			continue
 		}
 		c := read.Cursor
-		names, urls, instances = append(names, Text(c.Project)), append(urls, Text(c.URL)), append(instances, Text(c.Instance))
+		names, urls = append(names, Text(c.Project)), append(urls, Text(c.URL))
+		instances = append(instances, Text(c.Instance))
 		since, sequences = append(since, c.Since), append(sequences, c.Sequence)
 	}
 	return []any{names, urls, since, instances, sequences}

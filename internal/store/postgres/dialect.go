@@ -38,5 +38,6 @@ func (dialect) StoriesWith(words []string, limit int) (statement string, args []
 			from = "stories"
 		}
 	}
-	return fmt.Sprintf("SELECT project, story_id, story_name FROM %s WHERE %s ORDER BY id DESC LIMIT $1", from, strings.Join(conditions, " AND ")), args
+	return fmt.Sprintf("SELECT project, story_id, story_name FROM %s WHERE %s ORDER BY id DESC LIMIT $1",
+		from, strings.Join(conditions, " AND ")), args
 }

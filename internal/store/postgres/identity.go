@@ -13,11 +13,11 @@ import (
 const identityKey = "identity"
 
 // origin identifies what a restored database has anew: the cluster, the database, its tables and its timeline.
-const origin = `SELECT concat_ws('/', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()),
-	'stream'::regclass::oid, left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
+const origin = `SELECT concat_ws('/', system_identifier,
+	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid, left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
 
-// Identity returns a random text that belongs to this database. A new one has another, and so has one that was restored, or that a
-// standby took over, which may lack the last events.
+// Identity returns a random text that belongs to this database. A new one has another, and so has one that was
+// restored, or that a standby took over, which may lack the last events.
 func (db *DB) Identity(ctx context.Context) (id string, err error) {
 	err = db.Tx(ctx, []domain.Topic{}, func(tx *sql.Tx) error {
 		var now, stored string
@@ -25,10 +25,12 @@ func (db *DB) Identity(ctx context.Context) (id string, err error) {
 			return err
 		}
 		// Of several gateways that find none, one decides.
-		if _, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING", identityKey); err != nil {
+		const ensure = "INSERT INTO state (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
+		if _, err := tx.ExecContext(ctx, ensure, identityKey); err != nil {
 			return err
 		}
-		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1 FOR UPDATE", identityKey).Scan(&stored); err != nil {
+		const locked = "SELECT value FROM state WHERE key = $1 FOR UPDATE"
+		if err := tx.QueryRowContext(ctx, locked, identityKey).Scan(&stored); err != nil {
 			return err
 		}
 		var from string

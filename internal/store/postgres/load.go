@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/store"
 )
 
 // Table is a table to be filled.
@@ -51,7 +52,8 @@ func OpenEmpty(ctx context.Context, url string) (*DB, error) {
 		}
 		var others bool
 		err = c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
-			WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
+			WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+			AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
 			AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e'))`).Scan(&others)
 		if err == nil && version == 0 && others {
 			err = errNotEmpty
@@ -78,7 +80,8 @@ func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, name := range names {
 		var found bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM "+pgx.Identifier{name}.Sanitize()+")").Scan(&found); err != nil {
+		exists := "SELECT EXISTS (SELECT FROM " + pgx.Identifier{name}.Sanitize() + ")"
+		if err := tx.QueryRow(ctx, exists).Scan(&found); err != nil {
 			return err
 		}
 		if found {
@@ -90,16 +93,18 @@ func checkEmpty(ctx context.Context, tx pgx.Tx) error {
 
 // tableNames returns the names of the tables that a gateway fills.
 func tableNames(ctx context.Context, tx pgx.Tx) ([]string, error) {
-	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c JOIN pg_class AS version ON version.relnamespace = c.relnamespace
-		WHERE version.oid = to_regclass('switchyard_schema') AND c.relkind = 'r' AND c.relname NOT IN ('switchyard_schema', 'stream', 'lease') ORDER BY 1`)
+	rows, err := tx.Query(ctx, `SELECT c.relname FROM pg_class AS c
+		JOIN pg_class AS version ON version.relnamespace = c.relnamespace
+		WHERE version.oid = to_regclass('switchyard_schema') AND c.relkind = 'r'
+		AND c.relname NOT IN ('switchyard_schema', 'stream', 'lease') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Load fills tables, all or none, and stores the session key. No one else may use the database meanwhile. Rows that are added later
-// get greater ids.
+// Load fills tables, all or none, and stores the session key. No one else may use the database meanwhile. Rows that are
+// added later get greater ids.
 func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error {
 	return alone(ctx, db.pool, func(tx pgx.Tx) error {
 		names, err := tableNames(ctx, tx)
@@ -122,7 +127,8 @@ func (db *DB) Load(ctx context.Context, tables []Table, sessionKey []byte) error
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
 		}
-		if _, err := tx.Exec(ctx, "INSERT INTO state (key, value) VALUES ($1, $2)", sessionKeyName, hex.EncodeToString(sessionKey)); err != nil {
+		_, err = tx.Exec(ctx, store.PutState, sessionKeyName, hex.EncodeToString(sessionKey))
+		if err != nil {
 			return err
 		}
 		if db.indexed {
@@ -172,6 +178,7 @@ func Address(address string) string {
 	if err != nil {
 		return "PostgreSQL"
 	}
-	u := url.URL{Scheme: "postgres", Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), Path: config.Database}
+	host := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	u := url.URL{Scheme: "postgres", Host: host, Path: config.Database}
 	return u.String()
 }

@@ -41,7 +41,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return err
 	}
 	if applied > len(scripts) {
-		return domain.Errorf(domain.Internal, "the database was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
+		return domain.Errorf(domain.Internal, "the database was written by a newer version of switchyard"+
+			" (schema %d, this one knows %d)", applied, len(scripts))
 	}
 	if applied == len(scripts) {
 		return nil
@@ -141,7 +142,8 @@ func ensureIndexOfWords(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
 		_, err := tx.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_trgm; "+indexWords)
 		return err
 	})
-	if refused := new(pgconn.PgError); errors.As(err, &refused) { // this role may not install it, or it is in another schema
+	// This role may not install it, or it is in another schema.
+	if refused := new(pgconn.PgError); errors.As(err, &refused) {
 		return false, nil
 	}
 	return err == nil, err

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// seenEvents keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may lack the last
-// events. Their ids must not be assigned again, or clients that have read them would miss other events.
+// seenEvents keeps the greatest event id that this gateway has seen. A standby that takes over from a lost server may
+// lack the last events. Their ids must not be assigned again, or clients that have read them would miss other events.
 type seenEvents struct{ last atomic.Int64 }
 
 func (s *seenEvents) note(id int64) {

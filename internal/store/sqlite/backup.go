@@ -15,9 +15,9 @@ import (
 	"switchyard/internal/files"
 )
 
-// Backup writes a copy of the database in directory dir to a new file at target, readable by its owner only. The copy is
-// consistent even while a gateway writes to the database, and is synced to disk when Backup returns nil. Otherwise there is no
-// file at target; the next backup removes what a killed one left beside it.
+// Backup writes a copy of the database in directory dir to a new file at target, readable by its owner only. The copy
+// is consistent even while a gateway writes to the database, and is synced to disk when Backup returns nil. Otherwise
+// there is no file at target; the next backup removes what a killed one left beside it.
 func Backup(ctx context.Context, dir, target string) (err error) {
 	path := filepath.Join(dir, FileName)
 	if _, err := os.Stat(path); err != nil {
@@ -37,7 +37,8 @@ func Backup(ctx context.Context, dir, target string) (err error) {
 	if err := removeUnfinished(target); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(target), unfinishedPrefix(target)+"*"+unfinishedSuffix) // VACUUM INTO accepts an empty file
+	// VACUUM INTO accepts an empty file.
+	f, err := os.CreateTemp(filepath.Dir(target), unfinishedPrefix(target)+"*"+unfinishedSuffix)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,8 @@ func removeUnfinished(target string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), journalSuffix)
-		if strings.HasPrefix(name, unfinishedPrefix(target)) && strings.HasSuffix(name, unfinishedSuffix) && entry.Type().IsRegular() {
+		ours := strings.HasPrefix(name, unfinishedPrefix(target)) && strings.HasSuffix(name, unfinishedSuffix)
+		if ours && entry.Type().IsRegular() {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// maxChecked is the size, in bytes, up to which every page of the database is checked, at about 10 ms per MiB. In a larger one
-// damage shows only when a page is read.
+// maxChecked is the size, in bytes, up to which every page of the database is checked, at about 10 ms per MiB. In a
+// larger one damage shows only when a page is read.
 const maxChecked = 4 << 20
 
-// Check reads every page of the database, unless it is large, and returns an error if SQLite cannot recover it. It does so only
-// once. Nothing is written before the check: the first write runs it as well, and fails with the same error.
+// Check reads every page of the database, unless it is large, and returns an error if SQLite cannot recover it. It does
+// so only once. Nothing is written before the check: the first write runs it as well, and fails with the same error.
 func (db *DB) Check() error { return db.check() }
 
-// check returns an error if SQLite cannot recover the database at path. db must be open for reading only: opened for writing, even
-// a damaged database would absorb its write-ahead log.
+// check returns an error if SQLite cannot recover the database at path. db must be open for reading only: opened for
+// writing, even a damaged database would absorb its write-ahead log.
 func check(db *sql.DB, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 {

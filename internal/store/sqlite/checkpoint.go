@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database. It is
-	// SQLite's default.
+	// maxLog is the size of the write-ahead log, in bytes, from which Checkpoints moves its content into the database. It
+	// is SQLite's default.
 	maxLog = 4 << 20
 	// unattendedLog is the size in pages from which a write does that itself, in case Checkpoints does not run.
 	unattendedLog = 16_000
@@ -26,8 +26,8 @@ func (db *DB) wrote() {
 	}
 }
 
-// Checkpoints keeps the write-ahead log small until ctx ends, on its own connection: with SQLite's automatic checkpoints a write
-// takes 30 ms longer now and then, and those behind it wait.
+// Checkpoints keeps the write-ahead log small until ctx ends, on its own connection: with SQLite's automatic
+// checkpoints a write takes 30 ms longer now and then, and those behind it wait.
 func (db *DB) Checkpoints(ctx context.Context) error {
 	for {
 		select {
@@ -57,7 +57,8 @@ func (db *DB) Checkpoints(ctx context.Context) error {
 	}
 }
 
-// logSize returns the size of the write-ahead log in bytes. The first write after a complete checkpoint truncates it to maxLog.
+// logSize returns the size of the write-ahead log in bytes. The first write after a complete checkpoint truncates it to
+// maxLog.
 func (db *DB) logSize() int64 {
 	info, err := os.Stat(filepath.Join(db.dir, FileName) + "-wal")
 	if err != nil {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -22,8 +21,8 @@ func (dialect) Key(text string) string {
 	return text
 }
 
-// EventsLike reads events with a text by the index of words, in the order of their ids. The first events with a text too short for that
-// are sought among all: mostly they are soon found.
+// EventsLike reads events with a text by the index of words, in the order of their ids. The first events with a text
+// too short for that are sought among all: mostly they are soon found.
 func (dialect) EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (store.Source, error) {
 	short := utf8.RuneCountInString(q.Text) < 3
 	switch {
@@ -63,7 +62,7 @@ func (dialect) StoriesWith(words []string, _ int) (statement string, args []any)
 		terms = append(terms, trigrams(word)...)
 	}
 	if len(terms) == 0 {
-		return fmt.Sprintf("SELECT project, story_id, story_name FROM stories ORDER BY id DESC LIMIT %d", store.MaxShortSearch), nil
+		return "SELECT project, story_id, story_name FROM stories ORDER BY id DESC LIMIT $1", []any{store.MaxShortSearch}
 	}
 	return `SELECT project, story_id, story_name FROM story_words CROSS JOIN stories ON stories.id = story_words.rowid
 		WHERE story_words MATCH $1 ORDER BY story_words.rowid DESC`, []any{strings.Join(terms, " AND ")}
@@ -77,8 +76,8 @@ func Indexed(project string, r domain.Record) string {
 	return mark("project", project) + "\n" + mark("type", string(r.Type)) + store.EventWords(project, r) + padding
 }
 
-// mark returns the trigram, of the private use area, that is indexed with all events of a project or a type: to search for one is
-// faster than for those of a name, most of which other names have as well.
+// mark returns the trigram, of the private use area, that is indexed with all events of a project or a type: to search
+// for one is faster than for those of a name, most of which other names have as well.
 func mark(what, name string) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(what + "\x00" + name))
@@ -90,8 +89,8 @@ func mark(what, name string) string {
 // noTerm is a trigram that no text has.
 const noTerm = "\"\x01\x01\x01\""
 
-// trigrams returns just enough trigrams, quoted, to cover a folded text. Results are checked anyway, and each further trigram costs
-// time in proportion to the texts that have it.
+// trigrams returns just enough trigrams, quoted, to cover a folded text. Results are checked anyway, and each further
+// trigram costs time in proportion to the texts that have it.
 func trigrams(text string) (terms []string) {
 	runes := []rune(text)
 	for i := 0; i < len(runes) && len(runes) >= 3; i += 3 {

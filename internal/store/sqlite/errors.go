@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// code translates an error of SQLite: Conflict for a row that already exists, Internal for others. The message names the reason if
-// people can do something about it.
+// code translates an error of SQLite: Conflict for a row that already exists, Internal for others. The message names
+// the reason if people can do something about it.
 func code(err error) *domain.Error {
 	var driver *sqlite.Error
 	if !errors.As(err, &driver) {

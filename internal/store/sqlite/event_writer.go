@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// writing is a transaction that stores events. Only the transaction watches its context: that takes a goroutine, which each statement
-// would need as well.
+// writing is a transaction that stores events. Only the transaction watches its context: that takes a goroutine, which
+// each statement would need as well.
 type writing struct {
 	ctx      context.Context
 	tx       *sql.Tx
@@ -51,15 +51,16 @@ const (
 	addEvent   = "INSERT INTO events (id, project, received_at_ms, record) VALUES ($1, $2, $3, $4)"
 	addWords   = "INSERT INTO event_words (rowid, words) VALUES ($1, $2)"
 	moveCursor = `INSERT INTO feed_cursors (project, url, since, instance, sequence) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance, sequence = excluded.sequence`
+		ON CONFLICT (project, url) DO UPDATE SET since = excluded.since, instance = excluded.instance,
+		sequence = excluded.sequence`
 	// nameStory returns a row only for a new story or a new name.
 	nameStory = `INSERT INTO stories (project, story_id, story_name) VALUES ($1, $2, $3) ON CONFLICT (project, story_id)
 		DO UPDATE SET story_name = excluded.story_name WHERE story_name <> excluded.story_name RETURNING id`
 	replaceStoryWords = "INSERT OR REPLACE INTO story_words (rowid, words) VALUES ($1, $2)"
 )
 
-// index adds new events to the index of words, with other statements in between FTS5 would write a segment for each, and names their
-// stories.
+// index adds new events to the index of words, with other statements in between FTS5 would write a segment for each,
+// and names their stories.
 func (w writing) index(events []domain.Event) error {
 	var stories []domain.StoryRef
 	for _, e := range events {
@@ -100,12 +101,13 @@ func (w writing) name(stories []domain.StoryRef) error {
 	return w.merge("story_words", len(named))
 }
 
-// A transaction that changes an index of words merges mergedPages pages of it, in about a millisecond, plus one for every textsAPage
-// texts. With a usermerge of 16 each page is written four times in all until it is in a segment of a million texts.
+// A transaction that changes an index of words merges mergedPages pages of it, in about a millisecond, plus one for
+// every textsAPage texts. With a usermerge of 16 each page is written four times in all until it is in a segment of a
+// million texts.
 const mergedPages, textsAPage = 2, 8
 
-// merge merges a few pages of an index after changes of so many texts. By itself FTS5 occasionally merges many at once, and a write
-// may wait for seconds ("a change while old events are removed" in make bench).
+// merge merges a few pages of an index after changes of so many texts. By itself FTS5 occasionally merges many at once,
+// and a write may wait for seconds ("a change while old events are removed" in make bench).
 func (w writing) merge(index string, changed int) error {
 	if changed == 0 {
 		return nil

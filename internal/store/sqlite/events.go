@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It drops records
-// that their project has or had already. No read is refused, since there is only one gateway.
+// AppendEvents stores reads in order, the records of each with its new reading position, all in one transaction. It
+// drops records that their project has or had already. No read is refused, since there is only one gateway.
 func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (appended domain.Appended, err error) {
 	err = db.writeEvents(ctx, 0, func(w writing) error {
 		// The transaction holds the write lock from its beginning, so ids increase in the order of commits.
@@ -26,7 +26,8 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 					continue
 				}
 				e := domain.Event{
-					ID: appended.Last + int64(len(appended.Added)) + 1, Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record,
+					ID:      appended.Last + int64(len(appended.Added)) + 1,
+					Project: c.Project, ReceivedAt: read.ReceivedAt, Record: record,
 				}
 				if _, err := w.exec(addEvent, e.ID, e.Project, e.ReceivedAt.UnixMilli(), string(e.JSON)); err != nil {
 					return err

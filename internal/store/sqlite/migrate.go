@@ -16,12 +16,12 @@ var migrations embed.FS
 // applicationID marks our databases. Development versions did not set it.
 const applicationID = 0x53775964
 
-// migrate applies new files in migrations/ to the database, in the order of their names and in one transaction. user_version is the
-// number of files applied.
+// migrate applies new files in migrations/ to the database, in the order of their names and in one transaction.
+// user_version is the number of files applied.
 func (db *DB) migrate(ctx context.Context) error {
 	var applied, id int
-	err := db.read.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&applied, &id)
-	if err != nil {
+	const versions = "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id"
+	if err := db.read.QueryRowContext(ctx, versions).Scan(&applied, &id); err != nil {
 		return err
 	}
 	scripts, err := migrations.ReadDir("migrations")
@@ -38,7 +38,8 @@ func (db *DB) migrate(ctx context.Context) error {
 		return errors.New(store.DevelopmentVersion)
 	}
 	if applied > len(scripts) {
-		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)", applied, len(scripts))
+		return fmt.Errorf("was written by a newer version of switchyard (schema %d, this one knows %d)",
+			applied, len(scripts))
 	}
 	if applied == len(scripts) {
 		return db.ensureWAL(ctx)
@@ -58,8 +59,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	})
 }
 
-// ensureWAL switches the journal to a write-ahead log, by opening the database for writing, if it is in another mode, as after
-// restoring a backup. Otherwise the database is opened for writing at the first write, which makes the start faster.
+// ensureWAL switches the journal to a write-ahead log, by opening the database for writing, if it is in another mode,
+// as after restoring a backup. Otherwise the database is opened for writing at the first write, which makes the start
+// faster.
 func (db *DB) ensureWAL(ctx context.Context) error {
 	var journal string
 	if err := db.read.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil || journal == "wal" {

@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/store"
 )
 
-// movedSchema is the schema number of a database that has been moved; every version of the program refuses it. movedKey is the key
-// of the new address.
+// movedSchema is the schema number of a database that has been moved; every version of the program refuses it. movedKey
+// is the key of the new address.
 const (
 	movedSchema = 1_000_000
 	movedKey    = "moved_to"

@@ -18,16 +18,16 @@ import (
 // FileName is the name of the database's file in the data directory.
 const FileName = "switchyard.db"
 
-// DB is the gateway's database. Writes share one connection, so that writers queue in this process instead of getting SQLITE_BUSY.
-// Reads have other connections and never wait for a writer (WAL).
+// DB is the gateway's database. Writes share one connection, so that writers queue in this process instead of getting
+// SQLITE_BUSY. Reads have other connections and never wait for a writer (WAL).
 type DB struct {
 	*store.Tables
 	dir      string
 	check    func() error
 	write    *sql.DB
 	read     *sql.DB
-	searches *sql.DB // for slow reads, so that others never wait for them
-	log      *sql.DB // for Checkpoints: read connections cannot do it, and no write should wait for it
+	searches *sql.DB       // for slow reads, so that others never wait for them
+	log      *sql.DB       // for Checkpoints: read connections cannot do it, and no write should wait for it
 	written  chan struct{} // holds something after a write
 
 	identifying sync.Mutex
@@ -40,9 +40,9 @@ const readers = 4
 // searchers is the number of connections for searching.
 const searchers = 2
 
-// Open opens the database in directory dir, creates it if there is none, and brings its schema up to date. Its files, and any
-// directory that Open creates, are readable by their owner only, regardless of the umask. A file that SQLite cannot read is an
-// error that names it, and is not changed.
+// Open opens the database in directory dir, creates it if there is none, and brings its schema up to date. Its files,
+// and any directory that Open creates, are readable by their owner only, regardless of the umask. A file that SQLite
+// cannot read is an error that names it, and is not changed.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	db, err := OpenUnchecked(ctx, dir)
 	if err != nil {
@@ -80,7 +80,8 @@ func OpenUnchecked(ctx context.Context, dir string) (*DB, error) {
 	}
 	db.log.SetMaxIdleConns(0)
 	db.Tables = store.NewTables(store.Engine{
-		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit, Dialect: dialect{}, Code: code, Wrote: db.wrote,
+		Write: db.write, Read: db.read, Searches: db.searches, SearchLimit: searchLimit,
+		Dialect: dialect{}, Code: code, Wrote: db.wrote,
 	})
 	if err := db.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("database %s: %w", path, err), db.release())
@@ -94,7 +95,9 @@ var (
 	searchLimit = store.SearchLimit
 )
 
-var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)", unattendedLog, maxLog)
+var writerOptions = fmt.Sprintf("_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&"+
+	"_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(%d)&_pragma=journal_size_limit(%d)",
+	unattendedLog, maxLog)
 
 // open opens the database at path for the one writer, at its first use and after check has succeeded.
 func open(path string, check func() error) (*sql.DB, error) {
@@ -102,8 +105,9 @@ func open(path string, check func() error) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(checkedConnector{check: check, driver: named.Driver(), name: "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&" + writerOptions})
+	db := sql.OpenDB(checkedConnector{
+		check: check, driver: named.Driver(), name: "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + writerOptions,
+	})
 	db.SetMaxOpenConns(1)
 	return db, named.Close()
 }

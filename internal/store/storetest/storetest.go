@@ -32,6 +32,7 @@ var Strange = []string{
 	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
 	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
 	`{"timestamp_ms":9223372036854775807}`,
+	`{"type":"deep","nested":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `,"story_id":"deep","timestamp_ms":7}`,
 }
 
 // Opened returns a database that has just been opened, and closes it at the end of the test.

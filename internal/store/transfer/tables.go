@@ -24,7 +24,8 @@ var tables = []table{
 	{name: "feed_cursors", columns: []string{"project", "url", "since", "instance", "sequence"}},
 	{name: "join_tokens", columns: []string{"hash", "created_at_ms", "expires_at_ms", "used_at_ms", "used_by", "project"}},
 	{name: "agents", columns: []string{
-		"id", "label", "version", "secret_hash", "state", "detail", "assigned_project", "joined_at_ms", "state_since_ms", "last_seen_ms",
+		"id", "label", "version", "secret_hash", "state", "detail", "assigned_project", "joined_at_ms", "state_since_ms",
+		"last_seen_ms",
 	}},
 	{name: "seen_once", columns: []string{"kind", "digest", "at_ms"}},
 	{name: "sessions", columns: []string{"id", "who", "account", "via", "role", "created_at_ms", "last_seen_ms", "token_id"}},

@@ -12,9 +12,9 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// Run moves the database in directory dir, which nobody else may use, and its session key into the empty PostgreSQL database at
-// url, and marks the one in dir as moved. It reports its progress to report. After an error both are unchanged, unless marking dir
-// failed.
+// Run moves the database in directory dir, which nobody else may use, and its session key into the empty PostgreSQL
+// database at url, and marks the one in dir as moved. It reports its progress to report. After an error both are
+// unchanged, unless marking dir failed.
 func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(format string, args ...any)) (err error) {
 	loaded := false
 	defer func() {
@@ -43,7 +43,8 @@ func Run(ctx context.Context, dir, url string, sessionKey []byte, report func(fo
 	}
 	loaded = true
 	if err := source.MarkMoved(context.WithoutCancel(ctx), postgres.Address(url)); err != nil {
-		return fmt.Errorf("everything is in %s now, but %s could not be marked as moved; remove it, so that no gateway starts on it: %w", postgres.Address(url), dir, err)
+		return fmt.Errorf("everything is in %s now, but %s could not be marked as moved; remove it,"+
+			" so that no gateway starts on it: %w", postgres.Address(url), dir, err)
 	}
 	return nil
 }
