@@ -49,6 +49,8 @@ func filled(t *testing.T, dir string) (events int) {
 	check(db.AddSession(ctx, domain.Session{ID: "s", Who: "Zoë", Via: "login", Role: "admin", TokenID: "n", CreatedAt: now, LastSeen: now}, 100))
 	_, err = db.RecordBotRequest(ctx, "event Ev1")
 	check(err)
+	undo := domain.Removal{Project: domain.Project{Name: "gone", URL: "http://gone", Token: "t"}, Active: true, Agents: []string{"a"}}
+	check(db.KeepRemoval(ctx, "undo", undo, now, 32))
 	check(db.Acknowledge(ctx, domain.Acknowledgement{Key: "k", Project: "alpha", Text: "t", By: "Zoë", At: now}))
 	check(db.SetState(ctx, "bot", "x\x00y"))
 	reads := generate.Reads(0, 500, 3)
