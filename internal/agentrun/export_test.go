@@ -16,6 +16,11 @@ func GroupOf(pid int) Group {
 	return Group{PGID: pid, Started: started}
 }
 
+// Faster is how many times shorter the graces are in tests.
+const Faster = 5
+
+func init() { stopGrace, lastGrace = stopGrace/Faster, lastGrace/Faster }
+
 // GraceOf exports graceOf.
 func GraceOf(ctx context.Context) (grace context.Context, done func()) { return graceOf(ctx) }
 

@@ -13,11 +13,11 @@ import (
 	"switchyard/internal/supervise"
 )
 
+// stopGrace is the time between SIGTERM and SIGKILL. Once the agent itself has been asked to stop it is at most lastGrace,
+// so that the process ends within the 10 s that service managers allow. Tests of real processes shorten both.
+var stopGrace, lastGrace = 10 * time.Second, 7 * time.Second
+
 const (
-	// stopGrace is the time between SIGTERM and SIGKILL. Once the agent itself has been asked to stop it is at most
-	// lastGrace, so that the process ends within the 10 s that service managers allow.
-	stopGrace = 10 * time.Second
-	lastGrace = 7 * time.Second
 	// A command that ends by itself is restarted after at most restartFirst, then after twice as long each time, up to
 	// restartMax. After a run of at least restartMax the pauses start with restartFirst again.
 	restartFirst = 2 * time.Second
