@@ -11,9 +11,15 @@ import (
 	"switchyard/internal/domain"
 )
 
+type alertStore interface {
+	acknowledgementStore
+	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful write.
+	WriteFailure() (since time.Time, err error)
+}
+
 // Alerts finds what needs attention.
 type Alerts struct {
-	store    Store
+	store    alertStore
 	audit    *Audit
 	log      *slog.Logger
 	projects *Projects
@@ -69,4 +75,104 @@ func (s *Alerts) others() (found []domain.Alert) {
 		found = append(found, domain.Alert{Kind: domain.AlertBot, Reason: bot.Detail, Since: bot.Since})
 	}
 	return append(found, s.leaderAlerts()...)
+}
+
+// reloadAcknowledgements reads acknowledgements and reopenings made on other gateways.
+func (s *Alerts) reloadAcknowledgements(ctx context.Context) error {
+	changed, err := s.acknowledged.load(ctx, s.store)
+	if changed {
+		s.changed.Add(1)
+	}
+	return err
+}
+
+// drop removes ended acknowledgements from memory, unless newer ones have replaced them.
+func (s *Alerts) drop(ended ...domain.Acknowledgement) {
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	for _, a := range ended {
+		if s.acknowledged.byKey[a.Key] == a {
+			delete(s.acknowledged.byKey, a.Key)
+		}
+	}
+	s.changed.Add(1)
+}
+
+// acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or their alert
+// has ended or changed.
+func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time) (ended []domain.Acknowledgement) {
+	s.acknowledged.mu.Lock()
+	defer s.acknowledged.mu.Unlock()
+	if len(s.acknowledged.byKey) == 0 {
+		return nil
+	}
+	present := map[string]bool{}
+	for i := range alerts {
+		key := alerts[i].Key()
+		a, known := s.acknowledged.byKey[key]
+		if !known {
+			continue
+		}
+		present[key] = true
+		if a.Ends(alerts[i]) && s.decides(a) || !a.Until.IsZero() && !now.Before(a.Until) {
+			ended = append(ended, a)
+		} else {
+			alerts[i].Acknowledged = &a
+		}
+	}
+	unknown := map[string]bool{}
+	for _, p := range pipelines {
+		unknown[p.Project] = !p.Reachable
+	}
+	for key, a := range s.acknowledged.byKey {
+		if !present[key] && (!a.Until.IsZero() && !now.Before(a.Until) || s.decides(a) && s.isOver(key, a.Project, unknown)) {
+			ended = append(ended, a)
+		}
+	}
+	return ended
+}
+
+// decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may have an older
+// state.
+func (s *Alerts) decides(a domain.Acknowledgement) bool {
+	_, registered := s.projects.Registry().Find(a.Project)
+	return s.leader.Leads() || !registered && domain.KindOfKey(a.Key) != domain.AlertBot
+}
+
+// isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is connecting,
+// that is unknown.
+func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
+	switch domain.KindOfKey(key) {
+	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable:
+		return !unknown[project]
+	case domain.AlertBot:
+		return s.bot.Status().State != domain.BotConnecting
+	}
+	return true
+}
+
+// leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either are not among it.
+func (s *Alerts) leaderAlerts() (found []domain.Alert) {
+	news, registry := s.events.news.now(), s.projects.Registry()
+	for project, since := range news.Ahead {
+		if _, registered := registry.Find(project); registered {
+			found = append(found, domain.Alert{Kind: domain.AlertClockAhead, Project: project, Since: since})
+		}
+	}
+	if len(news.Unreachable) > 0 {
+		ours := s.pipelines.unreachable()
+		for project, t := range news.Unreachable {
+			_, here := ours[project]
+			if _, registered := registry.Find(project); registered && !here {
+				reason := "the gateway that follows it cannot reach it: " + t.Reason
+				found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: project, Reason: reason, Since: t.Since})
+			}
+		}
+	}
+	if since, err := s.store.WriteFailure(); err != nil {
+		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: domain.MessageOf(err), Since: since})
+	} else if news.Store != nil {
+		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: news.Store.Reason, Since: news.Store.Since})
+	}
+	return found
 }

@@ -138,23 +138,3 @@ func refresh(ctx context.Context, topics ...*reloader) error {
 	}
 	return nil
 }
-
-// Sync keeps memory up to date with the store, which other gateways change as well, until ctx ends. If there are no others it
-// returns at once.
-func (s *Service) Sync(ctx context.Context) error {
-	if s.changes == nil {
-		return nil
-	}
-	group := supervise.New(ctx, s.log)
-	for _, r := range s.reloaders {
-		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.run(ctx); return nil })
-	}
-	if s.Bot.shared != nil {
-		group.Go("bot of all gateways", s.Bot.shared.loop)
-	}
-	group.Go("projects that the leader cannot reach", func(ctx context.Context) error {
-		return s.Pipelines.probe(ctx, &s.Events.news)
-	})
-	group.Wait()
-	return nil
-}

@@ -3,13 +3,11 @@ package service
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/supervise"
 )
 
 type eventStore interface {
@@ -22,10 +20,6 @@ type eventStore interface {
 	// TryWrite makes a harmless write, which updates WriteFailure.
 	TryWrite(ctx context.Context) error
 }
-
-// maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait no longer
-// than about 50 ms.
-const maxBatch = 1000
 
 // Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
@@ -48,12 +42,6 @@ type Events struct {
 	writing bool // a goroutine is emptying the queue
 }
 
-// pendingRead is a queued read. Its caller waits for stored.
-type pendingRead struct {
-	domain.FeedRead
-	stored chan error // of capacity 1
-}
-
 // load makes s continue after the stored events.
 func (s *Events) load(ctx context.Context) error {
 	last, err := s.store.LastEventID(ctx)
@@ -67,85 +55,6 @@ func (s *Events) load(ctx context.Context) error {
 // Cursors returns the reading positions for every URL that the project has ever had, in no particular order.
 func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
 	return s.store.FeedCursors(ctx, project)
-}
-
-// Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new reading
-// position. It returns ErrNotLeader when another gateway leads now. Reads that arrive while others are being stored
-// share a transaction, so that a burst over many feeds does not cost a synced write each.
-func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.news.note(read)
-	pending := &pendingRead{read, make(chan error, 1)}
-	s.mu.Lock()
-	s.queue = append(s.queue, pending)
-	if !s.writing {
-		s.writing = true
-		supervise.Go(s.log, "events", s.writeReads)
-	}
-	s.mu.Unlock()
-	return <-pending.stored
-}
-
-// writeReads stores what is queued until nothing is.
-func (s *Events) writeReads() {
-	for {
-		s.mu.Lock()
-		batch, records := 0, 0
-		for batch < len(s.queue) && records < maxBatch {
-			records += len(s.queue[batch].Records)
-			batch++
-		}
-		reads := s.queue[:batch:batch]
-		if s.queue = s.queue[batch:]; len(s.queue) == 0 {
-			s.queue = nil // frees what was stored
-		}
-		s.writing = batch > 0
-		s.mu.Unlock()
-		if batch == 0 {
-			return
-		}
-		var refused []int
-		err := supervise.Call(func() (err error) { refused, err = s.storeReads(reads); return err })
-		if domain.CodeOf(err) == domain.Unavailable {
-			reads = append(reads, s.takeQueue()...) // one transaction instead of several
-		}
-		for i, read := range reads {
-			if err == nil && slices.Contains(refused, i) {
-				read.stored <- domain.ErrNotLeader
-			} else {
-				read.stored <- err
-			}
-		}
-	}
-}
-
-// takeQueue empties the queue.
-func (s *Events) takeQueue() []*pendingRead {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.queue
-	s.queue = nil
-	return queue
-}
-
-// storeReads stores a batch. It returns the indexes of refused reads.
-func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
-	reads := make([]domain.FeedRead, len(batch))
-	for i, pending := range batch {
-		reads[i] = pending.FeedRead
-	}
-	// A caller that gives up must not roll back the reads of others.
-	appended, err := s.store.AppendEvents(context.Background(), reads)
-	if err != nil {
-		return nil, err
-	}
-	s.publish(context.Background(), appended)
-	if s.observe != nil {
-		s.observe(appended.Added)
-	}
-	return appended.Refused, nil
 }
 
 // Page returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. It reads the newest
@@ -194,3 +103,60 @@ func (s *Events) LastID() int64 { return s.tail.Load().last }
 
 // Changed returns a channel that is closed when events are appended. Call it before reading events.
 func (s *Events) Changed() <-chan struct{} { return s.tail.Load().outdated }
+
+// noteAway records a failed call to the store at once, rather than when following the stream fails.
+func (s *Events) noteAway(ctx context.Context, err error) {
+	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
+		s.reached.note(0, err)
+	}
+}
+
+// AsOf returns the time up to which memory is up to date with the store, zero while it is current.
+func (s *Events) AsOf() time.Time {
+	if ms := s.reached.since.Load(); ms != 0 {
+		return time.UnixMilli(ms)
+	}
+	return time.Time{}
+}
+
+// Available returns Unavailable while a shared store cannot be reached.
+func (s *Events) Available() error {
+	if s.reached.since.Load() != 0 {
+		return domain.Errorf(domain.Unavailable, "the database cannot be reached")
+	}
+	return nil
+}
+
+// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be reached it returns
+// those in memory.
+func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
+	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
+	page, err := s.Page(ctx, q)
+	if domain.CodeOf(err) == domain.Unavailable {
+		page, _ = s.tail.Load().find(q)
+		return page.Events, nil
+	}
+	return page.Events, err
+}
+
+// LastTimes returns the time of each project's last event, zero if it has none, in the projects' order. While the store cannot be
+// reached it returns the times in memory.
+func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
+	times := make([]time.Time, len(projects))
+	for i, p := range projects {
+		events, err := s.Latest(ctx, p.Name, 1)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			times[i] = e.At
+		}
+	}
+	return times, nil
+}
+
+// pendingRead is a queued read. Its caller waits for stored.
+type pendingRead struct {
+	domain.FeedRead
+	stored chan error // of capacity 1
+}

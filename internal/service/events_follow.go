@@ -160,3 +160,39 @@ func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 	}
 	return err != nil
 }
+
+// show appends events to the tail and wakes waiting readers. The caller holds publishing.
+func (s *Events) show(added []domain.Event) {
+	if len(added) == 0 {
+		return
+	}
+	old := s.tail.Load()
+	next := *old
+	// The underlying array is shared with older tails, which do not read beyond their own length.
+	next.events = append(next.events, added...)
+	next.last = added[len(added)-1].ID
+	for _, e := range added {
+		next.bytes += len(e.JSON)
+	}
+	if len(next.events) > tailEvents || next.bytes > tailBytes {
+		next.shorten()
+	}
+	next.outdated = make(chan struct{})
+	s.tail.Store(&next)
+	close(old.outdated)
+}
+
+// forget removes events from the tail.
+func (s *Events) forget(ids []int64) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	next := *s.tail.Load()
+	isRemoved := func(e domain.Event) bool {
+		_, found := slices.BinarySearch(ids, e.ID)
+		return found
+	}
+	if slices.ContainsFunc(next.events, isRemoved) {
+		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
+		s.tail.Store(&next)
+	}
+}

@@ -9,14 +9,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Heartbeat is an agent's report about itself.
-type Heartbeat struct {
-	State    *domain.AgentState // nil keeps the last one, except that stopped becomes idle
-	Detail   *string            // nil keeps the last one; only the last 4096 bytes are kept
-	Assigned string             // the project that the agent believes it is assigned to, "" for none
-	Wait     time.Duration      // how long the response may be held, 0 for not at all
-}
-
 // Heartbeat records a heartbeat and returns the agent: at once if its assignment or its project's address is not what the agent
 // knows, otherwise when either changes. It waits for at most b.Wait, a third of the agent timeout, until ctx ends, or until
 // another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller has checked the agent's
@@ -89,9 +81,6 @@ func onTick(hold time.Duration) time.Duration {
 	}
 	return hold
 }
-
-// assignment is the project that an agent is assigned to, zero for none.
-type assignment struct{ project, url string }
 
 // Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store failed;
 // nothing is lost if it is run again.

@@ -110,32 +110,6 @@ func (n *leaderNews) tell(ctx context.Context, token int64) error {
 	return nil
 }
 
-// leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either are not among it.
-func (s *Alerts) leaderAlerts() (found []domain.Alert) {
-	news, registry := s.events.news.now(), s.projects.Registry()
-	for project, since := range news.Ahead {
-		if _, registered := registry.Find(project); registered {
-			found = append(found, domain.Alert{Kind: domain.AlertClockAhead, Project: project, Since: since})
-		}
-	}
-	if len(news.Unreachable) > 0 {
-		ours := s.pipelines.unreachable()
-		for project, t := range news.Unreachable {
-			_, here := ours[project]
-			if _, registered := registry.Find(project); registered && !here {
-				reason := "the gateway that follows it cannot reach it: " + t.Reason
-				found = append(found, domain.Alert{Kind: domain.AlertUnreachable, Project: project, Reason: reason, Since: t.Since})
-			}
-		}
-	}
-	if since, err := s.store.WriteFailure(); err != nil {
-		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: domain.MessageOf(err), Since: since})
-	} else if news.Store != nil {
-		found = append(found, domain.Alert{Kind: domain.AlertStore, Reason: news.Store.Reason, Since: news.Store.Since})
-	}
-	return found
-}
-
 // unreachable returns the projects whose last fetch failed.
 func (s *Pipelines) unreachable() map[string]trouble {
 	s.mu.Lock()

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// quietAge is how old a pipeline in a snapshot may be if no event has arrived since. In this time any number of readers cost one
-	// round of fetches.
-	quietAge = 2 * time.Second
 	// snapshotAge is how long readers share a snapshot, and how old a pipeline in it may be after an event.
 	snapshotAge = 500 * time.Millisecond
 	// snapshotShare limits the cost of snapshots, which are slow with thousands of projects: each is shared for snapshotShare times as

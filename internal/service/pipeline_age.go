@@ -13,6 +13,9 @@ const (
 	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a page waits
 	// if it can show the last known state of all, so that a slow project does not slow down the pages of the others.
 	pipelineBudget, knownBudget = 250 * time.Millisecond, 50 * time.Millisecond
+	// quietAge is how old a pipeline on a page may be if no event has arrived since. In this time any number of readers cost one round
+	// of fetches.
+	quietAge = 2 * time.Second
 )
 
 // pipelineAge is how old the pipelines that a caller gets may be.

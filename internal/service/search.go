@@ -15,8 +15,6 @@ const (
 	MaxSearch, maxSearchWords = 200, 10
 	// maxGone is how many stories that are on no board are ranked.
 	maxGone = 1000
-	// maxSearched is how much of a name is searched, in bytes.
-	maxSearched = 300
 )
 
 // Found is the result of a search, each list with the best match first.
@@ -33,13 +31,6 @@ type Search struct {
 	pipelines *Pipelines
 	agents    *Agents
 	store     storyStore
-}
-
-func clip(text string) string {
-	if len(text) > maxSearched {
-		return strings.ToValidUTF8(text[:maxSearched], "")
-	}
-	return text
 }
 
 // Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text that has no words or is
@@ -104,3 +95,24 @@ func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.
 }
 
 type storyID struct{ project, id string }
+
+// search ranks the stories on boards.
+func (b *Boards) search(stories *ranking[domain.StoryRef]) {
+	for i := range b.Pipelines {
+		p := &b.Pipelines[i]
+		if b.searched[i] == nil {
+			continue
+		}
+		_, done := domain.WorkStages(p.Stages)
+		for _, story := range b.searched[i]().stories {
+			rank, matches := stories.rank(story.id(), story.name())
+			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
+				rank++
+			}
+			if key := cmp.Or(story.name(), story.id()); matches && stories.takes(rank, key) {
+				item := &p.Stages[story.stage].Items[story.index]
+				stories.add(rank, key, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name})
+			}
+		}
+	}
+}

@@ -1,7 +1,7 @@
 package service
 
 import (
-	"cmp"
+	"strings"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
@@ -35,23 +35,12 @@ func newSearchedBoard(stages []domain.Stage) *searchedBoard {
 	return board
 }
 
-// search ranks the stories on boards.
-func (b *Boards) search(stories *ranking[domain.StoryRef]) {
-	for i := range b.Pipelines {
-		p := &b.Pipelines[i]
-		if b.searched[i] == nil {
-			continue
-		}
-		_, done := domain.WorkStages(p.Stages)
-		for _, story := range b.searched[i]().stories {
-			rank, matches := stories.rank(story.id(), story.name())
-			if rank *= 2; int(story.stage) > done { // archived: a story in work that matches as well comes first
-				rank++
-			}
-			if key := cmp.Or(story.name(), story.id()); matches && stories.takes(rank, key) {
-				item := &p.Stages[story.stage].Items[story.index]
-				stories.add(rank, key, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name})
-			}
-		}
+// maxSearched is how much of a name is searched, in bytes.
+const maxSearched = 300
+
+func clip(text string) string {
+	if len(text) > maxSearched {
+		return strings.ToValidUTF8(text[:maxSearched], "")
 	}
+	return text
 }

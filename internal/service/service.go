@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // Store keeps everything that the service stores. Each part is declared in the file that uses it.
@@ -157,9 +158,6 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// readyLimit is how long the store may take to respond.
-const readyLimit = 2500 * time.Millisecond
-
 // Ready returns an error unless the store responds and the last write, if it was in the last minute, succeeded.
 func (s *Service) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
@@ -170,4 +168,38 @@ func (s *Service) Ready(ctx context.Context) error {
 	}
 	_, err := s.store.WriteFailure()
 	return err
+}
+
+// AsOf returns the time up to which the service's data is up to date, zero while it is current.
+func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
+
+// Gateways returns the live gateways that share the store, sorted by their time of starting; none if there is only this one.
+func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
+	if s.gateways == nil {
+		return nil, nil
+	}
+	if err := s.Events.Available(); err != nil {
+		return nil, err
+	}
+	return s.gateways.LiveGateways(ctx)
+}
+
+// Sync keeps memory up to date with the store, which other gateways change as well, until ctx ends. If there are no others it
+// returns at once.
+func (s *Service) Sync(ctx context.Context) error {
+	if s.changes == nil {
+		return nil
+	}
+	group := supervise.New(ctx, s.log)
+	for _, r := range s.reloaders {
+		group.Go("changes of "+string(r.topic), func(ctx context.Context) error { r.run(ctx); return nil })
+	}
+	if s.Bot.shared != nil {
+		group.Go("bot of all gateways", s.Bot.shared.loop)
+	}
+	group.Go("projects that the leader cannot reach", func(ctx context.Context) error {
+		return s.Pipelines.probe(ctx, &s.Events.news)
+	})
+	group.Wait()
+	return nil
 }

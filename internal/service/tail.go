@@ -26,42 +26,6 @@ func newTail(last int64) *tail {
 	return &tail{first: last, last: last, outdated: make(chan struct{})}
 }
 
-// show appends events to the tail and wakes waiting readers. The caller holds publishing.
-func (s *Events) show(added []domain.Event) {
-	if len(added) == 0 {
-		return
-	}
-	old := s.tail.Load()
-	next := *old
-	// The underlying array is shared with older tails, which do not read beyond their own length.
-	next.events = append(next.events, added...)
-	next.last = added[len(added)-1].ID
-	for _, e := range added {
-		next.bytes += len(e.JSON)
-	}
-	if len(next.events) > tailEvents || next.bytes > tailBytes {
-		next.shorten()
-	}
-	next.outdated = make(chan struct{})
-	s.tail.Store(&next)
-	close(old.outdated)
-}
-
-// forget removes events from the tail.
-func (s *Events) forget(ids []int64) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	next := *s.tail.Load()
-	isRemoved := func(e domain.Event) bool {
-		_, found := slices.BinarySearch(ids, e.ID)
-		return found
-	}
-	if slices.ContainsFunc(next.events, isRemoved) {
-		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
-		s.tail.Store(&next)
-	}
-}
-
 // shorten keeps the newer half, copied so that the rest can be freed.
 func (t *tail) shorten() {
 	from := len(t.events)
