@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -106,6 +107,37 @@ func TestStoryChangesPassThrough(t *testing.T) {
 		got := s.send(test.method, "/api/gateway/projects/"+test.path, test.body)
 		if got.status != test.status || got.media != test.media || got.body != test.want {
 			t.Errorf("%s %s %s: %d %s %q", test.method, test.path, test.body, got.status, got.media, got.body)
+		}
+	}
+}
+
+// TestRequestsThatAGatewayHasPassedOnReachNoProject: a gateway may be registered as its own project, or two as each other's.
+func TestRequestsThatAGatewayHasPassedOnReachNoProject(t *testing.T) {
+	s := newAPISite(t)
+	s.add("alpha", storyServer(t))
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"GET", "/api/gateway/projects/alpha/stories/7_pay", "", 508},
+		{"PATCH", "/api/gateway/projects/alpha/stories/7_pay", `{"blocked":"no"}`, 508},
+		{"POST", "/api/gateway/projects/alpha/stories", `{"name":"a"}`, 508},
+		{"GET", "/api/events", "", 404},
+		{"GET", "/api/gateway/events", "", 200},
+	} {
+		request, err := http.NewRequest(c.method, s.url+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"Content-Type": {asJSON}, domain.HopHeader: {"1"}}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != c.status || c.status == 508 && !strings.Contains(string(text), "came through a gateway already") {
+			t.Errorf("%s %s: %d %s", c.method, c.path, response.StatusCode, text)
 		}
 	}
 }

@@ -282,6 +282,17 @@ func TestMCPCallsAProjectsOwnTools(t *testing.T) {
 	s.refused("call_project_tool", `{"project":"metadata","tool":"t","arguments":{}}`, "not allowed")
 }
 
+func TestMCPCallToTheGatewayItselfIsPassedOnOnce(t *testing.T) {
+	s := newMCPSite(t)
+	s.add("self", s.url)
+	overview := `{"project":"self","tool":"overview","arguments":{}}`
+	s.want("call_project_tool", overview, `"projects":[`)
+	again := `{"project":"self","tool":"call_project_tool","arguments":` + overview + `}`
+	s.refused("call_project_tool", again, "came through a gateway already")
+	s.refused("call_project_tool", `{"project":"self","tool":"project_tools","arguments":{"project":"self"}}`, "came through a gateway already")
+	s.refused("call_project_tool", `{"project":"self","tool":"get_story","arguments":{"project":"self","story_id":"7_pay"}}`, "came through a gateway already")
+}
+
 func (s mcpSite) addWithToken(name, url, token string) {
 	s.Helper()
 	if got := s.send("POST", "/api/gateway/projects", `{"name":"`+name+`","url":"`+url+`","token":"`+token+`"}`); got.status != 200 {

@@ -48,7 +48,7 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 // Feed answers in the format of a project server's feed: with those of the newest 500 records that are newer than since,
 // optionally waiting for the first of them.
 func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
-	if r.UserAgent() == domain.GatewayUserAgent {
+	if domain.ActorOf(r.Context()).Forwarded {
 		return domain.Errorf(domain.NotFound, "this is a gateway; other gateways cannot follow it")
 	}
 	q, err := web.ParseFeedQuery(r)

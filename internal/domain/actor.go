@@ -55,6 +55,8 @@ type Actor struct {
 	Project string
 	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is known.
 	Account string
+	// Forwarded is whether a gateway has passed the request on already; it is not passed on to a project again.
+	Forwarded bool
 	// RequestID is the id of the HTTP request, "" outside one.
 	RequestID string
 }

@@ -19,6 +19,7 @@ const (
 	RateLimited     Code = "rate_limited"     // too many failures from one caller
 	BadGateway      Code = "bad_gateway"      // a server that we depend on failed
 	Unavailable     Code = "unavailable"      // not configured, or not ready
+	LoopDetected    Code = "loop_detected"    // a gateway has passed the request on already
 	Internal        Code = "internal"         // a fault of ours; the message does not show the cause
 )
 

@@ -51,9 +51,12 @@ type EventPage struct {
 	More   bool // more events match, beyond the last of these in the query's direction
 }
 
-// GatewayUserAgent is the User-Agent of a gateway's requests to project servers. A gateway refuses such requests: if gateways
-// followed each other, their records would go round in circles.
+// GatewayUserAgent is the User-Agent of a gateway's requests to project servers.
 const GatewayUserAgent = "switchyard-gateway"
+
+// HopHeader marks a gateway's requests to project servers. Another gateway, or the same one registered as its own project,
+// does not pass them on: they would go round in circles.
+const HopHeader = "Switchyard-Hop"
 
 // EventQuery selects events of the merged stream.
 type EventQuery struct {

@@ -56,6 +56,8 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 		if story.Reachable = true; story.Stage != "" {
 			story.Error = "the project server shows no single stories"
 		}
+	case domain.LoopDetected:
+		return domain.Story{}, err
 	default:
 		if ctx.Err() != nil {
 			return domain.Story{}, err

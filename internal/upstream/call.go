@@ -31,9 +31,12 @@ type answer struct {
 	body   []byte // at most maxAnswer; valid until read returns
 }
 
-// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error; every other
-// failure is a BadGateway error with a message for people.
+// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, for a call that
+// a gateway has passed on already LoopDetected; every other failure is a BadGateway error with a message for people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
+	if domain.ActorOf(ctx).Forwarded {
+		return domain.Errorf(domain.LoopDetected, "this request came through a gateway already, and is not passed on to a project again")
+	}
 	bounded, end := context.WithCancel(ctx)
 	defer end()
 	limit := time.AfterFunc(c.timeout+call.wait, end)
@@ -92,7 +95,7 @@ func roundTrip(t *http.Transport, request *http.Request) (*http.Response, error)
 }
 
 // Headers that never change, which saves an allocation each.
-var userAgent, acceptJSON = []string{domain.GatewayUserAgent}, []string{"application/json"}
+var userAgent, acceptJSON, oneHop = []string{domain.GatewayUserAgent}, []string{"application/json"}, []string{"1"}
 
 func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request, error) {
 	address := p.Endpoint(call.path)
@@ -109,6 +112,7 @@ func newRequest(ctx context.Context, p domain.Project, call call) (*http.Request
 	}
 	keepApart(request, p)
 	request.Header["User-Agent"], request.Header["Accept"] = userAgent, acceptJSON
+	request.Header[domain.HopHeader] = oneHop
 	if call.body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

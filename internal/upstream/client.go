@@ -5,6 +5,8 @@ package upstream
 import (
 	"net/http"
 	"time"
+
+	"switchyard/internal/domain"
 )
 
 const (
@@ -42,7 +44,8 @@ func (c *Client) Close() {
 }
 
 func (c *Client) observe(project, kind string, err error) {
-	if c.Observe != nil && project != "" { // an address that is only being checked belongs to no project
+	// An address that is only being checked belongs to no project.
+	if c.Observe != nil && project != "" && domain.CodeOf(err) != domain.LoopDetected {
 		c.Observe(project, kind, err)
 	}
 }

@@ -122,7 +122,9 @@ func reset(conn net.Conn) {
 }
 
 func TestPipelineIsKeptUnchanged(t *testing.T) {
+	var header http.Header
 	project := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header
 		if r.URL.Path != "/below/api/pipeline" || r.Header.Get("Authorization") != "Bearer s3cret" {
 			http.NotFound(w, r)
 			return
@@ -134,6 +136,9 @@ func TestPipelineIsKeptUnchanged(t *testing.T) {
 	answer, err := newClient(t).Pipeline(t.Context(), project, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if header.Get(domain.HopHeader) == "" || header.Get("User-Agent") != domain.GatewayUserAgent {
+		t.Errorf("asked with %v", header)
 	}
 	if string(answer.Raw) != stages {
 		t.Errorf("raw: %s", answer.Raw)

@@ -22,6 +22,7 @@ var statuses = map[domain.Code]int{
 	domain.RateLimited:     http.StatusTooManyRequests,
 	domain.BadGateway:      http.StatusBadGateway,
 	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.LoopDetected:    http.StatusLoopDetected,
 	domain.Internal:        http.StatusInternalServerError,
 }
 

@@ -54,7 +54,7 @@ func RequestID(ctx context.Context) string { return InfoOf(ctx).RequestID }
 
 // Identify notes who the caller of a request is.
 func (i *RequestInfo) Identify(auth AuthMethod, actor domain.Actor, ended context.Context) {
-	actor.RequestID = i.RequestID
+	actor.RequestID, actor.Forwarded = i.RequestID, i.Forwarded
 	i.Auth, i.Actor, i.Ended = auth, actor, ended
 }
 
@@ -63,6 +63,7 @@ func WithRequestInfo(next http.Handler) http.Handler {
 	process, count := rand.Text()[:10]+"-", atomic.Uint64{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := &RequestInfo{}
+		info.Forwarded = r.Header.Get(domain.HopHeader) != ""
 		info.RequestID = process + strconv.FormatUint(count.Add(1), 10)
 		w.Header().Set("X-Request-Id", info.RequestID)
 		ctx := context.WithValue(domain.WithActor(r.Context(), &info.Actor), requestInfoKey{}, info)
