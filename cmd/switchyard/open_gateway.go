@@ -107,6 +107,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	counts := metrics.New(c.MetricsPerProject)
 	projects := upstream.NewClient(c.UpstreamTimeout)
+	projects.ToolTimeout = c.ToolTimeout
 	chatOptions := bot.Options{
 		Transports: chatTransports, State: db, Identity: db.Identity, Log: log, Operators: c.Bot.Operators,
 		TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,17 +33,17 @@ type Server struct {
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
 	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never need.
-	http func() http.Handler
+	http func() (plain, streams http.Handler)
 }
 
 // New returns a Server over s. version is the program's.
 func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
 	server := &Server{Errors: web.Errors{Log: log}, service: s, held: held, nullable: map[string][]string{}}
-	server.http = sync.OnceValue(func() http.Handler { return server.handler(version) })
+	server.http = sync.OnceValues(func() (plain, streams http.Handler) { return server.handlers(version) })
 	return server
 }
 
-func (server *Server) handler(version string) http.Handler {
+func (server *Server) handlers(version string) (plain, streams http.Handler) {
 	server.mcp = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		// No list ever changes, so there is nothing to subscribe to.
@@ -60,19 +61,26 @@ func (server *Server) handler(version string) http.Handler {
 	server.addResources()
 	server.addPrompts()
 	server.mcp.AddReceivingMiddleware(server.guard)
-	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
-		Stateless:    true,
-		JSONResponse: true, // nothing is sent before the answer
-		// Our own guard checks host names first, and also accepts those that a proxy forwards.
-		DisableLocalhostProtection: true,
-	})
+	handler := func(plain bool) http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server.mcp }, &sdk.StreamableHTTPOptions{
+			Stateless:    true,
+			JSONResponse: plain, // nothing is sent before the answer
+			// Our own guard checks host names first, and also accepts those that a proxy forwards.
+			DisableLocalhostProtection: true,
+		})
+	}
+	return handler(true), handler(false)
 }
 
 // Serve answers a POST.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r)
+	body, stream, err := readBody(w, r)
 	if err != nil {
 		return err
+	}
+	if body == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return nil
 	}
 	end, err := s.turns.wait(r.Context(), web.InfoOf(r.Context()).Caller)
 	if err != nil {
@@ -82,8 +90,29 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 	var request *http.Request
 	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))
-	s.http().ServeHTTP(w, request)
+	plain, streams := s.http()
+	if stream {
+		w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
+		streams.ServeHTTP(streamWriter{w, http.NewResponseController(w)}, request)
+	} else {
+		plain.ServeHTTP(w, request)
+	}
 	return nil
+}
+
+// streamPatience is how long a client may take to accept a part of a stream.
+const streamPatience = 10 * time.Second
+
+type streamWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w streamWriter) Write(b []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(streamPatience)) // every connection can
+	return w.ResponseWriter.Write(b)
 }
 
 type requestKey struct{}
@@ -92,7 +121,8 @@ type requestKey struct{}
 // the request.
 func requestOf(ctx context.Context) *http.Request { return *ctx.Value(requestKey{}).(**http.Request) }
 
-// guard refuses methods that would hold a stream open, and turns a panic, which would end the process, into an error.
+// guard refuses methods that are not offered, some of which would hold a stream open, and turns a panic, which would end the
+// process, into an error.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -102,9 +132,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 				result, err = nil, errors.New("internal error, request "+id)
 			}
 		}()
-		switch method {
-		case "subscriptions/listen", "resources/subscribe", "resources/unsubscribe", "logging/setLevel":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered here; wait_for_events waits for news"}
+		if !offered[method] {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this method is not offered here; wait_for_events waits for news"}
 		}
 		if call, ok := request.(*sdk.CallToolRequest); ok {
 			call.Params.Arguments = withoutNulls(call.Params.Arguments, s.nullable[call.Params.Name])

@@ -35,11 +35,13 @@ func (s *Server) addProjects() {
 		arguments:   `"project":` + projectOrActive,
 	}, s.projectTools)
 	add(s, tool{
-		name: "call_project_tool", needs: domain.RoleOperator, required: []string{"tool", "arguments"},
+		name: callProjectTool, needs: domain.RoleOperator, required: []string{"tool", "arguments"},
 		description: "Call a tool of a project's own MCP server; its answer is returned unchanged.",
 		arguments:   `"project":` + projectOrActive + `,"tool":{"type":"string"},"arguments":{"type":"object"}`,
 	}, s.callProjectTool)
 }
+
+const callProjectTool = "call_project_tool"
 
 const projectOrActive = `{"type":"string","description":"the active one by default"}`
 
@@ -85,7 +87,13 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 	Arguments json.RawMessage `json:"arguments"`
 },
 ) (any, error) {
-	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments)
+	_, release, err := s.held.Hold(requestOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	progress, _ := ctx.Value(progressKey{}).(func(json.RawMessage))
+	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments, progress)
 	if err != nil {
 		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists its tools with their arguments")
 	}

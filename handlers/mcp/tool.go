@@ -36,13 +36,13 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
 	}
 	s.nullable[t.name] = t.nullable
-	sdk.AddTool(s.mcp, described, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(s.mcp, described, func(ctx context.Context, call *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
 		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
 			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an administrator of this gateway for another token", t.name, t.needs, role)
 			return nil, nil, errors.New(text + ".")
 		}
-		out, err := run(r.Context(), in)
+		out, err := run(context.WithValue(r.Context(), progressKey{}, progress(ctx, call)), in)
 		if err != nil {
 			return nil, nil, s.explain(r, err)
 		}
@@ -54,6 +54,24 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
 		}, nil, nil
 	})
+}
+
+type progressKey struct{}
+
+// progress returns what passes a notification of progress on to the caller, nil if it has sent no token for that.
+func progress(ctx context.Context, call *sdk.CallToolRequest) func(notification json.RawMessage) {
+	token := call.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return func(notification json.RawMessage) {
+		var params sdk.ProgressNotificationParams
+		if json.Unmarshal(notification, &params) != nil {
+			return
+		}
+		params.Meta, params.ProgressToken, params.Message = nil, token, domain.CutText(params.Message)
+		_ = call.Session.NotifyProgress(ctx, &params) // without the caller there is nobody to tell
+	}
 }
 
 // withoutNulls removes null arguments, except those listed in but: models write null for what they leave out.
@@ -78,6 +96,10 @@ func (s *Server) explain(r *http.Request, err error) error {
 	case domain.Internal:
 		text = fmt.Sprintf("internal error, request %s. Try again later; the gateway's log has the cause under this id", web.RequestID(r.Context()))
 	case domain.BadGateway:
+		if errors.Is(err, domain.ErrMayHaveRun) {
+			text = "no usable answer from the project's tool: " + text + ". It may have run: find out before you call it once more"
+			break
+		}
 		text = "no usable answer from the project server: " + text + ". Try again in a minute; overview says which projects are reachable"
 	case domain.Unavailable:
 		text += ". Try again in a minute"

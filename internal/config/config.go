@@ -27,6 +27,7 @@ type Config struct {
 	PollInterval    time.Duration
 	KeepEvents      time.Duration // 0: forever
 	UpstreamTimeout time.Duration
+	ToolTimeout     time.Duration
 	AgentTimeout    time.Duration
 	JoinTokenTTL    time.Duration
 

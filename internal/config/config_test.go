@@ -52,6 +52,7 @@ func TestDefaults(t *testing.T) {
 		PollInterval:    2 * time.Second,
 		KeepEvents:      180 * 24 * time.Hour,
 		UpstreamTimeout: 2 * time.Second,
+		ToolTimeout:     time.Minute,
 		AgentTimeout:    45 * time.Second,
 		JoinTokenTTL:    time.Hour,
 		SignIn: config.SignIn{
@@ -274,6 +275,7 @@ func TestTheExampleFile(t *testing.T) {
 		"listen": {got.Listen, plain.Listen}, "data": {got.Data, plain.Data}, "bot_config": {got.BotConfig, plain.BotConfig},
 		"credentials": {got.Credentials, plain.Credentials}, "log_format": {got.LogFormat, plain.LogFormat}, "log_level": {got.LogLevel, plain.LogLevel},
 		"poll_interval": {got.PollInterval, plain.PollInterval}, "upstream_timeout": {got.UpstreamTimeout, plain.UpstreamTimeout},
+		"tool_timeout":  {got.ToolTimeout, plain.ToolTimeout},
 		"agent_timeout": {got.AgentTimeout, plain.AgentTimeout}, "join_token_ttl": {got.JoinTokenTTL, plain.JoinTokenTTL},
 		"team_api_url": {got.Bot.TeamAPIURL, plain.Bot.TeamAPIURL}, "token_format": {got.SignIn.TokenFormat, plain.SignIn.TokenFormat},
 	} {
@@ -314,7 +316,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if min(c.PollInterval, c.UpstreamTimeout, c.AgentTimeout, c.JoinTokenTTL) <= 0 {
+		if min(c.PollInterval, c.UpstreamTimeout, c.ToolTimeout, c.AgentTimeout, c.JoinTokenTTL) <= 0 {
 			t.Errorf("durations: %+v", c)
 		}
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil || !filepath.IsAbs(c.Data) || !filepath.IsAbs(c.BotConfig) || !filepath.IsAbs(c.Credentials) {

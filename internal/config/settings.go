@@ -63,6 +63,10 @@ func (c *Config) settings() []setting {
 			usage: "wait at most `D` for a project server", set: one(&c.UpstreamTimeout, parseDuration),
 		},
 		{
+			flag: "tool-timeout", env: "SWITCHYARD_TOOL_TIMEOUT", key: "gateway.tool_timeout", fallback: "60s",
+			usage: "wait at most `D` for a tool of a project's MCP server", set: one(&c.ToolTimeout, parseDuration),
+		},
+		{
 			flag: "agent-timeout", env: "SWITCHYARD_AGENT_TIMEOUT", key: "gateway.agent_timeout", fallback: "45s",
 			usage: "remove an agent from the list after `D` of silence", set: one(&c.AgentTimeout, parseDuration),
 		},

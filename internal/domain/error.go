@@ -49,6 +49,9 @@ func WrapError(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, Cause: cause}
 }
 
+// ErrMayHaveRun is the cause of an error after which it is not known whether what was asked for has happened.
+var ErrMayHaveRun = errors.New("it may have run")
+
 // CodeOf returns the code of the first Error in err's chain, Internal for any other error, "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {

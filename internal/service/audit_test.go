@@ -107,7 +107,7 @@ func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
 	ctx := domain.WithActor(t.Context(), &domain.Actor{Who: "builder", Via: domain.ViaToken, Role: domain.RoleOperator, Project: "alpha"})
 	_, _, create := s.Stories.Create(ctx, "beta", []byte("{}"))
 	_, _, patch := s.Stories.Patch(ctx, "beta", "1", []byte("{}"))
-	_, tool := s.Tools.Call(ctx, "beta", "x", nil)
+	_, tool := s.Tools.Call(ctx, "beta", "x", nil, nil)
 	_, _, token := s.Agents.CreateJoinToken(ctx)
 	for what, err := range map[string]error{
 		"a story of another project": create, "a change of one": patch, "a tool of it": tool,

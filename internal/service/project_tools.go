@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"switchyard/internal/domain"
 )
@@ -12,8 +13,11 @@ type ToolServers interface {
 	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
 	// and Invalid for a refusal by the server. The messages of other errors say in words why there is no response.
 	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
-	// CallTool returns the result object unchanged. It returns the same errors as ListTools.
-	CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (json.RawMessage, error)
+	// CallTool returns the result object unchanged; progress, unless nil, gets the params of each notification of progress. It
+	// returns the same errors as ListTools; one that wraps domain.ErrMayHaveRun came after the tool was called.
+	CallTool(
+		ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
+	) (json.RawMessage, error)
 }
 
 // ProjectTools calls the tools that project servers provide for coding agents.
@@ -33,8 +37,10 @@ func (s *ProjectTools) List(ctx context.Context, project string) (string, []json
 	return p.Name, tools, err
 }
 
-// Call calls a tool of a project, "" for the active one, and returns its result unchanged. It returns NotFound, Invalid and BadGateway.
-func (s *ProjectTools) Call(ctx context.Context, project, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+// Call calls a tool of a project, "" for the active one, as ToolServers do.
+func (s *ProjectTools) Call(
+	ctx context.Context, project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
+) (json.RawMessage, error) {
 	p, err := s.find(project)
 	if err != nil {
 		return nil, err
@@ -42,8 +48,8 @@ func (s *ProjectTools) Call(ctx context.Context, project, tool string, arguments
 	if err := domain.ActorOf(ctx).CheckScope(p.Name); err != nil {
 		return nil, err
 	}
-	result, err := s.servers.CallTool(ctx, p, tool, arguments)
-	if err == nil {
+	result, err := s.servers.CallTool(ctx, p, tool, arguments, progress)
+	if err == nil || errors.Is(err, domain.ErrMayHaveRun) {
 		s.audit.changed(ctx, domain.Change{Action: domain.ProjectToolCalled, Subject: p.Name, Detail: "tool: " + tool})
 	}
 	return result, err

@@ -46,9 +46,11 @@ var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // maxPooled is the largest buffer that is kept, in bytes.
 const maxPooled = 64 << 10
 
-// readBody reads an answer's body with slots for its size, for which it waits until ctx ends. The caller releases all
-// when it is done with them.
-func (s *slots) readBody(ctx context.Context, project string, response *http.Response) (body []byte, release func(), err error) {
+// readBody reads an answer's body, until enough reports true if that is not nil, with slots for its size, for which it waits
+// until ctx ends. The caller releases all when it is done with them.
+func (s *slots) readBody(
+	ctx context.Context, project string, response *http.Response, enough func([]byte) bool,
+) (body []byte, release func(), err error) {
 	buffer := bodies.Get().(*bytes.Buffer)
 	held := []func(){func() {
 		if buffer.Cap() <= maxPooled {
@@ -60,6 +62,10 @@ func (s *slots) readBody(ctx context.Context, project string, response *http.Res
 		for _, free := range held {
 			free()
 		}
+	}
+	var source io.Reader = response.Body
+	if enough != nil {
+		source = partReader{source, func() bool { return enough(buffer.Bytes()) }}
 	}
 	if response.ContentLength > maxAnswer {
 		return nil, release, errTooLarge
@@ -82,7 +88,7 @@ func (s *slots) readBody(ctx context.Context, project string, response *http.Res
 			held = append(held, func() { <-s.sizes[i] })
 			buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
 		}
-		if _, err := buffer.ReadFrom(io.LimitReader(response.Body, int64(size.bytes-buffer.Len()+1))); err != nil {
+		if _, err := buffer.ReadFrom(io.LimitReader(source, int64(size.bytes-buffer.Len()+1))); err != nil {
 			return nil, release, err
 		}
 		if buffer.Len() <= size.bytes {
@@ -90,6 +96,19 @@ func (s *slots) readBody(ctx context.Context, project string, response *http.Res
 		}
 	}
 	return nil, release, errTooLarge
+}
+
+// partReader ends as soon as enough reports true, which is asked before each read.
+type partReader struct {
+	io.Reader
+	enough func() bool
+}
+
+func (r partReader) Read(p []byte) (int, error) {
+	if r.enough() {
+		return 0, io.EOF
+	}
+	return r.Reader.Read(p)
 }
 
 func acquire(ctx context.Context, slots chan<- struct{}) error {

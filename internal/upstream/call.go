@@ -20,8 +20,12 @@ type call struct {
 	etag   string        // sent as If-None-Match unless ""
 	body   []byte        // JSON, nil for none
 	header http.Header   // added to the request's header, replacing its fields; may be nil
-	wait   time.Duration // how long the server was asked to hold its answer; added to the client's timeout
+	limit  time.Duration // how long the answer may take; 0 is the client's timeout
+	wait   time.Duration // how long the server was asked to hold its answer; added to limit
 	any    bool          // accept every status but a redirect or 401; otherwise only 200, and 304 to an ETag
+	// enough, if not nil, gets an event stream as far as it has come, each time that there is more of it, and reports
+	// whether the rest is not wanted.
+	enough func(body []byte) bool
 }
 
 // answer is what a project server answered.
@@ -39,16 +43,17 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 	}
 	bounded, end := context.WithCancel(ctx)
 	defer end()
-	limit := time.AfterFunc(c.timeout+call.wait, end)
-	defer limit.Stop()
-	err := c.send(bounded, limit, p, call, read)
+	call.limit = cmp.Or(call.limit, c.timeout)
+	timer := time.AfterFunc(call.limit+call.wait, end)
+	defer timer.Stop()
+	err := c.send(bounded, timer, p, call, read)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err, bounded.Err() != nil, c.timeout)
+	return explain(err, bounded.Err() != nil, call.limit)
 }
 
-func (c *Client) send(ctx context.Context, limit *time.Timer, p domain.Project, call call, read func(answer) error) error {
+func (c *Client) send(ctx context.Context, timer *time.Timer, p domain.Project, call call, read func(answer) error) error {
 	request, err := newRequest(ctx, p, call)
 	if err != nil {
 		return err
@@ -63,7 +68,7 @@ func (c *Client) send(ctx context.Context, limit *time.Timer, p domain.Project, 
 	}
 	defer response.Body.Close()
 	if call.wait > 0 { // the server held its answer
-		limit.Reset(c.timeout)
+		timer.Reset(call.limit)
 	}
 	if response.StatusCode == http.StatusNotModified && call.etag != "" {
 		return read(answer{status: response.StatusCode, header: response.Header})
@@ -71,7 +76,10 @@ func (c *Client) send(ctx context.Context, limit *time.Timer, p domain.Project, 
 	if err := checkStatus(response, call.any); err != nil {
 		return err
 	}
-	body, release, err := c.slots.readBody(ctx, p.Name, response)
+	if mediaType(response.Header) != eventStream {
+		call.enough = nil
+	}
+	body, release, err := c.slots.readBody(ctx, p.Name, response, call.enough)
 	defer release()
 	if err != nil {
 		return err

@@ -18,6 +18,8 @@ const (
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
+	// ToolTimeout is how long a project's tool may take, 0 for as long as other calls. It must be set before the first call.
+	ToolTimeout time.Duration
 	// Observe, if not nil, is called after each call, except those that their callers cancelled.
 	// It must be set before the first call.
 	Observe func(project, kind string, err error)

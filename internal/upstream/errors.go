@@ -49,7 +49,7 @@ const maxReason = 300
 
 // plainReason returns the first line of a plain-text answer, in which a project server says what is wrong.
 func plainReason(response *http.Response) string {
-	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "text/plain" {
+	if mediaType(response.Header) != "text/plain" {
 		return ""
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason)) // the part before an error will do
@@ -60,6 +60,12 @@ func plainReason(response *http.Response) string {
 		}
 		return r
 	}, line))
+}
+
+// mediaType returns the type of an answer without its parameters.
+func mediaType(header http.Header) string {
+	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	return media
 }
 
 // explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned unchanged.

@@ -5,9 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"mime"
 	"net/http"
-	"strings"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -46,10 +45,10 @@ func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSes
 }
 
 func (s *mcpSession) begin(ctx context.Context) error {
-	result, err := s.call(ctx, "initialize", map[string]any{
+	result, err := s.call(ctx, mcpRequest{method: "initialize", params: map[string]any{
 		"protocolVersion": mcpVersion, "capabilities": struct{}{},
 		"clientInfo": map[string]string{"name": domain.GatewayUserAgent, "version": "1"},
-	})
+	}})
 	if err != nil {
 		return err
 	}
@@ -60,66 +59,104 @@ func (s *mcpSession) begin(ctx context.Context) error {
 		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something other than MCP")
 	}
 	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
-	_, err = s.send(ctx, http.MethodPost, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	_, err = s.send(ctx, call{method: http.MethodPost}, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	return err
 }
 
 // end ends the session at a server that keeps them. Errors do not matter.
 func (s *mcpSession) end(ctx context.Context) {
 	if s.header.Get("Mcp-Session-Id") != "" {
-		_, _ = s.send(ctx, http.MethodDelete, nil)
+		_, _ = s.send(ctx, call{method: http.MethodDelete}, nil)
 	}
 }
 
+// mcpRequest is a request to an MCP server.
+type mcpRequest struct {
+	method   string
+	params   any
+	limit    time.Duration         // how long the answer may take; 0 is the client's timeout
+	progress func(json.RawMessage) // gets the params of notifications of progress; may be nil
+}
+
+// mcpMessage is what a server sends.
+type mcpMessage struct {
+	ID     *int            `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
 // call sends a request and returns its result.
-func (s *mcpSession) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, error) {
 	s.lastID++
-	body, err := s.send(ctx, http.MethodPost, map[string]any{"jsonrpc": "2.0", "id": s.lastID, "method": method, "params": params})
+	var response mcpMessage
+	receive := func(text []byte) (done bool) {
+		var message mcpMessage
+		switch {
+		case json.Unmarshal(text, &message) != nil:
+		case message.Method == "notifications/progress" && r.progress != nil:
+			r.progress(message.Params)
+		case message.Method == "" && message.ID != nil && *message.ID == s.lastID:
+			response = message
+			return true
+		}
+		return false
+	}
+	read, seen := 0, 0
+	receiveEvents := func(stream []byte) bool {
+		news := stream[max(seen-2, 0):]
+		for seen = len(stream); bytes.Contains(news, []byte("\n\n")) || bytes.Contains(news, []byte("\n\r\n")); {
+			event, length := nextEvent(stream[read:])
+			if length == 0 {
+				return false
+			}
+			read += length
+			if receive(event) {
+				return true
+			}
+		}
+		return false
+	}
+	c := call{method: http.MethodPost, limit: r.limit, enough: receiveEvents}
+	body, err := s.send(ctx, c, map[string]any{"jsonrpc": "2.0", "id": s.lastID, "method": r.method, "params": r.params})
 	if err != nil {
 		return nil, err
 	}
-	for _, message := range messages(body) {
-		var response struct {
-			ID     *int            `json:"id"`
-			Method string          `json:"method"`
-			Result json.RawMessage `json:"result"`
-			Error  *struct {
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		if json.Unmarshal(message, &response) != nil || response.ID == nil || *response.ID != s.lastID || response.Method != "" {
-			continue
-		}
-		if response.Error != nil {
-			return nil, domain.Errorf(domain.Invalid, "the project's MCP server refuses %s: %s", method, domain.CutText(response.Error.Message))
-		}
-		if result := bytes.TrimSpace(response.Result); len(result) > 0 && result[0] == '{' {
-			return result, nil
-		}
+	if response.ID == nil && !receiveEvents(append(body, "\n\n"...)) {
+		receive(body)
+	}
+	if response.Error != nil {
+		text := domain.CutText(response.Error.Message)
+		return nil, domain.Errorf(domain.Invalid, "the project's MCP server refuses %s: %s", r.method, text)
+	}
+	if result := bytes.TrimSpace(response.Result); len(result) > 0 && result[0] == '{' {
+		return result, nil
 	}
 	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
 }
 
 // send makes one exchange and returns the answer's body.
-func (s *mcpSession) send(ctx context.Context, method string, message any) (body mcpBody, err error) {
-	c := call{method: method, path: mcpPath, header: s.header, any: true}
+func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte, err error) {
+	c.path, c.header, c.any = mcpPath, s.header, true
 	if message != nil {
 		if c.body, err = json.Marshal(message); err != nil {
-			return body, domain.WrapError(domain.Invalid, err, "arguments: must be a JSON object")
+			return nil, domain.WrapError(domain.Invalid, err, "arguments: must be a JSON object")
 		}
 	}
 	err = s.client.do(ctx, s.project, c, func(a answer) error {
-		media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 		switch {
 		case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed:
 			return errNotFound
-		case a.status >= http.StatusBadRequest && media != "application/json":
+		case a.status >= http.StatusBadRequest && mediaType(a.header) != "application/json":
 			return domain.Errorf(domain.BadGateway, "answers at /mcp with HTTP status %d", a.status)
 		}
 		if id := a.header.Get("Mcp-Session-Id"); isHeaderValue(id) && len(id) <= maxSessionID {
 			s.header.Set("Mcp-Session-Id", id)
 		}
-		body = mcpBody{bytes.Clone(a.body), media == "text/event-stream"}
+		body = bytes.Clone(a.body)
 		return nil
 	})
 	return body, err
@@ -130,27 +167,21 @@ const maxSessionID = 1000
 
 func isHeaderValue(text string) bool { return text != "" && domain.Secret(text).FitsHeader() }
 
-// mcpBody is the body of a server's answer.
-type mcpBody struct {
-	data     []byte
-	isStream bool
-}
+const eventStream = "text/event-stream"
 
-// messages returns the JSON-RPC messages of an answer.
-func messages(b mcpBody) [][]byte {
-	if !b.isStream {
-		return [][]byte{b.data}
-	}
-	var found [][]byte
-	var event []byte
-	for line := range bytes.Lines(append(b.data, "\n\n"...)) {
-		text := strings.TrimRight(string(line), "\r\n")
-		switch data, ok := strings.CutPrefix(text, "data:"); {
-		case ok:
-			event = append(append(event, strings.TrimPrefix(data, " ")...), '\n')
-		case text == "" && len(event) > 0:
-			found, event = append(found, event), nil
+// nextEvent returns the data of the first event of a stream and the length of all up to its end, 0 if it is not complete.
+func nextEvent(stream []byte) (data []byte, length int) {
+	for line := range bytes.Lines(stream) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		length += len(line)
+		text := bytes.TrimRight(line, "\r\n")
+		if value, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		} else if len(text) == 0 {
+			return data, length
 		}
 	}
-	return found
+	return nil, 0
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"switchyard/internal/domain"
 )
@@ -16,7 +17,7 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
 		params := map[string]any{}
 		for range maxToolPages {
-			result, err := session.call(ctx, "tools/list", params)
+			result, err := session.call(ctx, mcpRequest{method: "tools/list", params: params})
 			if err != nil {
 				return err
 			}
@@ -39,13 +40,24 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 	return tools, err
 }
 
-// CallTool calls a tool of a project's MCP server and returns the result object unchanged. Its errors are those of ListTools.
-func (c *Client) CallTool(ctx context.Context, p domain.Project, tool string, arguments json.RawMessage) (result json.RawMessage, err error) {
+// CallTool calls a tool of a project's MCP server and returns the result object unchanged. progress, unless nil, gets the
+// params of each of its notifications of progress. The errors are those of ListTools; one that wraps domain.ErrMayHaveRun
+// came after the tool was called.
+func (c *Client) CallTool(
+	ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
+) (result json.RawMessage, err error) {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
+	params := map[string]any{"name": tool, "arguments": arguments}
+	if progress != nil {
+		params["_meta"] = map[string]any{"progressToken": 1}
+	}
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
-		result, err = session.call(ctx, "tools/call", map[string]any{"name": tool, "arguments": arguments})
+		result, err = session.call(ctx, mcpRequest{method: "tools/call", params: params, limit: c.ToolTimeout, progress: progress})
+		if domain.CodeOf(err) == domain.BadGateway {
+			err = domain.WrapError(domain.BadGateway, errors.Join(domain.ErrMayHaveRun, err), domain.MessageOf(err))
+		}
 		return err
 	})
 	return result, err
