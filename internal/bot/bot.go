@@ -1,7 +1,8 @@
 // Package bot is the chat bot: it posts the merged stream to every room that it is a member of, and answers commands.
 //
-// The rules are in package service, which the bot uses through Gateway. The messages are the same on every chat network; a
-// Transport sends and receives them. The package must never use the database, the configuration file or project servers.
+// The rules are in package service, which the bot uses through Gateway. The messages are the same on every chat
+// network; a Transport sends and receives them. The package must never use the database, the configuration file or
+// project servers.
 package bot
 
 import (
@@ -55,9 +56,9 @@ type State interface {
 	RecordBotRequest(ctx context.Context, id string) (first bool, err error)
 }
 
-// Pauses after failures; they are shorter while the last connection was a good one. After a failure that only a person can
-// resolve, the pause is long: servers lock out accounts that keep sending a wrong password. A newly saved configuration is
-// always tried at once.
+// Pauses after failures; they are shorter while the last connection was a good one. After a failure that only a person
+// can resolve, the pause is long: servers lock out accounts that keep sending a wrong password. A newly saved
+// configuration is always tried at once.
 const (
 	firstPause  = time.Second
 	goodPause   = 10 * time.Second
@@ -113,7 +114,8 @@ func (b *bot) run() {
 	}
 }
 
-// attempt connects once and works until something fails. It returns how long the connection has lived, 0 if there was none.
+// attempt connects once and works until something fails. It returns how long the connection has lived, 0 if there was
+// none.
 func (b *bot) attempt() (lived time.Duration, err error) {
 	n := notifier{bot: b}
 	if b.posts {
@@ -164,7 +166,8 @@ func (b *bot) call(ctx context.Context, f func(context.Context) error) error {
 func caught(f func() error) error {
 	err := supervise.Call(f)
 	if supervise.IsPanic(err) {
-		return domain.WrapError(domain.Internal, err, "the bot failed with an internal error, which is in the log; it will try again")
+		return domain.WrapError(domain.Internal, err,
+			"the bot failed with an internal error, which is in the log; it will try again")
 	}
 	return err
 }

@@ -24,8 +24,8 @@ const (
 	stopGrace = 5 * time.Second
 )
 
-// WaitOut repeats a call for as long as it is refused with a rate limit. limit returns the pause that the refusal names, false for
-// any other result.
+// WaitOut repeats a call for as long as it is refused with a rate limit. limit returns the pause that the refusal
+// names, false for any other result.
 func WaitOut(ctx context.Context, call func() error, limit func(error) (time.Duration, bool)) error {
 	for {
 		err := call()

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -38,20 +39,40 @@ func list() []command {
 		{name: "agents", help: "the live agents", run: (*commands).agents},
 		{name: "events", help: "the latest events", run: (*commands).events},
 		{name: "story", arguments: "[PROJECT] ID", help: "what is known about a story", story: (*commands).story},
-		{name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge a story's alert, for a time or until it changes", changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1}},
-		{name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage", changes: true, story: (*commands).move, follow: [2]int{1, maxWords}},
+		{
+			name: "ack", arguments: "[PROJECT] ID [4h]", help: "acknowledge a story's alert, for a time or until it changes",
+			changes: true, story: (*commands).acknowledge, follow: [2]int{0, 1},
+		},
+		{
+			name: "move", arguments: "[PROJECT] ID STAGE", help: "move a story to another stage",
+			changes: true, story: (*commands).move, follow: [2]int{1, maxWords},
+		},
 		{name: "unblock", arguments: "[PROJECT] ID", help: "unblock a story", changes: true, story: (*commands).unblock},
 		{name: "switch", arguments: "NAME", help: "make a project the active one", changes: true, run: (*commands).switchTo},
-		{name: "assign", arguments: "AGENT NAME|none", help: "assign an agent to a project, or to none", changes: true, run: (*commands).assign},
+		{
+			name: "assign", arguments: "AGENT NAME|none", help: "assign an agent to a project, or to none",
+			changes: true, run: (*commands).assign,
+		},
 	}
 }
 
-// usage returns how the command is written.
+// usage says how the command is written.
 func (c command) usage() string { return strings.TrimSpace(c.name + " " + c.arguments) }
+
+// find returns the command with a name, ignoring case; false if there is none.
+func find(name string) (command, bool) {
+	all := list()
+	i := slices.IndexFunc(all, func(c command) bool { return strings.EqualFold(c.name, name) })
+	if i < 0 {
+		return command{}, false
+	}
+	return all[i], true
+}
 
 // IsCommand reports whether a word is the name of a command.
 func IsCommand(word string) bool {
-	return slices.ContainsFunc(list(), func(c command) bool { return strings.EqualFold(c.name, strings.TrimPrefix(word, "!")) })
+	_, ok := find(strings.TrimPrefix(word, "!"))
+	return ok
 }
 
 // answer parses and runs a command. Any other text is answered only if it was addressed to the bot.
@@ -62,12 +83,11 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	if len(words) == 0 {
 		return c.help(ctx, nil), q.Addressed
 	}
-	name, all := strings.ToLower(words[0].text), list()
-	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
-	if i < 0 {
-		return Message{{Plain("Unknown command "), Code(Short(words[0].text, MaxName)), Plain(". Say "), Code("help"), Plain(" for a list.")}}, addressed
+	command, known := find(words[0].text)
+	if !known {
+		return say("Unknown command %s. Say %s for a list.", Code(words[0].text), Code("help")), addressed
 	}
-	command, words := all[i], words[1:]
+	words = words[1:]
 	if !addressed && (command.arguments == "") != (len(words) == 0) {
 		return nil, false // people talking: "status of the release?"
 	}
@@ -83,22 +103,21 @@ func (c *commands) answer(ctx context.Context, q Question) (Message, bool) {
 	}
 	if command.changes {
 		if !slices.Contains(c.operators, q.Sender) {
-			c.log.InfoContext(ctx, "bot: command refused", "command", name, "sender", q.Sender)
-			return operatorsOnly(name, q.Sender), true
+			c.log.InfoContext(ctx, "bot: command refused", "command", command.name, "sender", q.Sender)
+			return operatorsOnly(command.name, q.Sender), true
 		}
-		c.log.InfoContext(ctx, "bot: command", "command", name, "sender", q.Sender)
+		c.log.InfoContext(ctx, "bot: command", "command", command.name, "sender", q.Sender)
 		ctx = domain.WithActor(ctx, &domain.Actor{
-			Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator, RequestID: domain.ActorOf(ctx).RequestID,
+			Who: Short(q.Sender, MaxName), Via: domain.ViaBot, Role: domain.RoleOperator,
+			RequestID: domain.ActorOf(ctx).RequestID,
 		})
 	}
 	return run(c, ctx, words).clip(), true
 }
 
 func operatorsOnly(command, sender string) Message {
-	return Message{{
-		Plain("Sorry, only operators may use "), Code(command), Plain(". An administrator can add your user id, "),
-		Code(sender), Plain(", to "), Code("bot.operators"), Plain("."),
-	}}
+	return say("Sorry, only operators may use %s. An administrator can add your user id, %s, to %s.",
+		Code(command), Code(sender), Code("bot.operators"))
 }
 
 func (c *commands) help(context.Context, []word) Message {
@@ -113,19 +132,17 @@ func (c *commands) help(context.Context, []word) Message {
 	return m
 }
 
-func usage(text string) Message {
-	return Message{{Plain("Usage: "), Code(text)}}
-}
+func usage(text string) Message { return say("Usage: %s", Code(text)) }
 
 // failed says why a command failed. The cause of an internal error is only logged.
 func (c *commands) failed(ctx context.Context, err error) Message {
 	if ctx.Err() != nil { // Slack does not wait for long
-		return Message{{Plain("Failed: it took too long. Try again in a moment.")}}
+		return say("Failed: it took too long. Try again in a moment.")
 	}
 	if domain.CodeOf(err) == domain.Internal {
 		c.log.ErrorContext(ctx, "bot: command failed", "error", err)
 	}
-	return Message{{Plain("Failed: " + Short(domain.MessageOf(err), MaxReason))}}
+	return say("Failed: %s", domain.MessageOf(err))
 }
 
 const (
@@ -153,7 +170,8 @@ type storyCall struct {
 // named reports whether the words name a story: if not, people may be talking to each other.
 func (t target) named() bool { return t.fits && len(t.stories) > 0 }
 
-// target parses [PROJECT] ID and the words after it. A project's name needs no quotes: the longest that leaves enough words counts.
+// target parses [PROJECT] ID and the words after it. A project's name needs no quotes: the longest that leaves enough
+// words counts.
 func (c *commands) target(ctx context.Context, command command, words []word) target {
 	project, known := "", c.gateway.Projects.Registry()
 	for n := len(words) - 1 - command.follow[0]; n > 0; n-- {
@@ -173,15 +191,16 @@ func (c *commands) target(ctx context.Context, command command, words []word) ta
 	return t
 }
 
-// findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a number
-// matches ids that begin with it, unless it is an id itself.
+// findStories returns the stories with an id, in one project or, for "", in all. Stories on a board come first; a
+// number matches ids that begin with it, unless it is an id itself.
 func (c *commands) findStories(ctx context.Context, project, id string) ([]domain.StoryRef, error) {
 	var board []domain.StoryRef
 	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	for _, p := range pipelines {
 		for _, stage := range p.Stages {
 			for _, item := range stage.Items {
-				board = appendStory(board, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}, project, id)
+				ref := domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: stage.Name}
+				board = appendStory(board, ref, project, id)
 			}
 		}
 	}
@@ -231,17 +250,15 @@ func (c *commands) onStory(ctx context.Context, command command, t target) Messa
 	case t.err != nil:
 		return c.failed(ctx, t.err)
 	case len(t.stories) == 0:
-		return Message{{Plain("No project has a story "), Code(Short(t.id, MaxName)), Plain(".")}}
+		return say("No project has a story %s.", Code(t.id))
 	case len(t.stories) > 1:
-		return appendLines(Message{{Plain("There are several; give the project and the full id:")}}, t.stories, len(t.stories), func(s domain.StoryRef) Line {
-			line := Line{Code(Short(s.Project, MaxName) + " " + Short(s.ID, MaxName))}
+		m := say("There are several; give the project and the full id:")
+		return appendLines(m, t.stories, len(t.stories), func(s domain.StoryRef) Line {
+			line := columns(Line{Code(s.Project), Plain(" "), Code(s.ID)})
 			if s.Name != "" {
 				line = columns(line, Line{Plain(Short(s.Name, MaxName))})
 			}
-			if s.Stage == "" {
-				return columns(line, Line{Plain("not on the board")})
-			}
-			return columns(line, Line{Plain(stageTitle(s.Stage))})
+			return columns(line, Line{Plain(cmp.Or(stageTitle(s.Stage), "not on the board"))})
 		})
 	}
 	return command.story(c, ctx, storyCall{t.stories[0], t.rest})

@@ -3,8 +3,8 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +19,7 @@ func (c *commands) switchTo(ctx context.Context, words []word) Message {
 	if err := c.gateway.Projects.Switch(ctx, name); err != nil {
 		return c.failed(ctx, err)
 	}
-	return Message{{Plain("The active project is now "), Bold(name), Plain(".")}}
+	return say("The active project is now %s.", Bold(name))
 }
 
 func (c *commands) assign(ctx context.Context, words []word) Message {
@@ -29,10 +29,10 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 	}
 	switch len(agents) {
 	case 0:
-		return Message{{Plain("Unknown agent "), Code(Short(words[0].text, MaxName)), Plain(". Say "), Code("agents"), Plain(" for a list.")}}
+		return say("Unknown agent %s. Say %s for a list.", Code(words[0].text), Code("agents"))
 	case 1:
 	default:
-		m := Message{{Plain("Several agents have this label; use one of their ids:")}}
+		m := say("Several agents have this label; use one of their ids:")
 		for _, a := range agents {
 			m = append(m, Line{Code(a.ID)})
 		}
@@ -47,9 +47,9 @@ func (c *commands) assign(ctx context.Context, words []word) Message {
 		return c.failed(ctx, err)
 	}
 	if project == "" {
-		return Message{{Bold(agent.Label), Plain(" is no longer assigned to a project.")}}
+		return say("%s is no longer assigned to a project.", Bold(agent.Label))
 	}
-	return Message{{Bold(agent.Label), Plain(" is now assigned to "), Bold(project), Plain(".")}}
+	return say("%s is now assigned to %s.", Bold(agent.Label), Bold(project))
 }
 
 // findAgents returns the agents whose id or label words begin with, the longest match, and the words after it.
@@ -80,7 +80,7 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 		text := call.rest[0].text
 		var err error
 		if duration, err = domain.ParseAcknowledgedFor(text); err != nil {
-			return Message{{Code(Short(text, MaxName)), Plain(" is not a duration; write one like "), Code("4h"), Plain(" or "), Code("1h30m"), Plain(".")}}
+			return say("%s is not a duration; write one like %s or %s.", Code(text), Code("4h"), Code("1h30m"))
 		}
 		until = "for " + text
 	}
@@ -89,12 +89,12 @@ func (c *commands) acknowledge(ctx context.Context, call storyCall) Message {
 		err := c.gateway.Alerts.Acknowledge(ctx, storyAlert(kind, call.Project, call.ID), duration)
 		switch {
 		case err == nil:
-			return Message{{id, Plain(" (" + kind.Word() + ") is acknowledged " + until + ".")}}
+			return say("%s (%s) is acknowledged %s.", id, kind.Word(), until)
 		case domain.CodeOf(err) != domain.NotFound:
 			return c.failed(ctx, err)
 		}
 	}
-	return Message{{id, Plain(" has no alert: there is nothing to acknowledge.")}}
+	return say("%s has no alert: there is nothing to acknowledge.", id)
 }
 
 // storyAlert returns the key of an alert about a story.
@@ -104,21 +104,30 @@ func storyAlert(kind domain.AlertKind, project, id string) string {
 
 // move moves a story to a stage, given by its name or its title.
 func (c *commands) move(ctx context.Context, call storyCall) Message {
-	stages := c.stagesOf(ctx, call.Project)
-	to := matchStages(stages, join(call.rest))
-	switch {
-	case len(to) != 1:
-		m := Line{Bold(Short(call.Project, MaxName)), Plain(" has no stage "), Code(Short(join(call.rest), MaxName)), Plain(".")}
-		if len(to) > 1 {
-			m, stages = Line{Plain("Several stages have this title; use a stage's name:")}, to
+	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
+	var stages []string
+	for _, p := range pipelines {
+		if p.Project == call.Project {
+			for _, stage := range p.Stages {
+				stages = append(stages, stage.Name)
+			}
 		}
-		return appendLines(Message{m}, stages, len(stages), func(name string) Line { return Line{Code(Short(name, MaxName)), Plain(" – " + stageTitle(name))} })
 	}
-	title := stageTitle(to[0])
+	to := matchStages(stages, join(call.rest))
+	if len(to) != 1 {
+		m := say("%s has no stage %s.", Bold(call.Project), Code(join(call.rest)))
+		if len(to) > 1 {
+			m, stages = say("Several stages have this title; use a stage's name:"), to
+		}
+		return appendLines(m, stages, len(stages), func(name string) Line {
+			return Line{Code(name), Plain(" – " + stageTitle(name))}
+		})
+	}
 	return c.change(ctx, call.StoryRef, storyChange{
 		fields: map[string]any{"stage": to[0]},
-		done:   " is now in " + title + ".",
-		idle:   " is in " + title + " already.",
+		done:   "%s is now in %s.",
+		idle:   "%s is in %s already.",
+		stage:  stageTitle(to[0]),
 		isIdle: func(s domain.Story) bool { return s.Stage == to[0] },
 	})
 }
@@ -127,25 +136,10 @@ func (c *commands) move(ctx context.Context, call storyCall) Message {
 func (c *commands) unblock(ctx context.Context, call storyCall) Message {
 	return c.change(ctx, call.StoryRef, storyChange{
 		fields: map[string]any{"blocked": nil},
-		done:   " is no longer blocked.",
-		idle:   " is not blocked.",
+		done:   "%s is no longer blocked.",
+		idle:   "%s is not blocked.",
 		isIdle: func(s domain.Story) bool { return s.Blocked == "" },
 	})
-}
-
-// stagesOf returns the names of a project's stages.
-func (c *commands) stagesOf(ctx context.Context, project string) []string {
-	var names []string
-	_, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
-	for _, p := range pipelines {
-		if p.Project != project {
-			continue
-		}
-		for _, stage := range p.Stages {
-			names = append(names, stage.Name)
-		}
-	}
-	return names
 }
 
 // matchStages returns the stage of this name, or else those of this title, ignoring case.
@@ -162,10 +156,11 @@ func matchStages(stages []string, text string) []string {
 	return titled
 }
 
-// storyChange is a change, with the words after the story's id in the answer: when it is made, and when there is nothing to change.
+// storyChange is a change, with what is said of the story when it is made, and when there is nothing to change.
 type storyChange struct {
 	fields     map[string]any // of the project server's API
-	done, idle string
+	done, idle string         // of the story and the stage
+	stage      string
 	isIdle     func(domain.Story) bool
 }
 
@@ -175,16 +170,18 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	id, project := c.links.story(ref.Project, ref.ID), Bold(Short(ref.Project, MaxName))
+	id, project := c.links.story(ref.Project, ref.ID), Bold(ref.Project)
+	readOnly := say("The project server of %s does not allow changes; it must be started with %s.",
+		project, Code("--allow-writes"))
 	switch {
 	case story.Error != "":
-		return Message{{Plain("The project server of "), project, Plain(" cannot be reached: " + Short(story.Error, MaxReason))}}
+		return say("The project server of %s cannot be reached: %s", project, story.Error)
 	case story.File == nil && ref.Stage == "":
-		return Message{{id, Plain(" is not on the board of "), project, Plain(".")}}
+		return say("%s is not on the board of %s.", id, project)
 	case story.File == nil || !story.File.Writable:
-		return readOnly(project)
+		return readOnly
 	case change.isIdle(story):
-		return Message{{id, Plain(change.idle)}}
+		return say(change.idle, id, change.stage)
 	}
 	change.fields["version"] = story.File.Version
 	body, err := json.Marshal(change.fields)
@@ -192,27 +189,23 @@ func (c *commands) change(ctx context.Context, ref domain.StoryRef, change story
 		return c.failed(ctx, err)
 	}
 	status, answer, err := c.gateway.Stories.Patch(ctx, ref.Project, ref.ID, body)
-	said := Short(string(answer[:min(len(answer), 4*MaxReason)]), MaxReason)
-	unknown := Line{Plain("It is not known whether "), id, Plain(" was changed: the project server of "), project}
+	said := string(answer[:min(len(answer), 4*MaxReason)])
+	const unknown = "It is not known whether %s was changed: the project server of %s "
 	switch {
 	case ctx.Err() != nil: // Slack does not wait for long
-		return Message{append(unknown, Plain(" has not answered yet."))}
+		return say(unknown+"has not answered yet.", id, project)
 	case domain.CodeOf(err) == domain.BadGateway:
-		return Message{append(unknown, Plain(" failed: "+Short(domain.MessageOf(err), MaxReason)))}
+		return say(unknown+"failed: %s", id, project, domain.MessageOf(err))
 	case err != nil:
 		return c.failed(ctx, err)
 	case status == http.StatusOK:
-		return Message{{id, Plain(change.done)}}
+		return say(change.done, id, change.stage)
 	case status == http.StatusForbidden:
-		return readOnly(project)
+		return readOnly
 	case status == http.StatusNotFound:
-		return Message{{id, Plain(" is no longer on the board of "), project, Plain(".")}}
+		return say("%s is no longer on the board of %s.", id, project)
 	case status == http.StatusConflict:
-		return Message{{id, Plain(" was not changed: " + said)}}
+		return say("%s was not changed: %s", id, said)
 	}
-	return Message{{id, Plain(fmt.Sprintf(" was not changed. The project server answered with status %d: %s", status, said))}}
-}
-
-func readOnly(project Span) Message {
-	return Message{{Plain("The project server of "), project, Plain(" does not allow changes; it must be started with "), Code("--allow-writes"), Plain(".")}}
+	return say("%s was not changed. The project server answered with status %s: %s", id, strconv.Itoa(status), said)
 }

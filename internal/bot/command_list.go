@@ -13,8 +13,8 @@ import (
 // maxLines is the most entries that an answer lists.
 const maxLines = 25
 
-// appendLines appends a line for each of the first maxLines of count items, and one that counts the others. The caller may
-// pass only the first maxLines items.
+// appendLines appends a line for each of the first maxLines of count items, and one that counts the others. The caller
+// may pass only the first maxLines items.
 func appendLines[T any](m Message, items []T, count int, line func(T) Line) Message {
 	shown := items[:min(len(items), maxLines)]
 	for _, item := range shown {
@@ -30,10 +30,12 @@ func appendLines[T any](m Message, items []T, count int, line func(T) Line) Mess
 func (c *commands) projects(ctx context.Context, _ []word) Message {
 	registry, pipelines := c.gateway.Pipelines.All(ctx, pipelineAge)
 	if len(pipelines) == 0 {
-		return Message{{Plain("No projects are registered.")}}
+		return say("No projects are registered.")
 	}
 	m := Message{{Bold(domain.Count(len(pipelines), "project", "projects"))}}
-	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line { return projectLine(p, p.Project == registry.Active) })
+	return appendLines(m, pipelines, len(pipelines), func(p domain.ProjectPipeline) Line {
+		return projectLine(p, p.Project == registry.Active)
+	})
 }
 
 func projectLine(p domain.ProjectPipeline, active bool) Line {
@@ -47,7 +49,7 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 		}
 		text = strings.Join(stages, ", ")
 	}
-	line := Line{Plain(sign), Bold(Short(p.Project, MaxName))}
+	line := Line{Plain(sign), Bold(p.Project)}
 	if active {
 		line = append(line, Plain(" (active)"))
 	}
@@ -58,14 +60,15 @@ func projectLine(p domain.ProjectPipeline, active bool) Line {
 func (c *commands) agents(context.Context, []word) Message {
 	agents := c.gateway.Agents.Alive()
 	if len(agents) == 0 {
-		return Message{{Plain("No agents are alive.")}}
+		return say("No agents are alive.")
 	}
-	return appendLines(Message{{Bold(domain.Count(len(agents), "agent", "agents"))}}, agents, len(agents), func(a domain.Agent) Line {
+	m := Message{{Bold(domain.Count(len(agents), "agent", "agents"))}}
+	return appendLines(m, agents, len(agents), func(a domain.Agent) Line {
 		assigned := Line{Plain("unassigned")}
 		if a.Project != "" {
-			assigned = Line{Plain("assigned to "), Bold(Short(a.Project, MaxName))}
+			assigned = Line{Plain("assigned to "), Bold(a.Project)}
 		}
-		return columns(Line{Bold(Short(a.Label, MaxName))}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
+		return columns(Line{Bold(a.Label)}, Line{Code(a.ID)}, Line{Plain(string(a.State))}, assigned)
 	})
 }
 
@@ -76,10 +79,11 @@ func (c *commands) events(ctx context.Context, _ []word) Message {
 		return c.failed(ctx, err)
 	}
 	if len(page.Events) == 0 {
-		return Message{{Plain("No events yet.")}}
+		return say("No events yet.")
 	}
 	slices.Reverse(page.Events)
-	return appendLines(Message{{Bold("Latest events"), Plain(" (UTC)")}}, page.Events, len(page.Events), func(e domain.Event) Line {
+	m := say("%s (UTC)", Bold("Latest events"))
+	return appendLines(m, page.Events, len(page.Events), func(e domain.Event) Line {
 		return columns(Line{Plain(e.At.UTC().Format("2 Jan 15:04"))}, c.links.describe(e))
 	})
 }
@@ -99,7 +103,7 @@ func (c *commands) status(ctx context.Context, _ []word) Message {
 	}
 	active := Line{Plain("No project is active.")}
 	if registry.Active != "" {
-		active = Line{Plain("Active project: "), Bold(Short(registry.Active, MaxName))}
+		active = Line{Plain("Active project: "), Bold(registry.Active)}
 	}
 	m := Message{active, {Plain(fmt.Sprintf("%s, %d reachable; %s alive",
 		domain.Count(len(pipelines), "project", "projects"), reachable,
@@ -120,7 +124,8 @@ func (c *commands) alertLine(a domain.Alert) Line {
 		trouble += " in " + stageTitle(a.Stage)
 	}
 	d := domain.EventDetails{StoryID: a.Story.StoryID, StoryName: a.Story.StoryName, Reason: a.Reason}
-	return slices.Concat(line, columns(Line{Bold(Short(a.Project, MaxName))}, Line{Plain(trouble)}, c.links.title(a.Project, d)), reason(d))
+	text := columns(Line{Bold(a.Project)}, Line{Plain(trouble)}, c.links.title(a.Project, d))
+	return slices.Concat(line, text, reason(d))
 }
 
 // story answers with what is known about a story.
@@ -129,9 +134,10 @@ func (c *commands) story(ctx context.Context, call storyCall) Message {
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	m := Message{columns(Line{Bold(Short(s.Project, MaxName))}, c.links.title(s.Project, domain.EventDetails{StoryID: s.ID, StoryName: s.Name}))}
+	title := c.links.title(s.Project, domain.EventDetails{StoryID: s.ID, StoryName: s.Name})
+	m := Message{columns(Line{Bold(s.Project)}, title)}
 	if s.Error != "" {
-		m = append(m, Line{Plain("▲ The project server cannot be reached: " + Short(s.Error, MaxReason) + ". This is what was last known:")})
+		m = append(m, say("▲ The project server cannot be reached: %s. This is what was last known:", s.Error)...)
 	}
 	switch {
 	case s.Stage != "":

@@ -85,10 +85,11 @@ func (g *digest) message() Message {
 	projects := slices.SortedFunc(maps.Values(g.projects), func(a, b *projectDigest) int {
 		return cmp.Or(cmp.Compare(b.trouble, a.trouble), cmp.Compare(a.name, b.name))
 	})
-	m := Message{{Bold(domain.Count(g.events, "event", "events")), Plain(" in " + domain.Count(len(projects), "project", "projects"))}}
+	in := domain.Count(len(projects), "project", "projects")
+	m := say("%s in %s", Bold(domain.Count(g.events, "event", "events")), in)
 	m = append(m, g.shown...)
 	if hidden := g.troubles - int64(len(g.shown)); hidden > 0 {
-		m = append(m, Line{Plain("■ ▲ and "), Bold(strconv.FormatInt(hidden, 10)), Plain(" more blocked stories or failed merges")})
+		m = append(m, say("■ ▲ and %s more blocked stories or failed merges", Bold(strconv.FormatInt(hidden, 10)))...)
 	}
 	for i, p := range projects {
 		if i == maxDigestProjects {
@@ -96,7 +97,8 @@ func (g *digest) message() Message {
 			for _, p := range projects[i:] {
 				rest += p.events
 			}
-			m = append(m, Line{Plain(fmt.Sprintf("and %s in %s more", domain.Count(rest, "event", "events"), domain.Count(len(projects)-i, "project", "projects")))})
+			more := domain.Count(len(projects)-i, "project", "projects")
+			m = append(m, say("and %s in %s more", domain.Count(rest, "event", "events"), more)...)
 			break
 		}
 		m = append(m, p.line())
@@ -121,5 +123,5 @@ func (p *projectDigest) line() Line {
 	}
 	count(p.other, "other")
 	count(p.missed, "dropped unread")
-	return Line{Bold(Short(p.name, MaxName)), Plain(": " + strings.Join(parts, ", "))}
+	return Line{Bold(p.name), Plain(": " + strings.Join(parts, ", "))}
 }

@@ -31,7 +31,7 @@ func columns(columns ...Line) Line {
 // describe returns an event as one line.
 func (l links) describe(e domain.Event) Line {
 	kind, d := e.Type.Kind(), e.Details()
-	line, text := Line{Bold(Short(e.Project, MaxName))}, Short(kind.Says(d), 3*MaxName)
+	line, text := Line{Bold(e.Project)}, Short(kind.Says(d), 3*MaxName)
 	switch {
 	case kind.Alert != "":
 		line = append(columns(line, Line{Bold(text)}, l.title(e.Project, d)), reason(d)...)
@@ -82,9 +82,10 @@ const maxLinked = 200
 
 // story returns a code span with a story's id that links to its page.
 func (l links) story(project, id string) Span {
-	span := Code(Short(id, MaxName))
+	span := Code(id)
 	if l != "" && id != "" && len(id) <= maxLinked {
-		span.Link = strings.TrimRight(string(l), "/") + "/projects/" + url.PathEscape(project) + "/stories/" + url.PathEscape(id)
+		base := strings.TrimRight(string(l), "/")
+		span.Link = base + "/projects/" + url.PathEscape(project) + "/stories/" + url.PathEscape(id)
 	}
 	return span
 }

@@ -2,7 +2,6 @@ package bot_test
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -200,8 +199,7 @@ func newProcess(t *testing.T, o bot.Options) *process {
 	if p.options.State == nil {
 		p.options.State = db
 	}
-	identity := rand.Text()
-	p.options.Identity = func(context.Context) (string, error) { return identity, nil }
+	p.options.Identity = db.Identity
 	return p
 }
 

@@ -28,15 +28,34 @@ const (
 	CodeStyle
 )
 
-// Plain, Bold and Code make spans.
+// Plain, Bold and Code make spans. Bold and Code cut the text to the length of a name.
 func Plain(text string) Span { return Span{Text: text, Style: PlainStyle} }
 
-func Bold(text string) Span { return Span{Text: text, Style: BoldStyle} }
+func Bold(text string) Span { return Span{Text: Short(text, MaxName), Style: BoldStyle} }
 
-func Code(text string) Span { return Span{Text: text, Style: CodeStyle} }
+func Code(text string) Span { return Span{Text: Short(text, MaxName), Style: CodeStyle} }
 
-// maxMessage is the longest message, in bytes of its plain text and its links. A Matrix event may have 64 KiB for text and HTML,
-// in which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
+// say returns a message of one line: each %s in format stands for a Span, or for a plain text, which is cut to the length
+// of a reason.
+func say(format string, args ...any) Message {
+	var line Line
+	for i, text := range strings.Split(format, "%s") {
+		if i > 0 {
+			span, ok := args[i-1].(Span)
+			if !ok {
+				span = Plain(Short(args[i-1].(string), MaxReason))
+			}
+			line = append(line, span)
+		}
+		if text != "" {
+			line = append(line, Plain(text))
+		}
+	}
+	return Message{line}
+}
+
+// maxMessage is the longest message, in bytes of its plain text and its links. A Matrix event may have 64 KiB for text
+// and HTML, in which an escaped character takes up to five bytes; Slack advises against more than 4,000 characters.
 const maxMessage = 4000
 
 // clip returns as many lines of m as fit into maxMessage, followed by an ellipsis if there are more.

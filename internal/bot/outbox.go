@@ -28,8 +28,9 @@ type batch struct {
 	Sent    int      `json:"sent"` // messages sent, over all rooms
 }
 
-// load reads the outbox, before run. Without one the bot starts at the newest event; a batch of another account starts again from
-// its first event. It also stores the outbox: a bot that cannot store its position must not post, or it would repeat itself forever.
+// load reads the outbox, before run. Without one the bot starts at the newest event; a batch of another account starts
+// again from its first event. It also stores the outbox: a bot that cannot store its position must not post, or it
+// would repeat itself forever.
 func (n *notifier) load(ctx context.Context) error {
 	stored, err := n.State.State(ctx, outboxKey)
 	if err != nil {
@@ -61,8 +62,8 @@ func (n *notifier) save(ctx context.Context) error {
 	return n.State.SetState(context.WithoutCancel(ctx), outboxKey, string(text))
 }
 
-// key returns the key of one message to one room, which is the same at each attempt. Another database has events with the same
-// ids: the chat server must not take them for these.
+// key returns the key of one message to one room, which is the same at each attempt. Another database has events with
+// the same ids: the chat server must not take them for these.
 func (n *notifier) key(message int, room string) string {
 	sum := sha256.Sum256([]byte(room))
 	return fmt.Sprintf("events-%s-%d-%d-%d-%x", n.database, n.outbox.Cursor, n.outbox.Batch.To, message, sum[:6])

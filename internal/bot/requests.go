@@ -20,7 +20,7 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 	case len(status.Rooms) == 0:
 		return domain.Errorf(domain.BadGateway, "%s", status.Detail)
 	}
-	message := Message{{Plain("This is a test message from "), Bold("Switchyard"), Plain(". What happens in your projects is posted here.")}}
+	message := say("This is a test message from %s. What happens in your projects is posted here.", Bold("Switchyard"))
 	key := "test-" + rand.Text()
 	return b.call(ctx, func(ctx context.Context) error {
 		var failed []string
@@ -41,7 +41,8 @@ func (s *Supervisor) SendTest(ctx context.Context) error {
 		case causes[0] == context.DeadlineExceeded: // the chat server is slow, or rate limits
 			reason = "it took too long"
 		}
-		return domain.WrapError(domain.BadGateway, errors.Join(causes...), "not sent to "+strings.Join(failed, ", ")+": "+reason)
+		text := "not sent to " + strings.Join(failed, ", ") + ": " + reason
+		return domain.WrapError(domain.BadGateway, errors.Join(causes...), text)
 	})
 }
 

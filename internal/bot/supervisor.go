@@ -24,8 +24,8 @@ type Options struct {
 	Operators  []string // user ids that may change things and invite the bot
 	TeamAPIURL string   // method names are appended after a slash
 	PublicURL  string   // the console's address, for links; "" for no links
-	// Leadership says which of several gateways runs the bot: the leader. It is nil for a single gateway. On the others the bot only
-	// answers requests of a chat server.
+	// Leadership says which of several gateways runs the bot: the leader. It is nil for a single gateway. On the others
+	// the bot only answers requests of a chat server.
 	Leadership Leadership
 	// LeaderState returns the State of a bot that runs under the leader's fencing token; nil for a single gateway.
 	LeaderState func(token int64) State
@@ -53,9 +53,6 @@ type Supervisor struct {
 
 // New returns a Supervisor without a bot; Run starts it.
 func New(o Options) *Supervisor {
-	if o.Identity == nil {
-		o.Identity = func(context.Context) (string, error) { return "", nil }
-	}
 	if o.Observe == nil {
 		o.Observe = func(bool) {}
 	}
@@ -64,8 +61,8 @@ func New(o Options) *Supervisor {
 	return s
 }
 
-// Run keeps the bot running until ctx ends. It restarts the bot, which then reads the configuration again, on Restart and when
-// this gateway begins or ceases to lead. The old bot ends before the new one starts.
+// Run keeps the bot running until ctx ends. It restarts the bot, which then reads the configuration again, on Restart
+// and when this gateway begins or ceases to lead. The old bot ends before the new one starts.
 func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	var started chan<- struct{}
 	for {
@@ -96,7 +93,8 @@ func (s *Supervisor) Run(ctx context.Context, gateway Gateway) error {
 	}
 }
 
-// token returns the leader's fencing token, whether this gateway leads, and a channel that is closed when that may change.
+// token returns the leader's fencing token, whether this gateway leads, and a channel that is closed when that may
+// change.
 func (s *Supervisor) token() (token int64, leads bool, moved <-chan struct{}) {
 	if s.options.Leadership == nil {
 		return 0, true, nil

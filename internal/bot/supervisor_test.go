@@ -150,6 +150,7 @@ func runOn(t *testing.T, state *memory, g *fakeGateway, build func() bot.Transpo
 	g.configure(domain.BotConfig{Transport: "team", Settings: map[string]domain.Secret{"team_bot_token": "x", "team_signing_secret": "x"}}, nil)
 	s := bot.New(bot.Options{
 		State: state, Log: slog.New(slog.DiscardHandler), Operators: []string{"op"},
+		Identity: func(context.Context) (string, error) { return "", nil },
 		Transports: map[domain.BotTransport]func(bot.Options, map[string]domain.Secret) bot.Transport{
 			"team": func(bot.Options, map[string]domain.Secret) bot.Transport { return build() },
 		},

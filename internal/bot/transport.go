@@ -53,9 +53,11 @@ type Transport interface {
 // Webhook is a Transport whose network sends requests. They come to every gateway, whichever runs the bot.
 type Webhook interface {
 	Transport
-	// ServeWebhook answers a request. ask answers a question at once.
-	ServeWebhook(w http.ResponseWriter, r *http.Request, ask func(context.Context, Question) (Message, error))
+	ServeWebhook(w http.ResponseWriter, r *http.Request, ask Ask)
 }
+
+// Ask answers a question at once.
+type Ask func(ctx context.Context, q Question) (Message, error)
 
 // ErrRefused means that one room does not accept a message.
 var ErrRefused = errors.New("the room refused the message")

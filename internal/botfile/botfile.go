@@ -16,10 +16,11 @@ import (
 // File is the chat bot's configuration file. An absent key is unset; empty strings are kept. It caches nothing.
 type File struct{ Path string }
 
-const header = "# The chat bot's configuration. Edits by hand are read when its page is opened and when the bot restarts.\n\n"
+const header = "# The chat bot's configuration. " +
+	"Edits by hand are read when its page is opened and when the bot restarts.\n\n"
 
-// Load reads the file. Without a file the transport is matrix and nothing else is set. The error for a file that cannot be
-// read or parsed names it and the reason, without secrets.
+// Load reads the file. Without a file the transport is matrix and nothing else is set. The error for a file that cannot
+// be read or parsed names it and the reason, without secrets.
 func (f File) Load() (domain.BotConfig, error) {
 	data, err := files.Read(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +31,8 @@ func (f File) Load() (domain.BotConfig, error) {
 	}
 	var stored map[string]any
 	if err := toml.Unmarshal(data, &stored); err != nil {
-		return domain.BotConfig{}, domain.Errorf(domain.Internal, "%s is not a bot configuration in TOML%s", f.Path, position(err))
+		return domain.BotConfig{}, domain.Errorf(domain.Internal,
+			"%s is not a bot configuration in TOML%s", f.Path, position(err))
 	}
 	c, err := domain.ReadBotConfig(func(key string) (*string, error) {
 		value, given := stored[key]

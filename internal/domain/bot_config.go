@@ -71,8 +71,8 @@ func (c BotConfig) Values() map[string]string {
 	return values
 }
 
-// ReadBotConfig reads what Values has returned, perhaps changed by people. text returns the value of a key, nil if it is unset. An
-// unknown transport is Invalid.
+// ReadBotConfig reads what Values has returned, perhaps changed by people. text returns the value of a key, nil if it
+// is unset. An unknown transport is Invalid.
 func ReadBotConfig(text func(key string) (*string, error)) (BotConfig, error) {
 	c := BotConfig{Transport: BotNetworks[0].Transport, Settings: map[string]Secret{}}
 	if transport, err := text("transport"); err != nil {

@@ -31,12 +31,12 @@ var EventKinds = []EventKind{
 		Says: func(d EventDetails) string { return StageTitle(d.FromStage) + " → " + StageTitle(d.ToStage) },
 	},
 	{
-		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Signal: SignalStop, Alert: AlertBlocked, OfStory: true,
-		Says: says("blocked"),
+		Type: StoryBlocked, Foreign: "StoryBlocked", Choice: "blocked", Signal: SignalStop, OfStory: true,
+		Alert: AlertBlocked, Says: says("blocked"),
 	},
 	{
-		Type: MergeFailure, Foreign: "MergeFailure", Choice: "merge failed", Signal: SignalCaution, Alert: AlertMerge, OfStory: true,
-		Says: says("merge failed"),
+		Type: MergeFailure, Foreign: "MergeFailure", Choice: "merge failed", Signal: SignalCaution, OfStory: true,
+		Alert: AlertMerge, Says: says("merge failed"),
 	},
 	{
 		Type: FeedGap, Choice: "events dropped", Signal: SignalCaution,

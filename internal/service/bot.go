@@ -41,7 +41,8 @@ type Bot struct {
 }
 
 const (
-	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered in 10 s.
+	// saveLimit is the time limit of a save, including the restart and waiting for earlier saves, so that it is answered
+	// in 10 s.
 	saveLimit = 9 * time.Second
 	// testLimit is the time limit for sending the test message to all rooms.
 	testLimit = 20 * time.Second
@@ -60,8 +61,8 @@ func (s *Bot) Config(ctx context.Context) (config domain.BotConfig, err error) {
 	return config, nil
 }
 
-// Save stores config and restarts the bot, one save at a time. It returns Invalid for an unknown transport and Internal with the
-// reason when saving or restarting failed; it takes 10 s at most.
+// Save stores config and restarts the bot, one save at a time. It returns Invalid for an unknown transport and Internal
+// with the reason when saving or restarting failed; it takes 10 s at most.
 func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err := domain.CheckTransport(config.Transport); err != nil {
 		return err
@@ -86,7 +87,9 @@ func (s *Bot) Save(ctx context.Context, config domain.BotConfig) error {
 	if err != nil {
 		return explain(err, "the bot configuration could not be saved: ")
 	}
-	s.audit.changed(ctx, domain.Change{Action: domain.BotConfigured, Subject: string(config.Transport), Detail: configChange(before, config)})
+	s.audit.changed(ctx, domain.Change{
+		Action: domain.BotConfigured, Subject: string(config.Transport), Detail: configChange(before, config),
+	})
 	if err := s.runner.Restart(ctx); err != nil {
 		return explain(err, "the configuration is saved, but the bot did not restart: ")
 	}
@@ -123,7 +126,9 @@ func (s *Bot) Test(ctx context.Context) error {
 	if err := s.runner.SendTest(limited); err != nil {
 		return err
 	}
-	s.audit.changed(ctx, domain.Change{Action: domain.BotTested, Subject: string(s.Status().Transport), Detail: "a test message was sent to every room"})
+	s.audit.changed(ctx, domain.Change{
+		Action: domain.BotTested, Subject: string(s.Status().Transport), Detail: "a test message was sent to every room",
+	})
 	return nil
 }
 

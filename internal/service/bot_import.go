@@ -14,7 +14,8 @@ func (s *Bot) share(ctx context.Context, o SharedBot, changes Changes, log *slog
 	return s.importFile(ctx, log)
 }
 
-// importFile stores the file's configuration in the database once. After that the file is ignored, which is logged if it differs.
+// importFile stores the file's configuration in the database once. After that the file is ignored, which is logged if
+// it differs.
 func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	_, version, err := s.shared.Store.BotConfig(ctx)
 	if err != nil {
@@ -41,8 +42,8 @@ func (s *Bot) importFile(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// IgnoredFile returns the name of the bot's configuration file if it differs from the configuration in the database, which is
-// used instead; "" otherwise.
+// IgnoredFile returns the name of the bot's configuration file if it differs from the configuration in the database,
+// which is used instead; "" otherwise.
 func (s *Bot) IgnoredFile(ctx context.Context) string {
 	if s.shared == nil || !s.fileDiffers(ctx) {
 		return ""

@@ -46,8 +46,8 @@ const (
 	botAnswerInterval = 250 * time.Millisecond
 )
 
-// sharedRunner is the BotRunner of each of several gateways that share the bot. On those that do not run it, the local runner
-// only receives requests from chat servers.
+// sharedRunner is the BotRunner of each of several gateways that share the bot. On those that do not run it, the local
+// runner only receives requests from chat servers.
 type sharedRunner struct {
 	SharedBot
 	local   BotRunner

@@ -10,11 +10,12 @@ import (
 	"switchyard/internal/clock"
 )
 
-// loginLife is longer than a login may take. requestLife is longer than chat servers retry a request, and than a signature is
-// valid.
+// loginLife is longer than a login may take. requestLife is longer than chat servers retry a request, and than a
+// signature is valid.
 const loginLife, requestLife = time.Hour, 2 * time.Hour
 
-// SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded before.
+// SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded
+// before.
 func (db *Tables) SpendLogin(ctx context.Context, state string) (first bool, err error) {
 	return db.once(ctx, "login", state, loginLife)
 }

@@ -107,7 +107,8 @@ func (a *account) logIn(ctx context.Context, stale string) error {
 	a.mu.Lock()
 	client := a.client
 	a.mu.Unlock()
-	if err := client.do(ctx, apiCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer}); err != nil {
+	err := client.do(ctx, apiCall{method: http.MethodPost, path: "/v3/login", body: request, answer: &answer})
+	if err != nil {
 		return loginFailure(err)
 	}
 	if answer.Token == "" || answer.UserID == "" || answer.DeviceID == "" {
@@ -121,8 +122,8 @@ func (a *account) logIn(ctx context.Context, stale string) error {
 	})
 }
 
-// loginFailure gives a failed login a message for people. It hides the apiError: a refused login must not be taken for a refusal
-// by the room that a call was about.
+// loginFailure gives a failed login a message for people. It hides the apiError: a refused login must not be taken for
+// a refusal by the room that a call was about.
 func loginFailure(err error) error {
 	refused, cause := asRefusal(err), errors.New("login: "+err.Error())
 	switch {
@@ -140,8 +141,8 @@ func loginFailure(err error) error {
 		"The homeserver refuses a login with a password: %s %s.", refused.code, refused.message))
 }
 
-// postedKeys returns the keys of the bot's newest messages in a room; none if it may not read them. It first waits until
-// requests of an earlier process have ended.
+// postedKeys returns the keys of the bot's newest messages in a room; none if it may not read them. It first waits
+// until requests of an earlier process have ended.
 func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool, error) {
 	a.mu.Lock()
 	user, connected := a.saved.UserID, a.connected
@@ -150,8 +151,9 @@ func (a *account) postedKeys(ctx context.Context, room string) (map[string]bool,
 		return nil, ctx.Err()
 	}
 	keys := map[string]bool{}
-	filter, _ := json.Marshal(map[string]any{"types": []string{"m.room.message"}, "senders": []string{user}}) // strings always encode
-	query := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(historyPage)}, "filter": {string(filter)}}
+	sender, _ := json.Marshal(user) // a string always encodes
+	filter := `{"types":["m.room.message"],"senders":[` + string(sender) + `]}`
+	query := url.Values{"dir": {"b"}, "limit": {strconv.Itoa(historyPage)}, "filter": {filter}}
 	for range historyPages {
 		var page struct {
 			Chunk []roomEvent `json:"chunk"`

@@ -38,8 +38,8 @@ type apiCall struct {
 	answer any // pointer to decode into, or nil
 }
 
-// do makes a call. It waits out rate limits, and ends a call that writes before the bot stops. It returns *apiError for an answer
-// other than 200, BadGateway for none.
+// do makes a call. It waits out rate limits, and ends a call that writes before the bot stops. It returns *apiError for
+// an answer other than 200, BadGateway for none.
 func (c *apiClient) do(ctx context.Context, call apiCall) error {
 	return bot.WaitOut(ctx, func() error {
 		if call.method != http.MethodGet && call.token != "" {
@@ -116,8 +116,8 @@ func refusal(response *http.Response, text []byte) *apiError {
 	}
 	_ = json.Unmarshal(text, &fields) // they stay empty for a proxy's HTML
 	e := &apiError{
-		status: response.StatusCode, code: bot.Short(fields.Code, bot.MaxName), message: bot.Short(fields.Message, bot.MaxReason),
-		retryAfter: time.Duration(fields.RetryAfter) * time.Millisecond,
+		status: response.StatusCode, retryAfter: time.Duration(fields.RetryAfter) * time.Millisecond,
+		code: bot.Short(fields.Code, bot.MaxName), message: bot.Short(fields.Message, bot.MaxReason),
 	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
 		e.retryAfter = time.Duration(seconds) * time.Second
@@ -138,8 +138,8 @@ func asRefusal(err error) *apiError {
 	return &apiError{}
 }
 
-// isAboutRoom reports whether the answer is the homeserver's and about the call's room. The answer of a proxy whose homeserver is
-// down says nothing about a room.
+// isAboutRoom reports whether the answer is the homeserver's and about the call's room. The answer of a proxy whose
+// homeserver is down says nothing about a room.
 func (e *apiError) isAboutRoom() bool {
 	return e.code != "" && e.status != http.StatusUnauthorized && e.status != http.StatusRequestTimeout &&
 		!slices.Contains(accountErrors, e.code)
@@ -156,7 +156,8 @@ func (e *apiError) isMissing() bool { return e.code == "M_NOT_FOUND" || e.code =
 // explain gives a failure a message for people.
 func explain(err error) error {
 	if refused := asRefusal(err); refused.status != 0 {
-		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver answers with %s. The bot keeps trying.", refused))
+		return domain.WrapError(domain.BadGateway, err,
+			"The homeserver answers with "+refused.Error()+". The bot keeps trying.")
 	}
 	return err
 }

@@ -18,7 +18,8 @@ func discover(ctx context.Context, client *http.Client, entered string) (*apiCli
 		entered = "https://" + entered
 	}
 	if !isAddress(entered) {
-		return nil, domain.Errorf(domain.Unauthorized, "Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
+		return nil, domain.Errorf(domain.Unauthorized,
+			"Homeserver URL: must be like https://matrix.example.org. Correct it and save.")
 	}
 	direct, err := probe(ctx, client, entered)
 	if err == nil {
@@ -32,9 +33,11 @@ func discover(ctx context.Context, client *http.Client, entered string) (*apiCli
 	_, host, _ := strings.Cut(entered, "://")
 	switch status := asRefusal(err).status; {
 	case status >= http.StatusInternalServerError:
-		err = domain.WrapError(domain.BadGateway, err, fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", host, status))
+		err = domain.WrapError(domain.BadGateway, err,
+			fmt.Sprintf("The homeserver at %s has a problem (status %d). The bot keeps trying.", host, status))
 	case status > 0:
-		err = domain.WrapError(domain.BadGateway, err, host+" answers, but is not a Matrix homeserver. Check the Homeserver URL.")
+		err = domain.WrapError(domain.BadGateway, err,
+			host+" answers, but is not a Matrix homeserver. Check the Homeserver URL.")
 	}
 	return nil, err
 }

@@ -35,7 +35,8 @@ type memberContent struct {
 
 // ownMember decodes an event about the bot's own membership; false for any other event.
 func (r *receiver) ownMember(e roomEvent) (now, before memberContent, ok bool) {
-	if e.Type != "m.room.member" || e.StateKey == nil || *e.StateKey != r.now().UserID || json.Unmarshal(e.Content, &now) != nil {
+	isOwn := e.Type == "m.room.member" && e.StateKey != nil && *e.StateKey == r.now().UserID
+	if !isOwn || json.Unmarshal(e.Content, &now) != nil {
 		return now, before, false
 	}
 	_ = json.Unmarshal(e.Unsigned.PrevContent, &before) // there may be none

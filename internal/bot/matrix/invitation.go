@@ -43,8 +43,8 @@ func readInvitation(state []roomEvent, user string) invitation {
 	return i
 }
 
-// answerInvitations answers the stored invitations, since a homeserver reports each only once. After a crash some may be
-// answered again, which changes nothing.
+// answerInvitations answers the stored invitations, since a homeserver reports each only once. After a crash some may
+// be answered again, which changes nothing.
 func (m *membership) answerInvitations(ctx context.Context) error {
 	m.mu.Lock()
 	invitations := maps.Clone(m.saved.Invitations)
@@ -67,8 +67,8 @@ func (m *membership) answerInvitations(ctx context.Context) error {
 	}))
 }
 
-// answerInvitation joins the room if an operator sent the invitation or the room replaces one of the bot's. It declines any
-// other invitation.
+// answerInvitation joins the room if an operator sent the invitation or the room replaces one of the bot's. It declines
+// any other invitation.
 func (m *membership) answerInvitation(ctx context.Context, room string, i invitation) error {
 	if m.isMember(room) { // it has meanwhile joined as the room's successor
 		return nil
@@ -79,7 +79,8 @@ func (m *membership) answerInvitation(ctx context.Context, room string, i invita
 	}
 	if !slices.Contains(m.operators, i.Sender) {
 		m.log.InfoContext(ctx, "bot: invitation declined", "room", room, "sender", i.Sender)
-		m.remark("The last invitation, from " + cmp.Or(bot.Short(i.Sender, bot.MaxName), "somebody") + ", was declined: bot.operators does not list them.")
+		m.remark("The last invitation, from " + cmp.Or(bot.Short(i.Sender, bot.MaxName), "somebody") +
+			", was declined: bot.operators does not list them.")
 		return m.leave(ctx, room)
 	}
 	if i.Space {
@@ -93,8 +94,9 @@ func (m *membership) answerInvitation(ctx context.Context, room string, i invita
 	return m.enter(ctx, room, i.Direct)
 }
 
-// join joins a room, through the homeserver of the user via unless that is "". It returns false without an error when the
-// room cannot be joined, which is not a failure of the bot: the invitation may have been withdrawn, or the room's servers be down.
+// join joins a room, through the homeserver of the user via unless that is "". It returns false without an error when
+// the room cannot be joined, which is not a failure of the bot: the invitation may have been withdrawn, or the room's
+// servers be down.
 func (m *membership) join(ctx context.Context, room, via string) (bool, error) {
 	call := apiCall{method: http.MethodPost, path: "/v3/join/" + url.PathEscape(room), body: struct{}{}}
 	if _, server, ok := strings.Cut(via, ":"); ok {

@@ -30,8 +30,8 @@ type messageContent struct {
 	} `json:"m.relates_to"`
 }
 
-// question returns the question in another user's message and the thread that it belongs to, "" for none. Notices come from
-// other bots, and edited messages were answered when they were first sent.
+// question returns the question in another user's message and the thread that it belongs to, "" for none. Notices come
+// from other bots, and edited messages were answered when they were first sent.
 func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread string, ok bool) {
 	saved := r.now()
 	known, _ := r.room(room)
@@ -49,8 +49,8 @@ func (r *receiver) question(room string, e roomEvent) (q bot.Question, thread st
 	return q, thread, true
 }
 
-// text returns the message without the bot's name, and whether it was addressed to the bot. Clients write a mention as a
-// link in the formatted text, as a list of users, or both; the plain text has the bot's name at that time.
+// text returns the message without the bot's name, and whether it was addressed to the bot. Clients write a mention as
+// a link in the formatted text, as a list of users, or both; the plain text has the bot's name at that time.
 func (c messageContent) text(user string, names []string) (string, bool) {
 	if text, ok := withoutPill(c.HTML, user); ok {
 		return text, true
@@ -76,7 +76,8 @@ func (c messageContent) text(user string, names []string) (string, bool) {
 
 var (
 	quoted = regexp.MustCompile(`(?s)<mx-reply>.*?</mx-reply>`)
-	link   = regexp.MustCompile(`(?s)<a\s[^>]*?href=["'](?:https://matrix\.to/#/|matrix:u/)([^"'?]+)[^"']*["'][^>]*>.*?</a>`)
+	link   = regexp.MustCompile(
+		`(?s)<a\s[^>]*?href=["'](?:https://matrix\.to/#/|matrix:u/)([^"'?]+)[^"']*["'][^>]*>.*?</a>`)
 	breaks = regexp.MustCompile(`<(?:br|/p|/div|/li)\b[^>]*>`)
 	tags   = regexp.MustCompile(`<[^>]*>`)
 )

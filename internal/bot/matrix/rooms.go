@@ -121,8 +121,8 @@ func (m *membership) leave(ctx context.Context, room string) error {
 	return m.forget(ctx, room) // refused: the bot has already left it
 }
 
-// post sends a message event, to the room that replaces this one if it has been upgraded. It returns ErrRefused when the
-// bot may not post there.
+// post sends a message event, to the room that replaces this one if it has been upgraded. It returns ErrRefused when
+// the bot may not post there.
 func (m *membership) post(ctx context.Context, room string, p outgoing) error {
 	err := m.call(ctx, apiCall{
 		method: http.MethodPut, path: roomPath(room, "send/m.room.message/"+url.PathEscape(p.key)), body: p.content(),

@@ -32,8 +32,8 @@ type knownRoom struct {
 	Successor    string `json:"successor,omitempty"`      // the room that replaces this one, until the bot is in it
 }
 
-// isDirect reports whether every message in the room is addressed to the bot: there is one other person, who invited it to a
-// direct chat or gave the room no name.
+// isDirect reports whether every message in the room is addressed to the bot: there is one other person, who invited it
+// to a direct chat or gave the room no name.
 func (r knownRoom) isDirect() bool {
 	return r.Direct && r.Members <= 2 || r.Name == "" && r.Members == 2
 }

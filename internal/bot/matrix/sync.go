@@ -22,7 +22,8 @@ const (
 )
 
 // syncFilter requests only the events that the bot uses.
-const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},"room":{"ephemeral":{"types":[]},"account_data":{"types":[]},` +
+const syncFilter = `{"presence":{"types":[]},"account_data":{"types":[]},` +
+	`"room":{"ephemeral":{"types":[]},"account_data":{"types":[]},` +
 	`"state":{"types":[` + stateTypes + `],"lazy_load_members":true},` +
 	`"timeline":{"types":["m.room.message","m.room.member",` + stateTypes + `],"limit":50}}}`
 
@@ -48,8 +49,8 @@ type joinedRoom struct {
 	Timeline roomEvents `json:"timeline"`
 }
 
-// Receive follows the account's rooms by long polling. The position is stored once everything before it is answered. A message
-// received again after a crash is answered only if the room does not have the answer yet.
+// Receive follows the account's rooms by long polling. The position is stored once everything before it is answered. A
+// message received again after a crash is answered only if the room does not have the answer yet.
 func (c *chat) Receive(ctx context.Context, answer bot.Answer) error {
 	for again := true; ; again = false {
 		if err := c.answerInvitations(ctx); err != nil {

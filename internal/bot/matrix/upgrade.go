@@ -25,9 +25,9 @@ func (m *membership) followTombstone(ctx context.Context, room string) (bool, er
 	return m.follow(ctx, room, tombstone.Replacement, "")
 }
 
-// follow moves from a room to its successor, through the homeserver of the user via, and reports whether the bot is in it.
-// While the successor cannot be joined, the bot stays: it accepts an invitation to it from anybody. A sync and a refused message
-// may both call follow, even concurrently, so each step may be done twice.
+// follow moves from a room to its successor, through the homeserver of the user via, and reports whether the bot is in
+// it. While the successor cannot be joined, the bot stays: it accepts an invitation to it from anybody. A sync and a
+// refused message may both call follow, even concurrently, so each step may be done twice.
 func (m *membership) follow(ctx context.Context, room, successor, via string) (bool, error) {
 	if successor == "" || successor == room || !m.isMember(room) {
 		return false, nil

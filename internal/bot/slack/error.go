@@ -40,12 +40,15 @@ func explain(err error) error {
 			"Slack refuses the bot token ("+refused.Err+"). Copy the Bot User OAuth Token, "+
 				"which begins with xoxb-, from the app's OAuth & Permissions page, and save.")
 	case refused.Err == "missing_scope":
-		return domain.WrapError(domain.Unauthorized, err, "The Slack app lacks the scope "+bot.Short(refused.Needed, bot.MaxName)+
-			". Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.")
+		return domain.WrapError(domain.Unauthorized, err,
+			"The Slack app lacks the scope "+bot.Short(refused.Needed, bot.MaxName)+
+				". Add it on the app's OAuth & Permissions page, reinstall the app, and save its new token.")
 	case isRefused:
-		return domain.WrapError(domain.BadGateway, err, "Slack answers "+bot.Short(refused.Err, bot.MaxName)+". The bot keeps trying.")
+		return domain.WrapError(domain.BadGateway, err,
+			"Slack answers "+bot.Short(refused.Err, bot.MaxName)+". The bot keeps trying.")
 	case isFailed:
-		return domain.WrapError(domain.BadGateway, err, fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
+		return domain.WrapError(domain.BadGateway, err,
+			fmt.Sprintf("Slack answers with status %d. The bot keeps trying.", failed.Code))
 	case isUnanswered:
 		if address, parseErr := url.Parse(unanswered.URL); parseErr == nil {
 			return bot.Unreachable(err, address.Host)

@@ -32,7 +32,8 @@ func Mrkdwn(m bot.Message) string {
 
 var signs = strings.NewReplacer("*", "∗", "~", "∼", "`", "ˋ")
 
-// literal replaces the characters that Slack would read as formatting. An underscore formats only at the edge of a word.
+// literal replaces the characters that Slack would read as formatting. An underscore formats only at the edge of a
+// word.
 func literal(text string) string {
 	runes := []rune(signs.Replace(text))
 	inWord := func(i int) bool {

@@ -38,7 +38,7 @@ type mention struct {
 }
 
 // ServeWebhook answers an event or a slash command of Slack, each once.
-func (t *chat) ServeWebhook(w http.ResponseWriter, r *http.Request, ask func(context.Context, bot.Question) (bot.Message, error)) {
+func (t *chat) ServeWebhook(w http.ResponseWriter, r *http.Request, ask bot.Ask) {
 	body, ok := readBody(w, r)
 	if !ok {
 		return
@@ -55,7 +55,8 @@ func (t *chat) ServeWebhook(w http.ResponseWriter, r *http.Request, ask func(con
 	case formErr != nil || form.Get("user_id") == "":
 		bot.PlainText(w, http.StatusBadRequest, "the body must be a Slack slash command")
 	default:
-		t.command(w, r, bot.Question{Sender: form.Get("user_id"), Text: html.UnescapeString(form.Get("text")), Addressed: true}, ask)
+		text := html.UnescapeString(form.Get("text"))
+		t.command(w, r, bot.Question{Sender: form.Get("user_id"), Text: text, Addressed: true}, ask)
 	}
 }
 
@@ -78,8 +79,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	return body, err == nil
 }
 
-// isSigned reports whether the request has a valid signature that is at most signatureLife old. Slack's library would use the
-// machine's clock.
+// isSigned reports whether the request has a valid signature that is at most signatureLife old. Slack's library would
+// use the machine's clock.
 func (t *chat) isSigned(r *http.Request, body []byte) bool {
 	stamp := r.Header.Get("X-Slack-Request-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -127,8 +128,8 @@ func (t *chat) event(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// accept queues a mention unless its event was received before. The event is recorded first: a crash may lose a command, which
-// its sender notices, but must not run it twice.
+// accept queues a mention unless its event was received before. The event is recorded first: a crash may lose a
+// command, which its sender notices, but must not run it twice.
 func (t *chat) accept(ctx context.Context, event string, m mention) error {
 	t.accepting.Lock()
 	defer t.accepting.Unlock()
@@ -143,9 +144,7 @@ func (t *chat) accept(ctx context.Context, event string, m mention) error {
 }
 
 // command answers a slash command. It has no id, but its signature is unique.
-func (t *chat) command(
-	w http.ResponseWriter, r *http.Request, q bot.Question, ask func(context.Context, bot.Question) (bot.Message, error),
-) {
+func (t *chat) command(w http.ResponseWriter, r *http.Request, q bot.Question, ask bot.Ask) {
 	first, err := t.state.RecordBotRequest(r.Context(), "command "+r.Header.Get("X-Slack-Signature"))
 	switch {
 	case err != nil:
@@ -163,8 +162,8 @@ func (t *chat) command(
 		t.log.WarnContext(r.Context(), "bot: command failed", "error", err)
 		reply = bot.Message{{bot.Plain("Failed: " + domain.MessageOf(err))}}
 	}
-	encoded, _ := json.Marshal(map[string]string{"response_type": "in_channel", "text": Mrkdwn(reply)}) // strings always encode
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(encoded) // Slack may be gone
+	encoded, _ := json.Marshal(map[string]string{"response_type": "in_channel", "text": Mrkdwn(reply)})
+	_, _ = w.Write(encoded) // strings always encode; Slack may be gone
 }
