@@ -36,7 +36,7 @@ type Dialect interface {
 	Key(text string) string
 	// EventsLike returns where to read the events that match a query, whose text is folded. first is whether they are the
 	// first that are read for it.
-	EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (Source, error)
+	EventsLike(ctx context.Context, tx Querier, q domain.EventQuery, first bool) (Source, error)
 	// StoriesWith selects project, id and name of the first limit stories that may contain the folded words, newest first.
 	StoriesWith(words []string, limit int) (statement string, args []any)
 }

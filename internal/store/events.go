@@ -53,9 +53,9 @@ func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.Event
 	reader := &pageReader{query: q, dialect: db.engine.Dialect}
 	var err error
 	if q.Text == "" {
-		err = db.snapshot(ctx, db.engine.Read, reader.read)
+		err = reader.read(ctx, db.engine.Read) // one statement, and so one round trip, unless it is filtered
 	} else {
-		err = db.search(ctx, reader.read)
+		err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error { return reader.read(ctx, tx) })
 	}
 	if err != nil {
 		return domain.EventPage{}, db.Translate(err)
@@ -72,7 +72,7 @@ type pageReader struct {
 }
 
 // read reads the page in rounds: a statement selects all events that match the query, and may select others.
-func (p *pageReader) read(ctx context.Context, tx *sql.Tx) error {
+func (p *pageReader) read(ctx context.Context, db Querier) error {
 	limit := p.query.Limit + 1 // one more shows whether others follow
 	switch n := utf8.RuneCountInString(p.query.Text); {
 	case n > 2:
@@ -81,12 +81,12 @@ func (p *pageReader) read(ctx context.Context, tx *sql.Tx) error {
 		limit = max(limit, minShortRound)
 	}
 	for first := true; ; first = false {
-		statement, args, err := p.statement(ctx, tx, first, limit)
+		statement, args, err := p.statement(ctx, db, first, limit)
 		if err != nil {
 			return err
 		}
 		read := 0
-		err = eachEvent(ctx, tx, func(e domain.Event) bool {
+		err = eachEvent(ctx, db, func(e domain.Event) bool {
 			if read++; p.query.Backward {
 				p.query.Before = e.ID
 			} else {
@@ -101,9 +101,9 @@ func (p *pageReader) read(ctx context.Context, tx *sql.Tx) error {
 }
 
 // statement selects the next events, at most limit.
-func (p *pageReader) statement(ctx context.Context, tx *sql.Tx, first bool, limit int) (string, []any, error) {
+func (p *pageReader) statement(ctx context.Context, db Querier, first bool, limit int) (string, []any, error) {
 	q := p.query
-	from, err := p.dialect.EventsLike(ctx, tx, q, first)
+	from, err := p.dialect.EventsLike(ctx, db, q, first)
 	if err != nil {
 		return "", nil, err
 	}
@@ -150,8 +150,8 @@ func selectEvents(from, condition, order string, limit int) string {
 }
 
 // eachEvent calls yield with each event that a statement from selectEvents selects, until yield returns false.
-func eachEvent(ctx context.Context, tx *sql.Tx, yield func(domain.Event) bool, statement string, args ...any) error {
-	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.Event, err error) {
+func eachEvent(ctx context.Context, db Querier, yield func(domain.Event) bool, statement string, args ...any) error {
+	return EachRow(ctx, db, func(rows *sql.Rows) (e domain.Event, err error) {
 		var stamp, received int64
 		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
 		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)

@@ -18,11 +18,16 @@ func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Co
 	return fn(ctx, tx)
 }
 
+// Querier is a database or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
+}
+
 // EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
 func EachRow[T any](
-	ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) (T, error), yield func(T) bool, statement string, args ...any,
+	ctx context.Context, from Querier, scan func(*sql.Rows) (T, error), yield func(T) bool, statement string, args ...any,
 ) error {
-	rows, err := tx.QueryContext(ctx, statement, args...)
+	rows, err := from.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}

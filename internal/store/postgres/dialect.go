@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -18,7 +17,7 @@ type dialect struct{}
 func (dialect) Key(text string) string { return Key(text) }
 
 // EventsLike reads the events whose words contain the text. The index does not help with one or two characters.
-func (dialect) EventsLike(_ context.Context, _ *sql.Tx, q domain.EventQuery, _ bool) (store.Source, error) {
+func (dialect) EventsLike(_ context.Context, _ store.Querier, q domain.EventQuery, _ bool) (store.Source, error) {
 	from := store.Source{Tables: "events", ID: "events.id"}
 	if q.Text != "" {
 		from.Condition, from.Arg = `events.words LIKE $%d ESCAPE '\'`, store.Pattern(q.Text)

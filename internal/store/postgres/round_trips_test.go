@@ -29,6 +29,26 @@ func TestAnAppendTakesTwoRoundTrips(t *testing.T) {
 	}
 }
 
+// TestFollowingTheStreamTakesOneRoundTrip, so that an event soon shows on other gateways.
+func TestFollowingTheStreamTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	address, trips := countTrips(t, pgtest.Database(t))
+	db := open(t, address)
+	for n := range 3 {
+		if _, err := db.AppendEvents(t.Context(), []domain.FeedRead{read("alpha", 0, n, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		before := trips.Load()
+		page, err := db.Events(t.Context(), domain.EventQuery{After: int64(n), Limit: 1000})
+		if err != nil || len(page.Events) != 1 {
+			t.Fatalf("%v, %v", ids(page.Events), err)
+		}
+		if taken := trips.Load() - before; n > 0 && taken != 1 { // the first one connects, and describes the statement
+			t.Errorf("read %d took %d round trips", n, taken)
+		}
+	}
+}
+
 // countTrips returns the address of a proxy for a database, and how often a client has begun to send after the database sent.
 func countTrips(t *testing.T, address string) (proxy string, trips *atomic.Int64) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 
 const (
 	// flowLife is how long a sign-in waits for its callback.
-	flowLife = 7 * 24 * time.Hour
+	flowLife       = 7 * 24 * time.Hour
 	sessionKeyName = "session_key"
 	sessionKeySize = 32 // bytes
 )

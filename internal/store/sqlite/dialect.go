@@ -23,7 +23,7 @@ func (dialect) Key(text string) string {
 
 // EventsLike reads events with a text by the index of words, in the order of their ids. The first events with a text
 // too short for that are sought among all: mostly they are soon found.
-func (dialect) EventsLike(ctx context.Context, tx *sql.Tx, q domain.EventQuery, first bool) (store.Source, error) {
+func (dialect) EventsLike(ctx context.Context, tx store.Querier, q domain.EventQuery, first bool) (store.Source, error) {
 	short := utf8.RuneCountInString(q.Text) < 3
 	switch {
 	case q.Text != "" && !(short && first):
@@ -106,7 +106,7 @@ func trigrams(text string) (terms []string) {
 const maxTrigrams = 200
 
 // beginnings returns a full-text query for any trigram that begins with the text.
-func beginnings(ctx context.Context, tx *sql.Tx, text string) (string, error) {
+func beginnings(ctx context.Context, tx store.Querier, text string) (string, error) {
 	terms := []string{noTerm}
 	err := store.EachRow(ctx, tx, func(rows *sql.Rows) (term string, err error) {
 		err = rows.Scan(&term)
