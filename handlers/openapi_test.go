@@ -110,16 +110,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		}
 		operation := item.GetOperation(e.method)
 		checked[operation.OperationID] = checked[operation.OperationID] || e.status < 400
-		options := &openapi3filter.Options{IncludeResponseStatus: true}
-		input := &openapi3filter.ResponseValidationInput{
-			RequestValidationInput: &openapi3filter.RequestValidationInput{
-				Request: request,
-				Route:   &routers.Route{Spec: doc, Path: e.pattern, PathItem: item, Method: e.method, Operation: operation},
-			},
-			Status: response.StatusCode, Header: response.Header, Options: options,
-		}
-		input.SetBodyBytes([]byte(data))
-		if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+		if err := isAsDocumented(doc, e.pattern, request, response, data); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		return data
@@ -259,6 +250,68 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 				t.Errorf("no good answer of %s %s was checked", method, path)
 			}
 		}
+	}
+}
+
+// isAsDocumented returns an error unless the answer is as the document says.
+func isAsDocumented(doc *openapi3.T, pattern string, request *http.Request, response *http.Response, body string) error {
+	item := doc.Paths.Value(pattern)
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: request,
+			Route: &routers.Route{
+				Spec: doc, Path: pattern, PathItem: item, Method: request.Method, Operation: item.GetOperation(request.Method),
+			},
+		},
+		Status: response.StatusCode, Header: response.Header, Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	input.SetBodyBytes([]byte(body))
+	return openapi3filter.ValidateResponse(context.Background(), input)
+}
+
+// TestRefusalsAreAsOpenAPISays: of callers without a token, with a wrong one, with too many wrong ones, and with too low a role.
+func TestRefusalsAreAsOpenAPISays(t *testing.T) {
+	doc := loadOpenAPI(t)
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
+	s, _ := wholeGateway(t, "correct-horse")
+	_, viewer := namedToken(t, s.Service, "viewer", domain.RoleViewer)
+	refusals := 0
+	ask := func(token string) {
+		for path, item := range doc.Paths.Map() {
+			for method := range item.Operations() {
+				request, err := http.NewRequest(method, s.url+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if token != "" {
+					request.Header.Set("Authorization", "Bearer "+token)
+				}
+				response, err := http.DefaultTransport.RoundTrip(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if response.StatusCode < 400 {
+					response.Body.Close()
+					continue
+				}
+				refusals++
+				body, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err == nil {
+					err = isAsDocumented(doc, path, request, response, string(body))
+				}
+				if err != nil {
+					t.Errorf("%s %s with the token %q: %v", method, path, token, err)
+				}
+			}
+		}
+	}
+	ask("")
+	ask(viewer)
+	ask("wrong") // the first 20 are 401
+	ask("wrong") // all are 429
+	if refusals < 100 {
+		t.Errorf("%d refusals", refusals)
 	}
 }
 
