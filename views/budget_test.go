@@ -82,8 +82,8 @@ func overviewPage(t *testing.T, n int, all bool) []byte {
 	part := views.OverviewPart(views.OverviewProps{
 		Pipelines: pipelines, Charts: charts, Alerts: domain.NewAlerts(domain.FindAlerts(pipelines, limit, now)),
 		Events: events(t), Together: domain.Charts{
-			Days: days(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), ToDone: domain.StageTime{Median: 1e14, Stays: 3},
-			Stages: []domain.StageTime{{Stage: "Current", Median: 1e14, Stays: 9}, {Stage: "QA", Median: 1e13, Stays: 8}, {Stage: "Merge", Median: 1e12, Stays: 7}},
+			Days: days(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), ToDone: domain.StageTime{Median: 1e14, Visits: 3},
+			Stages: []domain.StageTime{{Stage: "Current", Median: 1e14, Visits: 9}, {Stage: "QA", Median: 1e13, Visits: 8}, {Stage: "Merge", Median: 1e12, Visits: 7}},
 		}, Now: now,
 	})
 	var page bytes.Buffer

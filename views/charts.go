@@ -79,8 +79,8 @@ func newDayChart(days []domain.DayCount) dayChart {
 	return c
 }
 
-// longestStay returns the longest median.
-func longestStay(stages []domain.StageTime) time.Duration {
+// longestVisit returns the longest median.
+func longestVisit(stages []domain.StageTime) time.Duration {
 	var longest time.Duration
 	for _, s := range stages {
 		longest = max(longest, s.Median)

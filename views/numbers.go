@@ -42,7 +42,7 @@ func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 		list = append(list, today)
 	}
 	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(agents)})
-	if charts.ToDone.Stays > 0 {
+	if charts.ToDone.Visits > 0 {
 		list = append(list, fact{name: "Median to done", value: duration(charts.ToDone.Median)})
 	}
 	return list

@@ -24,13 +24,13 @@ func journey(p StoryProps) []step {
 	s := p.Story
 	stages := slices.Clone(p.Stages)
 	spent, blocked := map[string]time.Duration{}, map[string]time.Duration{}
-	for _, stay := range s.Stays {
-		if !slices.Contains(stages, stay.Stage) {
-			stages = append(stages, stay.Stage)
+	for _, visit := range s.Visits {
+		if !slices.Contains(stages, visit.Stage) {
+			stages = append(stages, visit.Stage)
 		}
-		if !stay.To.IsZero() {
-			spent[stay.Stage] += stay.To.Sub(stay.From)
-			blocked[stay.Stage] += stay.Blocked
+		if !visit.To.IsZero() {
+			spent[visit.Stage] += visit.To.Sub(visit.From)
+			blocked[visit.Stage] += visit.Blocked
 		}
 	}
 	if s.Stage != "" && !slices.Contains(stages, s.Stage) {
@@ -55,7 +55,7 @@ func journey(p StoryProps) []step {
 			words = append(words, "blocked for "+duration(blocked[stage]))
 		}
 		for _, u := range p.Usual {
-			if u.Stage == stage && u.Stays > 0 {
+			if u.Stage == stage && u.Visits > 0 {
 				words = append(words, "usually "+duration(u.Median))
 			}
 		}
@@ -100,17 +100,17 @@ func timeline(s domain.Story) []entry {
 		n := entry{signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e)}
 		if e.Type == domain.StageTransition {
 			moved[e.At.UnixMilli()] = true
-			for _, stay := range s.Stays {
-				if stay.Stage == d.FromStage && stay.To.Equal(e.At) {
-					n.after = " · after " + duration(stay.To.Sub(stay.From))
+			for _, visit := range s.Visits {
+				if visit.Stage == d.FromStage && visit.To.Equal(e.At) {
+					n.after = " · after " + duration(visit.To.Sub(visit.From))
 				}
 			}
 		}
 		entries = append(entries, n)
 	}
-	for _, stay := range s.Stays {
-		if !moved[stay.From.UnixMilli()] && !stay.From.IsZero() {
-			entries = append(entries, entry{signal: SignalNone, title: "Came to " + domain.StageTitle(stay.Stage), at: stay.From})
+	for _, visit := range s.Visits {
+		if !moved[visit.From.UnixMilli()] && !visit.From.IsZero() {
+			entries = append(entries, entry{signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage), at: visit.From})
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })

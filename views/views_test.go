@@ -106,8 +106,8 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 			Project: domain.Project{Name: "alpha"}, Pipeline: lost, Now: now, Charts: domain.Charts{Days: days(0, 0)},
 		})),
 		"overview_busy": element(views.OverviewPart(views.OverviewProps{Pipelines: pipelines, Now: now, Together: domain.Charts{
-			Days: days(120, 3, 0), Before: 100, ToDone: domain.StageTime{Median: 46 * time.Hour, Stays: 123},
-			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Stays: 99}, {Stage: "QA", Median: 14 * time.Minute, Stays: 1}},
+			Days: days(120, 3, 0), Before: 100, ToDone: domain.StageTime{Median: 46 * time.Hour, Visits: 123},
+			Stages: []domain.StageTime{{Stage: "Current", Median: 26 * time.Hour, Visits: 99}, {Stage: "QA", Median: 14 * time.Minute, Visits: 1}},
 		}})),
 		"overview_first": element(views.OverviewPart(views.OverviewProps{Now: now})),
 		"projects": element(views.ProjectsPart(views.ProjectsProps{Active: "alpha", Now: now, List: list, Rows: []views.ProjectRow{
@@ -116,7 +116,7 @@ func TestComponentsMatchTheirGoldenFiles(t *testing.T) {
 		"project": element(views.ProjectPart(views.ProjectProps{
 			Project: domain.Project{Name: "alpha"}, Pipeline: alpha, Events: events(t)[4:], Now: now,
 			Charts: domain.Charts{Days: days(0, 2, 0, 7, 1), Stages: []domain.StageTime{
-				{Stage: "2_current", Median: 30 * time.Hour, Stays: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Stays: 1},
+				{Stage: "2_current", Median: 30 * time.Hour, Visits: 5}, {Stage: "3_qa"}, {Stage: "4_merge", Median: 14 * time.Minute, Visits: 1},
 			}},
 		})),
 		"events": views.Events(eventsPage, []string{"alpha"}, element(views.EventsPart(eventsPage))),

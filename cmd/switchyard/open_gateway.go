@@ -166,7 +166,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		loop{"agents", g.service.Agents.Run},
 		loop{"access", g.service.Access.Run},
 		loop{"audit", later(g.service.Audit.Run)},
-		loop{"stays", g.service.Stays.Run},
+		loop{"visits", g.service.Visits.Run},
 		loop{"retention", g.service.Retention.Run},
 		loop{"bot", func(ctx context.Context) error { return chat.Run(ctx, seen) }},
 	)

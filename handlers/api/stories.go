@@ -16,7 +16,7 @@ type storyJSON struct {
 	Reachable bool           `json:"reachable"`
 	Error     *string        `json:"error"`
 	History   []domain.Event `json:"history"`
-	Stays     []wire.Stay    `json:"stays"`
+	Visits    []wire.Visit   `json:"stays"`
 }
 
 func encodeStory(s domain.Story) storyJSON {
@@ -27,10 +27,10 @@ func encodeStory(s domain.Story) storyJSON {
 			FrontMatter: json.RawMessage("{}"),
 		},
 		URL: s.URL, Reachable: s.Reachable, Error: web.OrNull(s.Error),
-		History: append([]domain.Event{}, s.History...), Stays: make([]wire.Stay, len(s.Stays)),
+		History: append([]domain.Event{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
 	}
-	for i, stay := range s.Stays {
-		encoded.Stays[i] = wire.NewStay(stay)
+	for i, visit := range s.Visits {
+		encoded.Visits[i] = wire.NewVisit(visit)
 	}
 	if s.File != nil {
 		addFile(&encoded.Story, s.File)

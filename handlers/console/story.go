@@ -47,10 +47,10 @@ func (c *Console) storyProps(r *http.Request) (p views.StoryProps, err error) {
 	p = views.StoryProps{
 		Story: found.Story, Alert: found.Alert, Usual: found.Charts.Stages, Agents: storyAgents(found.Agents, id), Now: now(),
 	}
-	p.Story.Stays = slices.Clone(p.Story.Stays) // other readers share the slice
-	for i := range p.Story.Stays {
+	p.Story.Visits = slices.Clone(p.Story.Visits) // other readers share the slice
+	for i := range p.Story.Visits {
 		// It grows all the time; cut to the minute, unchanged content renders to the same bytes.
-		p.Story.Stays[i].Blocked = p.Story.Stays[i].Blocked.Truncate(time.Minute)
+		p.Story.Visits[i].Blocked = p.Story.Visits[i].Blocked.Truncate(time.Minute)
 	}
 	for _, stage := range found.Pipeline.Stages {
 		p.Stages = append(p.Stages, stage.Name)

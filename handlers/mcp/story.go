@@ -13,7 +13,7 @@ import (
 const (
 	maxBody        = 12 << 10 // bytes
 	maxFrontMatter = 4 << 10  // bytes
-	maxPast        = 20       // events, stays and commits each
+	maxPast        = 20       // events, visits and commits each
 )
 
 // storyJSON names its fields as the API does.
@@ -35,8 +35,8 @@ type storyJSON struct {
 	Criteria       *wire.Criteria  `json:"criteria"`
 	Commits        []commitJSON    `json:"commits"`
 	MoreCommits    int             `json:"more_commits"`
-	Stays          []wire.Stay     `json:"stays"`
-	MoreStays      int             `json:"more_stays"` // older ones
+	Visits         []wire.Visit    `json:"stays"`
+	MoreVisits     int             `json:"more_stays"` // older ones
 	History        []domain.Event  `json:"history"`
 	MoreHistory    int             `json:"more_history"` // older ones
 	Next           int64           `json:"next"`
@@ -74,7 +74,7 @@ func encodeStory(s domain.Story) storyJSON {
 		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
 		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
 		Error: web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
-		Commits: []commitJSON{}, Stays: []wire.Stay{}, History: []domain.Event{},
+		Commits: []commitJSON{}, Visits: []wire.Visit{}, History: []domain.Event{},
 	}
 	var past list[domain.Event]
 	past.most = maxPast
@@ -85,10 +85,10 @@ func encodeStory(s domain.Story) storyJSON {
 		encoded.History = append(encoded.History, past.items[i])
 	}
 	encoded.MoreHistory = past.more
-	encoded.MoreStays = max(0, len(s.Stays)-maxPast)
-	for _, stay := range s.Stays[encoded.MoreStays:] {
-		stay.Stage = short(stay.Stage)
-		encoded.Stays = append(encoded.Stays, wire.NewStay(stay))
+	encoded.MoreVisits = max(0, len(s.Visits)-maxPast)
+	for _, visit := range s.Visits[encoded.MoreVisits:] {
+		visit.Stage = short(visit.Stage)
+		encoded.Visits = append(encoded.Visits, wire.NewVisit(visit))
 	}
 	if s.File != nil {
 		encoded.addFile(s.File)

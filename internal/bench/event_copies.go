@@ -57,8 +57,7 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 			}
 		}
 	}
-	_, err = db.ExecContext(ctx, "UPDATE state SET value = $1 WHERE key = 'stays_up_to'", all*events)
-	return err
+	return nil
 }
 
 // registerIndexed makes sqlite.Indexed available in SQL.
@@ -77,10 +76,10 @@ var registerIndexed = sync.OnceValue(func() error {
 var squeezed = []string{
 	`UPDATE events SET record = json_set(record, '$.timestamp_ms', :begin + (timestamp_ms - :first) / :all),
 		received_at_ms = :begin + (received_at_ms - :first) / :all`,
-	"UPDATE stays SET to_ms = from_ms + 60000 WHERE to_ms = 0",
-	`UPDATE stays SET to_ms = :begin + (to_ms - :first) / :all, blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
+	"UPDATE stage_visits SET to_ms = from_ms + 60000 WHERE to_ms = 0",
+	`UPDATE stage_visits SET to_ms = :begin + (to_ms - :first) / :all, blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
 		from_ms = CASE from_ms WHEN 0 THEN 0 ELSE :begin + (from_ms - :first) / :all END`,
-	"DELETE FROM moves",
+	"UPDATE visit_counts SET open_visits = 0",
 }
 
 // Stories are numbered at the beginning of their ids and at the end of their names.
@@ -101,7 +100,6 @@ var copied = []string{
 		FROM stories WHERE id <= :names`,
 	`INSERT INTO story_words (rowid, words) SELECT id, lower(story_id || char(10) || story_name) || char(10, 10)
 		FROM stories WHERE id > :name AND id <= :name + :names`,
-	`INSERT INTO stays SELECT project, ` + copiedID + `, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
-		next_stage, shown, blocked_ms, blocked_since_ms, merge_failed_since_ms FROM stays JOIN stories USING (project, story_id)
-		WHERE stories.id <= :names`,
+	`INSERT INTO stage_visits SELECT project, ` + copiedID + `, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
+		next_stage, source, blocked_ms, 0, 0, 0 FROM stage_visits JOIN stories USING (project, story_id) WHERE stories.id <= :names`,
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -122,29 +121,7 @@ func fillStore(ctx context.Context, db service.Store, end int) error {
 			return err
 		}
 	}
-	return account(ctx, db)
-}
-
-// account waits until the times in stages are computed up to the newest events.
-func account(ctx context.Context, db service.Store) error {
-	quiet := slog.New(slog.DiscardHandler)
-	svc, err := service.New(ctx, service.Options{Store: db, Log: quiet})
-	if err != nil {
-		return err
-	}
-	last, err := db.LastEventID(ctx)
-	if err != nil {
-		return err
-	}
-	const unsaved = 10_000 // a gateway accounts for these at its next start
-	for {
-		_ = svc.Overview.Snapshot(ctx)
-		upTo, err := db.StaysUpTo(ctx)
-		if err != nil || upTo >= last-unsaved {
-			return err
-		}
-		time.Sleep(time.Second)
-	}
+	return nil
 }
 
 var (

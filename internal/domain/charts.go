@@ -16,7 +16,7 @@ type Charts struct {
 	Stages []StageTime // of the stages of work, in their order
 	ToDone StageTime   // from entering the first stage of work until finished; without a name
 
-	stays  [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages if the last ones have none
+	visits [][]int32 // the seconds from which Stages were computed, sorted; shorter than Stages if the last ones have none
 	toDone []int32
 }
 
@@ -30,10 +30,10 @@ type DayCount struct {
 type StageTime struct {
 	Stage  string // its name
 	Median time.Duration
-	Stays  int // the number of stays; the median is 0 if there are none
+	Visits int // the number of visits; the median is 0 if there are none
 }
 
-// Finishes reports whether a move from one stage to another finishes a story: it goes from the stages of work (see WorkStages),
+// Finishes reports whether a transition from one stage to another finishes a story: it goes from the stages of work (see WorkStages),
 // or a stage before them, to a stage after them.
 func Finishes(stages []Stage, from, to string) bool {
 	_, done := WorkStages(stages)
@@ -50,54 +50,54 @@ func chartStart(now time.Time) time.Time {
 const unknownStart = math.MinInt64
 
 // Charts returns charts of the last ChartDays days in now's time zone. stages are the project's.
-func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
+func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 	start := chartStart(now)
 	days := make([]DayCount, ChartDays)
 	for i := range days {
 		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
 	}
-	finishes := make([][]bool, len(h.names)) // by the indexes of the stages from and to
-	for from := range h.names {
-		finishes[from] = make([]bool, len(h.names))
-		for to := range h.names {
-			finishes[from][to] = Finishes(stages, h.names[from], h.names[to])
+	finishes := make([][]bool, len(p.stages)) // by the indexes of the stages from and to
+	for from := range p.stages {
+		finishes[from] = make([]bool, len(p.stages))
+		for to := range p.stages {
+			finishes[from][to] = Finishes(stages, p.stages[from], p.stages[to])
 		}
 	}
-	stays, toDone := make([][]int32, len(h.names)), []int32{}
+	visits, toDone := make([][]int32, len(p.stages)), []int32{}
 	began := map[uint32]int64{} // when work on a story began
 	from, to := WorkStages(stages)
-	isWork := make([]bool, len(h.names))
-	for i, name := range h.names {
+	isWork := make([]bool, len(p.stages))
+	for i, name := range p.stages {
 		isWork[i] = slices.ContainsFunc(stages[from:to], func(s Stage) bool { return s.Name == name })
 	}
 	earlier, before := start.AddDate(0, 0, -ChartDays).UnixMilli(), 0
-	for _, m := range h.moves {
-		begin, seen := began[m.story]
+	for _, t := range p.transitions {
+		begin, seen := began[t.story]
 		if !seen {
 			begin = unknownStart
 			switch {
-			case isWork[m.from] && m.stayedMS >= 0:
-				begin = m.atMS - m.stayedMS
-			case isWork[m.to] && !isWork[m.from]:
-				begin = m.atMS
+			case isWork[t.from] && t.visitedMS >= 0:
+				begin = t.atMS - t.visitedMS
+			case isWork[t.to] && !isWork[t.from]:
+				begin = t.atMS
 			}
 		}
-		if finishes[m.from][m.to] {
-			delete(began, m.story)
-		} else if seen || isWork[m.from] || isWork[m.to] {
-			began[m.story] = begin
+		if finishes[t.from][t.to] {
+			delete(began, t.story)
+		} else if seen || isWork[t.from] || isWork[t.to] {
+			began[t.story] = begin
 		}
-		if m.atMS < start.UnixMilli() {
-			if m.atMS >= earlier && finishes[m.from][m.to] {
+		if t.atMS < start.UnixMilli() {
+			if t.atMS >= earlier && finishes[t.from][t.to] {
 				before++
 			}
 			continue
 		}
-		if m.stayedMS >= 0 {
-			stays[m.from] = append(stays[m.from], seconds(m.stayedMS))
+		if t.visitedMS >= 0 {
+			visits[t.from] = append(visits[t.from], seconds(t.visitedMS))
 		}
-		if finishes[m.from][m.to] {
-			after, _ := slices.BinarySearchFunc(days, m.atMS, func(d DayCount, ms int64) int {
+		if finishes[t.from][t.to] {
+			after, _ := slices.BinarySearchFunc(days, t.atMS, func(d DayCount, ms int64) int {
 				if d.Day.UnixMilli() > ms {
 					return 1
 				}
@@ -105,18 +105,18 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 			})
 			days[after-1].Finished++
 			if begin != unknownStart {
-				toDone = append(toDone, seconds(m.atMS-begin))
+				toDone = append(toDone, seconds(t.atMS-begin))
 			}
 		}
 	}
 	c := Charts{Days: days, Before: before, ToDone: stageTime("", toDone), toDone: toDone}
-	h.chartOlder(&c, start, finishes)
+	p.chartOlder(&c, start, finishes)
 	for _, stage := range stages[from:to] {
 		var took []int32
-		if i := slices.Index(h.names, stage.Name); i >= 0 {
-			took = stays[i]
+		if i := slices.Index(p.stages, stage.Name); i >= 0 {
+			took = visits[i]
 		}
-		c.Stages, c.stays = append(c.Stages, stageTime(stage.Name, took)), append(c.stays, took)
+		c.Stages, c.visits = append(c.Stages, stageTime(stage.Name, took)), append(c.visits, took)
 	}
 	return c
 }
@@ -124,9 +124,9 @@ func (h *StageHistory) Charts(stages []Stage, now time.Time) Charts {
 // seconds converts milliseconds to whole seconds, limited to 0 to 2^31-1.
 func seconds(ms int64) int32 { return int32(min(max(0, ms/1000), math.MaxInt32)) }
 
-// stageTime returns the StageTime of stays that took so many seconds. It sorts took.
+// stageTime returns the StageTime of visits that took so many seconds. It sorts took.
 func stageTime(stage string, took []int32) StageTime {
-	t := StageTime{Stage: stage, Stays: len(took)}
+	t := StageTime{Stage: stage, Visits: len(took)}
 	if len(took) == 0 {
 		return t
 	}

@@ -29,17 +29,17 @@ func SumCharts(charts []Charts) Charts {
 		}
 		sum.Before += c.Before
 		toDone = append(toDone, c.toDone)
-		for i, took := range c.stays {
+		for i, took := range c.visits {
 			if len(took) == 0 {
 				continue
 			}
-			stage := stages.of(c.Stages[i].Stage)
-			stage.took, stage.stays, stage.positions = append(stage.took, took), stage.stays+len(took), stage.positions+i*len(took)
+			stage := stages.named(c.Stages[i].Stage)
+			stage.took, stage.visits, stage.positions = append(stage.took, took), stage.visits+len(took), stage.positions+i*len(took)
 		}
 	}
 	sum.ToDone = medianOfAll("", toDone)
 	most := slices.SortedFunc(maps.Values(stages.byTitle), func(a, b *summedStage) int {
-		return cmp.Or(cmp.Compare(b.stays, a.stays), cmp.Compare(a.title, b.title))
+		return cmp.Or(cmp.Compare(b.visits, a.visits), cmp.Compare(a.title, b.title))
 	})
 	most = most[:min(len(most), maxSummedStages)]
 	slices.SortFunc(most, func(a, b *summedStage) int {
@@ -55,14 +55,14 @@ func SumCharts(charts []Charts) Charts {
 type summedStage struct {
 	title     string
 	took      [][]int32
-	stays     int
-	positions int // the sum of its indexes among each project's stages, once for each stay
+	visits    int
+	positions int // the sum of its indexes among each project's stages, once for each visit
 }
 
 // summedStages caches stages by name, so that their titles are computed only once.
 type summedStages struct{ byName, byTitle map[string]*summedStage }
 
-func (s summedStages) of(name string) *summedStage {
+func (s summedStages) named(name string) *summedStage {
 	stage := s.byName[name]
 	if stage == nil {
 		title := StageTitle(name)
@@ -76,7 +76,7 @@ func (s summedStages) of(name string) *summedStage {
 }
 
 // position returns the stage's average index.
-func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.stays) }
+func (s *summedStage) position() float64 { return float64(s.positions) / float64(s.visits) }
 
 // medianOfAll returns the median over sorted lists.
 func medianOfAll(stage string, lists [][]int32) StageTime {
@@ -92,6 +92,6 @@ func medianOfAll(stage string, lists [][]int32) StageTime {
 		}
 	}
 	t := stageTime(stage, all)
-	t.Stays = n
+	t.Visits = n
 	return t
 }

@@ -33,6 +33,8 @@ type FeedRead struct {
 type Appended struct {
 	Added []Event // the new events, with consecutive ids
 	Last  int64   // the last id before them
+	// Visits are those that the events have changed, of each story in order.
+	Visits []Visit
 	// Refused are the indexes of reads that were not stored because another gateway leads now.
 	Refused []int
 }

@@ -20,7 +20,7 @@ type Story struct {
 	Reachable bool
 	Error     string  // a description of why File is nil; "" if the story has left the board
 	History   []Event // its newest events, sorted oldest first
-	Stays     []Stay  // oldest first
+	Visits    []Visit // oldest first
 }
 
 // StoryFile is a story's file. It comes from a project server, which may be hostile; only its sizes have been checked.

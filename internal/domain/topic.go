@@ -11,5 +11,6 @@ const (
 	TopicAcknowledgements Topic = "acknowledgements"
 	TopicBot              Topic = "bot" // the bot's configuration
 	TopicEvents           Topic = "events"
-	TopicLease            Topic = "lease" // the leader's lease was granted or released
+	TopicVisits           Topic = "visits" // the stages in which stories are and have been
+	TopicLease            Topic = "lease"  // the leader's lease was granted or released
 )

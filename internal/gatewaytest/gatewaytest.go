@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,10 @@ func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = svc.Visits.Run(ctx) })
+	t.Cleanup(func() { cancel(); loops.Wait() })
 	h.Service, h.Log = svc, o.Log
 	if h.SessionKey == nil {
 		h.SessionKey = []byte("key")

@@ -103,18 +103,18 @@ func TestChangesWithoutEventsAreNoticedWithoutReaders(t *testing.T) {
 	g := startRealGateway(t, time.Second)
 	defer g.stop()
 	g.register(t, "alpha", web.URL)
-	stays := func(want string, is func([]domain.Stay) bool) {
+	visits := func(want string, is func([]domain.Visit) bool) {
 		t.Helper()
 		waittest.Until(t, want, func() bool {
-			stays, err := g.Stays.Of(t.Context(), "alpha", "7_login")
-			return err == nil && is(stays)
+			visits, err := g.Visits.Story(t.Context(), "alpha", "7_login")
+			return err == nil && is(visits)
 		})
 	}
 	const item = `{"story_id":"7_login","story_name":"Log in","blocked":%s,"merge_failure":null,"since_ms":1}`
 	show("v2", fmt.Sprintf(item, `"no key"`))
-	stays("an arrival, blocked", func(s []domain.Stay) bool { return len(s) == 1 && !s[0].BlockedSince.IsZero() && s[0].To.IsZero() })
+	visits("an arrival, blocked", func(v []domain.Visit) bool { return len(v) == 1 && !v[0].BlockedSince.IsZero() && v[0].To.IsZero() })
 	show("v3", fmt.Sprintf(item, "null"))
-	stays("unblocked", func(s []domain.Stay) bool { return s[0].BlockedSince.IsZero() && s[0].Blocked > 0 })
+	visits("unblocked", func(v []domain.Visit) bool { return v[0].BlockedSince.IsZero() && v[0].Blocked > 0 })
 	show("v4", "")
-	stays("departure", func(s []domain.Stay) bool { return !s[0].To.IsZero() })
+	visits("departure", func(v []domain.Visit) bool { return !v[0].To.IsZero() })
 }

@@ -94,6 +94,7 @@ func startPatientGateway(t testing.TB, interval, timeout time.Duration) *realGat
 	}()
 	var background sync.WaitGroup
 	background.Go(func() { _ = g.Pipelines.Run(ctx) })
+	background.Go(func() { _ = g.Visits.Run(ctx) })
 	g.stop = func() {
 		cancel()
 		<-done

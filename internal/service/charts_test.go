@@ -72,7 +72,7 @@ func TestChartsFollowTheStream(t *testing.T) {
 			}
 		}
 		before := streamOver(t, o)
-		record(before, went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-40*24*time.Hour))) // stays are kept for longer than charts look back
+		record(before, went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-40*24*time.Hour))) // visits are kept for longer than charts look back
 		record(before, went(t, "alpha", "2", "1_backlog", "2_current", now.Add(-5*time.Hour)))
 		record(before, went(t, "beta", "2", "1_backlog", "2_current", now.Add(-time.Hour)))
 
@@ -108,19 +108,19 @@ func TestChartsFollowTheStream(t *testing.T) {
 	})
 }
 
-// slowStore returns events only when it is released.
+// slowStore returns visits only when it is released.
 type slowStore struct {
 	*observedStore
 	may chan struct{}
 	err atomic.Pointer[error]
 }
 
-func (s *slowStore) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+func (s *slowStore) ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error) {
 	<-s.may
 	if err := s.err.Load(); err != nil {
-		return domain.EventPage{}, *err
+		return nil, *err
 	}
-	return s.observedStore.Events(ctx, q)
+	return s.observedStore.ProjectVisits(ctx, projects, now)
 }
 
 func TestChartsKeepNobodyWaiting(t *testing.T) {
@@ -198,9 +198,6 @@ func BenchmarkCharts(b *testing.B) {
 	}
 	s := streamOver(b, o)
 	draw(b, s)
-	if err := service.SaveStays(context.Background(), s); err != nil {
-		b.Fatal(err)
-	}
 	b.Run("after a start", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
@@ -232,149 +229,72 @@ func TestChartsAreThereRightAfterAStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openStore(t, dir)
 		now := time.Now()
-		reads := []domain.FeedRead{
+		before := streamOver(t, o)
+		for _, read := range []domain.FeedRead{
 			went(t, "alpha", "1", "1_backlog", "2_current", now.Add(-3*time.Hour)),
 			went(t, "alpha", "1", "2_current", "5_done", now.Add(-2*time.Hour)),
 			went(t, "beta", "1", "1_backlog", "2_current", now.Add(-time.Hour)),
-		}
-		if _, err := o.AppendEvents(t.Context(), reads); err != nil {
-			t.Fatal(err)
+		} {
+			if err := before.Events.Record(t.Context(), read); err != nil {
+				t.Fatal(err)
+			}
 		}
 		pipelines := []domain.ProjectPipeline{chartPipeline("alpha"), chartPipeline("beta")}
-		before := streamOver(t, o)
 		want, err := service.Charts(t.Context(), before, pipelines)
 		if err != nil || want[0].Stages[0].Median != time.Hour {
 			t.Fatal(want, err)
 		}
-		if err := service.SaveStays(t.Context(), before); err != nil {
-			t.Fatal(err)
-		}
-		restart := func() []domain.Charts {
-			after := streamOver(t, o)
-			charts, err := service.Charts(t.Context(), after, pipelines)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return charts
-		}
-		if got := restart(); !reflect.DeepEqual(got, want) {
-			t.Errorf("after a restart\n got %v\nwant %v", got, want)
-		}
-		// Truncated moves are rebuilt from the stays; other corruption at least causes no failure.
-		at, pieces, err := o.Moves(t.Context())
-		if err != nil || pieces != 1 {
-			t.Fatal(pieces, err)
-		}
-		moves, err := o.MovesPiece(t.Context(), 0, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for length := range len(moves) {
-			other := slices.Clone(moves)
-			other[length] ^= 0xff
-			for _, unreadable := range [][]byte{moves[:length], other} {
-				if err := o.SaveMoves(t.Context(), at, [][]byte{unreadable}); err != nil {
-					t.Fatal(err)
-				}
-				if got := restart(); len(unreadable) < len(moves) && !reflect.DeepEqual(got, want) {
-					t.Errorf("with %d bytes of %d moves are\n got %v\nwant %v", length, len(moves), got, want)
-				}
-			}
-		}
-		if err := o.SaveMoves(t.Context(), at, [][]byte{moves}); err != nil {
-			t.Fatal(err)
-		}
-
-		// A feed has events from long ago, and the gateway is killed before the moves are stored again.
-		again := streamOver(t, o)
-		if err := again.Events.Record(t.Context(), went(t, "alpha", "2", "2_current", "5_done", now.Add(-time.Hour))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = service.Charts(t.Context(), again, pipelines); err != nil {
-			t.Fatal(err)
-		}
-		if err := service.SaveStaysAlone(t.Context(), again); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := o.Moves(t.Context()); domain.CodeOf(err) != domain.NotFound {
-			t.Errorf("moves that miss one are kept: %v", err)
+		if got, err := service.Charts(t.Context(), streamOver(t, o), pipelines); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("after a restart\n got %v, %v\nwant %v", got, err, want)
 		}
 	})
 }
 
-// piecesRead counts the pieces of moves that are read, and the projects whose stays are read instead.
-type piecesRead struct {
+// visitReads counts the reads of projects' visits.
+type visitReads struct {
 	service.Store
-	pieces, projects atomic.Int64
+	reads, projects atomic.Int64
 }
 
-func (s *piecesRead) ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error) {
-	s.projects.Add(1)
-	return s.Store.ProjectStays(ctx, project, since, limit)
+func (s *visitReads) ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error) {
+	s.reads.Add(1)
+	s.projects.Add(int64(len(projects)))
+	return s.Store.ProjectVisits(ctx, projects, now)
 }
 
-func (s *piecesRead) MovesPiece(ctx context.Context, piece int, before time.Time) ([]byte, error) {
-	s.pieces.Add(1)
-	return s.Store.MovesPiece(ctx, piece, before)
-}
-
-func TestAfterAStartTheChartsOfAProjectAreReadWithoutThoseOfAllOthers(t *testing.T) {
-	o := &piecesRead{Store: openStore(t, storetest.Dir(t))}
-	const projects, stories = 12, 20
+// TestVisitsOfManyProjectsAreReadTogether: and each once, whoever asks.
+func TestVisitsOfManyProjectsAreReadTogether(t *testing.T) {
+	db := openStore(t, storetest.Dir(t))
+	o := &visitReads{Store: db}
+	const projects = 250
 	now := time.Now()
 	var reads []domain.FeedRead
-	var pipelines []domain.ProjectPipeline
+	var names []string
+	var registered []domain.Project
 	for project := range projects {
 		name := fmt.Sprint("project-", project)
-		pipelines = append(pipelines, chartPipeline(name))
-		read := went(t, name, "0", "1_backlog", "5_done", now.Add(-2*time.Hour))
-		for story := range stories {
-			at := now.Add(-time.Hour).Add(time.Duration(story) * time.Second)
-			read.Records = append(read.Records, went(t, name, fmt.Sprint(story+project), "1_backlog", "5_done", at).Records...)
-		}
-		reads = append(reads, read)
+		names, registered = append(names, name), append(registered, domain.Project{Name: name, URL: "http://" + name})
+		reads = append(reads, went(t, name, "0", "1_backlog", "5_done", now.Add(-2*time.Hour)))
+	}
+	if err := db.AddProjects(t.Context(), "", registered...); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := o.AppendEvents(t.Context(), reads); err != nil {
 		t.Fatal(err)
 	}
-	drawn := func(s *service.Service, pipelines []domain.ProjectPipeline) (charts []domain.Charts) {
-		waittest.Until(t, "the stream is accounted for", func() bool {
-			var err error
-			if charts, err = service.Charts(t.Context(), s, pipelines); err != nil {
+	s := streamOver(t, o)
+	for i := range 3 {
+		waittest.Until(t, "all are read", func() bool {
+			if err := s.Visits.Load(t.Context(), names...); err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(charts, func(c domain.Charts) bool { return c.Days == nil })
+			return o.projects.Load() == projects
 		})
-		return charts
-	}
-	before := streamOver(t, o)
-	service.SplitMoves(before, 500)
-	want := drawn(before, pipelines)
-	if err := service.SaveStays(t.Context(), before); err != nil {
-		t.Fatal(err)
-	}
-	_, pieces, err := o.Moves(t.Context())
-	if err != nil || pieces < 3 {
-		t.Fatalf("%d pieces, %v: this tests nothing", pieces, err)
-	}
-	for range 2 { // the second one reads what the first one saved, which had read little
-		s := streamOver(t, o)
-		o.pieces.Store(0)
-		o.projects.Store(0)
-		if got := drawn(s, pipelines[4:5]); !reflect.DeepEqual(got, want[4:5]) {
-			t.Errorf("after a restart\n got %v\nwant %v", got, want[4:5])
-		}
-		if read := o.pieces.Load(); read != 1 {
-			t.Errorf("%d of %d pieces were read for one project", read, pieces)
-		}
-		if err := service.SaveStays(t.Context(), s); err != nil {
+		if err := s.Events.Record(t.Context(), went(t, "project-7", fmt.Sprint("story ", i), "1_backlog", "5_done", now)); err != nil {
 			t.Fatal(err)
 		}
-		if got := drawn(s, pipelines); !reflect.DeepEqual(got, want) {
-			t.Errorf("of all\n got %v\nwant %v", got, want)
-		}
-		if read := o.projects.Load(); read != 0 {
-			t.Errorf("of %d projects the stays were read", read)
-		}
+	}
+	if today, _ := draw(t, s, names...); today[7] != 4 || today[8] != 1 || o.reads.Load() != 3 || o.projects.Load() != projects {
+		t.Errorf("finished today: %v, after %d reads of %d projects", today, o.reads.Load(), o.projects.Load())
 	}
 }

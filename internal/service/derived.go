@@ -36,7 +36,7 @@ func (d *derived) isOutdated(version uint64, now time.Time) bool {
 
 // derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's text, possibly
 // with times. If the visits cannot be read, what was known of them is shown.
-func derive(ctx context.Context, all *Stays, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived) *derived {
+func derive(ctx context.Context, all *Visits, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived) *derived {
 	now := clock.Now()
 	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
 	limit := func(string, string) time.Duration { return domain.StuckByDefault }
@@ -81,7 +81,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // limitsOf returns for how long a story may stay in a stage, computed once for each stage.
-func limitsOf(visits projectVisits, now time.Time) domain.StuckLimit {
+func limitsOf(visits *domain.ProjectVisits, now time.Time) domain.StuckLimit {
 	limits := map[string]time.Duration{}
 	return func(_, stage string) time.Duration {
 		limit, known := limits[stage]

@@ -23,17 +23,16 @@ type eventStore interface {
 
 // Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
-	store eventStore
-	log   *slog.Logger
-	news  leaderNews
-	tail  atomic.Pointer[tail]
+	store  eventStore
+	log    *slog.Logger
+	visits *Visits
+	news   leaderNews
+	tail   atomic.Pointer[tail]
 	// publishing is held while the tail is replaced and while the events after it are read.
 	publishing sync.Mutex
 	reached    reached
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
-	// restarts counts how often the store has lost events that memory had.
-	restarts atomic.Int64
 	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
 	observe func(added []domain.Event)
 

@@ -81,7 +81,7 @@ func (s *Events) recheck(ctx context.Context) error {
 	}
 	if !slices.EqualFunc(page.Events, newest, same) {
 		s.skip(tail.last)
-		s.restarts.Add(1)
+		s.visits.Forget()
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ func (s *Events) storeReads(batch []*pendingRead) (refused []int, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.visits.apply(appended.Visits)
 	s.publish(context.Background(), appended)
 	if s.observe != nil {
 		s.observe(appended.Added)

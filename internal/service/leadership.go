@@ -1,7 +1,13 @@
 package service
 
+import (
+	"errors"
+
+	"switchyard/internal/domain"
+)
+
 // Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it follows the feeds,
-// keeps the stays, and runs the bot and retention.
+// keeps the visits, and runs the bot and retention.
 type Leadership interface {
 	Leads() bool
 	// Token returns the fencing token for the leader's writes, which the store refuses once another gateway has taken over; false if
@@ -22,3 +28,11 @@ func (alone) Changed() <-chan struct{} { return nil }
 
 // isAlone reports whether this gateway always leads.
 func isAlone(l Leadership) bool { return l == alone{} }
+
+// unlessLost returns err, nil if another gateway has taken over the lead in the meantime.
+func unlessLost(err error) error {
+	if errors.Is(err, domain.ErrNotLeader) {
+		return nil
+	}
+	return err
+}

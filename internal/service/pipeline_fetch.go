@@ -91,10 +91,8 @@ func (s *Pipelines) begin(state *pipelineState, t turn) {
 
 // result is what a task has found out.
 type result struct {
-	known      *derived
-	observed   *domain.PipelineAnswer
-	observedIn int
-	err        error
+	known *derived
+	err   error
 }
 
 // work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that caused it,
@@ -107,7 +105,7 @@ func (s *Pipelines) work(state *pipelineState, task *pipelineTask) {
 	}
 	task.began = time.Now()
 	fetches := state.askedAt.Before(state.wanted) || state.known == nil
-	before := result{state.known, state.observed, state.observedIn, state.err}
+	before := result{state.known, state.err}
 	registered := s.state(state.project) == state
 	s.mu.Unlock()
 	after := before
@@ -136,12 +134,8 @@ func (s *Pipelines) work(state *pipelineState, task *pipelineTask) {
 func (s *Pipelines) renewed(project domain.Project, r result, began time.Time, fetches bool) (result, error) {
 	ctx := context.Background()
 	if !fetches {
-		r.known = derive(ctx, s.stays, project.Name, r.known.answer, r.known.raw, r.known)
+		r.known = derive(ctx, s.visits, project.Name, r.known.answer, r.known.raw, r.known)
 		return r, nil
-	}
-	generation := s.stays.generationNow()
-	if r.observedIn != generation {
-		r.observed, r.observedIn = nil, generation
 	}
 	var known *domain.PipelineAnswer
 	var raw []byte
@@ -155,9 +149,8 @@ func (s *Pipelines) renewed(project domain.Project, r result, began time.Time, f
 	if answer != known {
 		raw, answer = answer.Raw, answer.WithoutRaw() // only the text with times is kept
 	}
-	r.observed = s.stays.observe(project.Name, answer, r.observed, began)
-	if answer != known || r.known.isOutdated(s.stays.Version(project.Name), clock.Now()) {
-		r.known = derive(ctx, s.stays, project.Name, answer, raw, r.known)
+	if answer != known || r.known.isOutdated(s.visits.Version(project.Name), clock.Now()) {
+		r.known = derive(ctx, s.visits, project.Name, answer, raw, r.known)
 	}
 	return r, nil
 }
@@ -171,20 +164,39 @@ func (s *Pipelines) finish(state *pipelineState, task *pipelineTask, after resul
 	if after.err != nil && state.err == nil {
 		state.failed = clock.Now()
 	}
-	state.known, state.observed, state.observedIn, state.err = after.known, after.observed, after.observedIn, after.err
+	state.known, state.err = after.known, after.err
 	if fetched {
 		state.askedAt, state.took = task.began, time.Since(task.began)
 	}
 	if fetched && state.err == nil {
 		state.seen = clock.Now()
 		if s.isUnobserved(state) {
-			state.feed.at = time.Now() // so that it is observed by stays
+			s.observe(state)
 		}
 	}
 	if state.askedAt.Before(state.wanted) && state.err == nil {
 		s.begin(state, turnNext)
 	}
 	s.refetchLater(state)
+}
+
+// observe has the known pipeline observed by visits. The caller holds mu.
+func (s *Pipelines) observe(state *pipelineState) {
+	answer, generation := state.known.answer, s.visits.Generation()
+	queued := s.visits.Observe(state.project.Name, answer, state.askedAt, func(settled bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		state.observing = nil
+		if settled {
+			state.observed, state.observedIn = answer, generation
+		} else {
+			state.feed.at = time.Now() // so that it is fetched and observed again
+			s.refetchLater(state)
+		}
+	})
+	if queued {
+		state.observing = answer
+	}
 }
 
 // logReachability logs when a project becomes unreachable and when it is reachable again, not each failure in between.

@@ -23,16 +23,16 @@ func (s *Pipelines) RefetchIfChanged(project domain.Project, r domain.FeedResult
 	defer s.mu.Unlock()
 	s.setRegistry()
 	state := s.state(project)
-	if state != nil && (state.mayHaveChanged(r, time.Now()) || s.isUnobserved(state)) {
+	if state != nil && (state.mayHaveChanged(r, time.Now()) || s.isUnobserved(state) && state.observing == nil) {
 		state.feed.at = time.Now()
 		s.refetchLater(state)
 	}
 }
 
-// isUnobserved reports whether the known pipeline has not been observed by stays, as when another gateway did that until now.
+// isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that until now.
 func (s *Pipelines) isUnobserved(state *pipelineState) bool {
 	return state.known != nil && !state.known.answer.EventsOnly &&
-		(state.observed != state.known.answer || state.observedIn != s.stays.generationNow())
+		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
 }
 
 // refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds mu.

@@ -22,8 +22,9 @@ type pipelineState struct {
 	seen    time.Time     // when the last good answer arrived
 	known   *derived      // from that; nil before the first
 
-	observed   *domain.PipelineAnswer // the last answer that stays have observed
-	observedIn int                    // their generation
+	observing  *domain.PipelineAnswer // what is about to be observed
+	observed   *domain.PipelineAnswer // the last answer that visits have observed
+	observedIn uint64                 // their generation
 	feed       feedState
 }
 

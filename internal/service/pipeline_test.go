@@ -30,17 +30,16 @@ func (m *memory) AgentRecords(context.Context) ([]domain.AgentRecord, error)    
 
 func (m *memory) LastEventID(context.Context) (int64, error) { return 0, nil }
 
-func (m *memory) StaysUpTo(context.Context) (int64, error) { return 0, nil }
-func (m *memory) ProjectStays(context.Context, string, time.Time, int) ([]domain.Stay, error) {
-	return nil, nil
+func (m *memory) ProjectVisits(_ context.Context, projects []string, _ time.Time) (map[string]*domain.ProjectVisits, error) {
+	found := map[string]*domain.ProjectVisits{}
+	for _, project := range projects {
+		found[project] = domain.NewProjectVisits(nil, nil)
+	}
+	return found, nil
 }
 
-func (m *memory) LastingStays(context.Context, string) ([]domain.Stay, error) { return nil, nil }
-
-func (m *memory) AllLastingStays(context.Context, int) ([]domain.Stay, error) { return nil, nil }
-
-func (m *memory) Moves(context.Context) (time.Time, int, error) {
-	return time.Time{}, 0, domain.Errorf(domain.NotFound, "none")
+func (m *memory) ObserveVisits(context.Context, int64, string, []domain.Sighting, time.Time, time.Time) ([]domain.Visit, bool, error) {
+	return nil, true, nil
 }
 
 func (m *memory) Acknowledgements(context.Context) ([]domain.Acknowledgement, error) {

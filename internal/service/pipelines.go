@@ -24,7 +24,7 @@ type ProjectServers interface {
 type Pipelines struct {
 	projects *Projects
 	servers  ProjectServers
-	stays    *Stays
+	visits   *Visits
 	log      *slog.Logger
 	queue    fetchQueue
 
@@ -37,8 +37,8 @@ type Pipelines struct {
 	last     *Boards
 }
 
-func newPipelines(projects *Projects, servers ProjectServers, stays *Stays, log *slog.Logger) *Pipelines {
-	return &Pipelines{projects: projects, servers: servers, stays: stays, log: log, queue: fetchQueue{log: log}}
+func newPipelines(projects *Projects, servers ProjectServers, visits *Visits, log *slog.Logger) *Pipelines {
+	return &Pipelines{projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}}
 }
 
 // CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns Invalid
@@ -69,7 +69,6 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 
 // update fetches all projects that are not current, derives again what is outdated, and waits for that.
 func (s *Pipelines) update(ctx context.Context, age pipelineAge) (*domain.Registry, []*pipelineState) {
-	_, _ = s.stays.catchUp(ctx)
 	s.mu.Lock()
 	s.setRegistry()
 	registry, states := s.registry, s.states
@@ -86,7 +85,6 @@ func (s *Pipelines) update(ctx context.Context, age pipelineAge) (*domain.Regist
 
 // one does what update does for one project. It returns NotFound.
 func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*domain.Registry, *pipelineState, error) {
-	_, _ = s.stays.catchUp(ctx)
 	s.mu.Lock()
 	s.setRegistry()
 	i, found := s.registry.Index(project)
@@ -140,7 +138,7 @@ func (s *Pipelines) renew(state *pipelineState, age pipelineAge, t turn) (awaite
 }
 
 func (s *Pipelines) isOutdated(state *pipelineState) bool {
-	return state.known.isOutdated(s.stays.Version(state.project.Name), clock.Now())
+	return state.known.isOutdated(s.visits.Version(state.project.Name), clock.Now())
 }
 
 // setRegistry forgets projects that have been removed or have a new address or token. The caller holds mu.

@@ -34,7 +34,6 @@ const (
 // Retention removes old events, in steps so small that other writes do not wait.
 type Retention struct {
 	store  retentionStore
-	stays  stayStore
 	events *Events
 	bot    BotRunner
 	log    *slog.Logger
@@ -68,8 +67,7 @@ func (s *Retention) Run(ctx context.Context) error {
 	return nil
 }
 
-// RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted or stays do not cover
-// yet.
+// RemoveExpired removes expired events and returns their number. It keeps events that the bot has not posted.
 func (s *Retention) RemoveExpired(ctx context.Context) (removed int, err error) {
 	token, _ := s.leader.Token()
 	return s.removeExpired(ctx, token)
@@ -124,10 +122,6 @@ func (s *Retention) Stored(ctx context.Context) (stored Stored, err error) {
 
 // needed returns the first event id that must not be removed yet.
 func (s *Retention) needed(ctx context.Context) (int64, error) {
-	counted, err := s.stays.StaysUpTo(ctx)
-	if err != nil {
-		return 0, err
-	}
 	posted, err := s.bot.Posted(ctx)
-	return min(counted, posted, math.MaxInt64-1) + 1, err
+	return min(posted, math.MaxInt64-1) + 1, err
 }

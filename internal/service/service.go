@@ -19,7 +19,7 @@ type Store interface {
 	agentStore
 	accessStore
 	storyStore
-	stayStore
+	visitStore
 	acknowledgementStore
 	auditStore
 	retentionStore
@@ -68,7 +68,7 @@ type Service struct {
 	Projects  *Projects
 	Agents    *Agents
 	Events    *Events
-	Stays     *Stays
+	Visits    *Visits
 	Pipelines *Pipelines
 	Alerts    *Alerts
 	Overview  *Overview
@@ -107,7 +107,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err := projects.load(ctx); err != nil {
 		return nil, err
 	}
-	events := &Events{store: o.Store, log: o.Log, observe: o.Observe, news: leaderNews{store: o.Store, leader: o.Leadership}}
+	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, o.Log)
+	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe, news: leaderNews{store: o.Store, leader: o.Leadership}}
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}
@@ -115,13 +116,12 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	stays := newStays(o.Store, o.Leadership, events, projects, o.Log)
 	s := &Service{
 		Projects:  projects,
 		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
 		Events:    events,
-		Stays:     stays,
-		Pipelines: newPipelines(projects, o.Projects, stays, o.Log),
+		Visits:    visits,
+		Pipelines: newPipelines(projects, o.Projects, visits, o.Log),
 		Bot:       &Bot{audit: audit, file: o.BotFile, runner: o.Bot, saves: make(chan struct{}, 1)},
 		SignIn:    &SignIn{audit: audit, provider: o.Provider, credentials: o.Credentials, setup: o.SignInSetup, log: o.Log},
 		Access:    access,
@@ -145,15 +145,16 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		pipelines: s.Pipelines, acknowledged: acknowledged, leader: o.Leadership,
 	}
 	acknowledged.stored = newReloader(o.Changes, domain.TopicAcknowledgements, s.Alerts.reloadAcknowledgements)
-	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored}
+	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
+	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored, visited}
 	s.Stories = &Stories{
-		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, stays: stays, store: o.Store, servers: o.Stories,
+		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits, store: o.Store, servers: o.Stories,
 	}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, stories: s.Stories, agents: s.Agents, events: events,
 	}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, stays: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership}
+	s.Retention = &Retention{store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership}
 	s.Search = &Search{events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }

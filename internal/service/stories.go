@@ -33,7 +33,7 @@ type Stories struct {
 	projects  *Projects
 	pipelines *Pipelines
 	events    *Events
-	stays     *Stays
+	visits    *Visits
 	store     storyStore
 	servers   StoryServers
 	recent    singleflight.Group
@@ -72,16 +72,16 @@ func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, er
 	if err := s.addPast(ctx, &story); err != nil {
 		return domain.Story{}, err
 	}
-	if last := len(story.Stays) - 1; last >= 0 && story.Stage != "" && story.Stays[last].Stage == story.Stage {
-		story.Since = story.Stays[last].From
-		if since := story.Stays[last].BlockedSince; story.Blocked != "" && !since.IsZero() {
+	if last := len(story.Visits) - 1; last >= 0 && story.Stage != "" && story.Visits[last].Stage == story.Stage {
+		story.Since = story.Visits[last].From
+		if since := story.Visits[last].BlockedSince; story.Blocked != "" && !since.IsZero() {
 			story.BlockedSince = since
 		}
 	}
 	return story, nil
 }
 
-// addPast adds a story's events and stays; none while the store cannot be reached.
+// addPast adds a story's events and visits; none while the store cannot be reached.
 func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) {
 	if s.events.Available() != nil {
 		return nil
@@ -89,7 +89,7 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	if story.History, err = s.store.StoryEvents(ctx, story.Project, story.ID, maxHistory); err != nil {
 		return err
 	}
-	story.Stays, err = s.stays.Of(ctx, story.Project, story.ID)
+	story.Visits, err = s.visits.Story(ctx, story.Project, story.ID)
 	return err
 }
 

@@ -18,6 +18,11 @@ func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Co
 	return fn(ctx, tx)
 }
 
+// Snapshot runs fn in a read-only transaction that sees one state of the database.
+func (db *Tables) Snapshot(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+	return db.snapshot(ctx, db.engine.Read, fn)
+}
+
 // Querier is a database or a transaction.
 type Querier interface {
 	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)

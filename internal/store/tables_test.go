@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -226,85 +225,6 @@ func TestAcknowledgements(t *testing.T) {
 				t.Errorf("left are %+v, %v", all, err)
 			}
 		}
-	})
-}
-
-func TestStaysAndMoves(t *testing.T) {
-	onEachEngine(t, func(t *testing.T, db database) {
-		ctx := t.Context()
-		at := func(second int) time.Time { return time.Unix(int64(1000+second), 0) }
-		ended := domain.Stay{
-			Project: "alpha", StoryID: "1_story", Number: 1, Stage: "2_current", From: at(0), To: at(5), Next: "3_qa", Shown: true, Blocked: 2 * time.Second,
-		}
-		lasting := domain.Stay{Project: "alpha", StoryID: "1_story", Number: 2, Stage: "3_qa", From: at(5), BlockedSince: at(6), MergeFailedSince: at(7)}
-		unknown := domain.Stay{Project: "beta", StoryID: "never told of", Number: 7, Stage: "4_merge", To: at(9)}
-		appendEvents(t, db, feedRead("alpha", move(t, 1)))
-		save := func(c domain.StayChanges) {
-			t.Helper()
-			if err := db.SaveStays(ctx, c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		earlier := ended
-		earlier.Next = ""
-		save(domain.StayChanges{Save: []domain.Stay{earlier, unknown}, UpTo: 1})
-		save(domain.StayChanges{Save: []domain.Stay{ended, lasting}, Stories: []domain.StoryRef{{Project: "alpha", ID: "1_story", Name: "Newer"}, {Project: "beta", ID: "shown", Name: "Shown"}}, UpTo: 2})
-		want := func(what string, got []domain.Stay, err error, want ...domain.Stay) {
-			t.Helper()
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s: %+v, %v, want %+v", what, got, err, want)
-			}
-		}
-		stays, err := db.RecentStays(ctx, at(0), 10)
-		want("recent", stays, err, ended, unknown)
-		stays, err = db.RecentStays(ctx, at(6), 10)
-		want("more recent", stays, err, unknown)
-		stays, err = db.ProjectStays(ctx, "alpha", at(0), 10)
-		want("of a project", stays, err, ended, lasting)
-		stays, err = db.LastingStays(ctx, "alpha")
-		want("lasting", stays, err, lasting)
-		stays, err = db.Stays(ctx, "alpha", "1_story", 10)
-		want("of a story", stays, err, ended, lasting)
-		stays, err = db.Stays(ctx, "alpha", "1_story", 1)
-		want("the last", stays, err, lasting)
-		if name, err := db.StoryName(ctx, "alpha", "1_story"); name != "Newer" || err != nil {
-			t.Errorf("the name is %q, %v", name, err)
-		}
-		if upTo, err := db.StaysUpTo(ctx); upTo != 2 || err != nil {
-			t.Errorf("up to %d, %v", upTo, err)
-		}
-
-		if _, _, err := db.Moves(ctx); domain.CodeOf(err) != domain.NotFound {
-			t.Errorf("no moves: %v", err)
-		}
-		for _, pieces := range [][][]byte{{{1}, {2}, {3, 4}}, {{0, 255, 2}, {7}}} {
-			if err := db.SaveMoves(ctx, at(len(pieces)), pieces); err != nil {
-				t.Fatal(err)
-			}
-			before, n, err := db.Moves(ctx)
-			if err != nil || !before.Equal(at(len(pieces))) || n != len(pieces) {
-				t.Errorf("%d pieces of moves before %v, %v", n, before, err)
-			}
-			for i, piece := range pieces {
-				if got, err := db.MovesPiece(ctx, i, before); err != nil || !bytes.Equal(got, piece) {
-					t.Errorf("piece %d: %v, %v", i, got, err)
-				}
-			}
-			for _, missing := range []struct {
-				piece  int
-				before time.Time
-			}{{len(pieces), before}, {0, at(9)}} {
-				if _, err := db.MovesPiece(ctx, missing.piece, missing.before); domain.CodeOf(err) != domain.NotFound {
-					t.Errorf("piece %d of moves before %v: %v", missing.piece, missing.before, err)
-				}
-			}
-		}
-		save(domain.StayChanges{Drop: []domain.Stay{lasting, {Project: "gone", StoryID: "gone", Number: 3}}, ForgetMoves: true, UpTo: 3})
-		if _, _, err := db.Moves(ctx); domain.CodeOf(err) != domain.NotFound {
-			t.Errorf("forgotten moves: %v", err)
-		}
-		stays, err = db.Stays(ctx, "alpha", "1_story", 10)
-		want("after one was dropped", stays, err, ended)
 	})
 }
 

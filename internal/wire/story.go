@@ -72,15 +72,15 @@ func (c *Commits) UnmarshalJSON(list []byte) error {
 	return nil
 }
 
-// Stay is the time that a story spent in a stage.
-type Stay struct {
+// Visit is the time that a story spent in a stage.
+type Visit struct {
 	Stage     string `json:"stage"`
 	FromMS    int64  `json:"from_ms"`
 	ToMS      *int64 `json:"to_ms"` // null while the story is there
 	BlockedMS int64  `json:"blocked_ms"`
 }
 
-// NewStay converts a stay to its JSON form.
-func NewStay(s domain.Stay) Stay {
-	return Stay{s.Stage, s.From.UnixMilli(), TimeOrNull(s.To), s.Blocked.Milliseconds()}
+// NewVisit converts a visit to its JSON form.
+func NewVisit(v domain.Visit) Visit {
+	return Visit{v.Stage, v.From.UnixMilli(), TimeOrNull(v.To), v.Blocked.Milliseconds()}
 }

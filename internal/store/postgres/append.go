@@ -48,6 +48,7 @@ type appending struct {
 	reads []domain.FeedRead
 	seen  int64 // the greatest event id that this gateway has seen
 	// The following is read in the first round trip.
+	visits  *visitRead     // of the records' stories
 	held    []int64        // those of the reads' fencing tokens that are the leader's
 	known   map[int64]bool // the digests of records that are stored already
 	result  domain.Appended
@@ -61,12 +62,16 @@ const lockStream = "SELECT last_id FROM stream FOR UPDATE"
 func (a *appending) begin() *pgx.Batch {
 	var batch pgx.Batch
 	var digests, tokens []int64
+	var stories []domain.StoryKey
 	for _, read := range a.reads {
 		if read.Token != 0 && !slices.Contains(tokens, read.Token) {
 			tokens = append(tokens, read.Token)
 		}
 		for _, record := range read.Records {
 			digests = append(digests, store.EventDigest(read.Cursor.Project, record))
+			if key, ok := domain.VisitKey(read.Cursor.Project, record); ok {
+				stories = append(stories, key)
+			}
 		}
 	}
 	batch.Queue("BEGIN")
@@ -80,6 +85,7 @@ func (a *appending) begin() *pgx.Batch {
 		a.held, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 		return err
 	})
+	a.visits = readVisits(&batch, stories)
 	a.known = map[int64]bool{}
 	batch.Queue("SELECT digest FROM event_digests WHERE digest = ANY ($1)", digests).Query(func(rows pgx.Rows) error {
 		var digest int64
@@ -132,6 +138,9 @@ func (a *appending) write() *pgx.Batch {
 			}
 		}
 		queueNames(&batch, stories)
+		book := a.visits.book()
+		book.Add(a.result.Added...)
+		a.result.Visits = writeVisits(&batch, book)
 		batch.Queue(notifyStatement, channel, domain.TopicEvents)
 	}
 	batch.Queue(moveCursors, a.cursorColumns()...)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -73,7 +74,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	for token, want := range map[int64]error{frozen: domain.ErrNotLeader, live: nil} {
 		ctx := t.Context()
 		for name, err := range map[string]error{
-			"a value": db.SetLeaderState(ctx, token, "key", "value"), "stays": db.SaveStays(ctx, domain.StayChanges{Token: token}),
+			"a value": db.SetLeaderState(ctx, token, "key", "value"), "visits": observe(ctx, db, token),
 			"a removal": db.RemoveEvents(ctx, token, []int64{1}), "the bot's state": db.SetBotRun(ctx, token, domain.BotRun{}),
 		} {
 			if !errors.Is(err, want) {
@@ -81,6 +82,11 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 			}
 		}
 	}
+}
+
+func observe(ctx context.Context, db *postgres.DB, token int64) error {
+	_, _, err := db.ObserveVisits(ctx, token, "alpha", []domain.Sighting{{StoryID: "1", Stage: "2_current"}}, time.Now(), time.Now())
+	return err
 }
 
 // TestAReaderMissesNothing: during concurrent appends, a reader that always continues after the last id sees each event, in order.

@@ -19,7 +19,7 @@ import (
 )
 
 // scan is a step that reads all rows of a table that grows with the stream.
-var scan = regexp.MustCompile(`Seq Scan on (events|event_digests|stories|stays)\b`)
+var scan = regexp.MustCompile(`Seq Scan on (events|event_digests|stories|stage_visits)\b`)
 
 // mayScan matches statements that may scan texts: they search for one or two characters, and stop when they have found enough.
 var mayScan = regexp.MustCompile(`FROM event_texts WHERE folded LIKE`)
@@ -33,18 +33,18 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		reads = append(reads, storetest.Read("alpha", storetest.Move(t, n)))
 	}
 	storetest.Append(t, db, reads...)
-	var changes domain.StayChanges
-	for i := range 2000 {
-		changes.Save = append(changes.Save, domain.Stay{
-			Project: generate.Project(i % 200), StoryID: fmt.Sprint(i%1000, "_story"), Number: int64(i), From: time.UnixMilli(int64(i)), To: time.UnixMilli(int64(i + 1)),
-		})
-	}
-	if err := db.SaveStays(t.Context(), changes); err != nil {
-		t.Fatal(err)
+	for project := range 20 {
+		var seen []domain.Sighting
+		for i := range 100 {
+			seen = append(seen, domain.Sighting{StoryID: fmt.Sprint(i, "_story"), Stage: "2_current", Since: time.UnixMilli(int64(i))})
+		}
+		if _, _, err := db.ObserveVisits(t.Context(), 0, generate.Project(project), seen, time.Now(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	execute(t, address, "ANALYZE")
 	execute(t, address, `UPDATE pg_class SET reltuples = reltuples * 1e8 / 800, relpages = GREATEST(relpages, 1) WHERE relname IN ('events', 'event_digests');
-		UPDATE pg_class SET reltuples = reltuples * 1e5, relpages = GREATEST(relpages, 1) WHERE relname IN ('stories', 'stays')`)
+		UPDATE pg_class SET reltuples = reltuples * 1e5, relpages = GREATEST(relpages, 1) WHERE relname IN ('stories', 'stage_visits')`)
 	storetest.AskAll(t, db)
 	ctx := t.Context()
 	check := func(err error) {

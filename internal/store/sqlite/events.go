@@ -38,6 +38,10 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 				return err
 			}
 		}
+		appended.Visits, err = changeVisits(w.ctx, w.tx, store.EventKeys(appended.Added), func(b *domain.VisitBook) { b.Add(appended.Added...) })
+		if err != nil {
+			return err
+		}
 		return w.index(appended.Added)
 	})
 	if err != nil {

@@ -21,12 +21,11 @@ type Queries interface {
 	StoryName(ctx context.Context, project, id string) (string, error)
 	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
 
-	SaveStays(ctx context.Context, c domain.StayChanges) error
-	RecentStays(ctx context.Context, since time.Time, limit int) ([]domain.Stay, error)
-	ProjectStays(ctx context.Context, project string, since time.Time, limit int) ([]domain.Stay, error)
-	LastingStays(ctx context.Context, project string) ([]domain.Stay, error)
-	AllLastingStays(ctx context.Context, limit int) ([]domain.Stay, error)
-	Stays(ctx context.Context, project, storyID string, limit int) ([]domain.Stay, error)
+	ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) ([]domain.Visit, bool, error)
+	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
+	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
+	VisitedProjects(ctx context.Context) ([]string, error)
+	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error)
 }
 
 // AskAll runs every query, in each form, on a database that has the stories of Move in the project alpha. It is for tests that
@@ -69,18 +68,15 @@ func AskAll(t testing.TB, db Queries) {
 	check(err)
 	_, err = db.EventProjects(ctx)
 	check(err)
-	check(db.SaveStays(ctx, domain.StayChanges{
-		Save: []domain.Stay{{Project: "alpha", StoryID: "1_story", Stage: "2_current"}}, Drop: []domain.Stay{{Project: "alpha", StoryID: "2"}},
-		Stories: []domain.StoryRef{{Project: "alpha", ID: "9", Name: "Nine"}}, UpTo: 3,
-	}))
-	_, err = db.RecentStays(ctx, time.UnixMilli(1), 10)
+	now := time.Now()
+	_, _, err = db.ObserveVisits(ctx, 0, "alpha", []domain.Sighting{{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"}}, now, now)
 	check(err)
-	_, err = db.ProjectStays(ctx, "alpha", time.UnixMilli(1), 10)
+	_, err = db.ProjectVisits(ctx, []string{"alpha", "beta"}, now)
 	check(err)
-	_, err = db.LastingStays(ctx, "alpha")
+	_, err = db.StoryVisits(ctx, "alpha", "1_story", 10)
 	check(err)
-	_, err = db.AllLastingStays(ctx, 10)
+	_, err = db.VisitedProjects(ctx)
 	check(err)
-	_, err = db.Stays(ctx, "alpha", "1_story", 10)
+	_, err = db.RemoveVisits(ctx, 0, "alpha", time.UnixMilli(1), 1000, 10)
 	check(err)
 }

@@ -43,11 +43,11 @@ var tables = []table{
 	},
 	{name: "event_digests", columns: []string{"digest"}},
 	{name: "stories", columns: []string{"id", "project", "story_id", "story_name"}, add: []string{"words"}, change: story},
-	{name: "stays", columns: []string{
-		"project", "story_id", "number", "stage", "from_ms", "to_ms", "next_stage", "shown", "blocked_ms", "blocked_since_ms",
-		"merge_failed_since_ms",
-	}, change: stay},
-	{name: "moves", columns: []string{"id", "before_ms", "moves"}},
+	{name: "stage_visits", columns: []string{
+		"project", "story_id", "number", "stage", "from_ms", "to_ms", "next_stage", "source", "blocked_ms", "blocked_since_ms",
+		"merge_failed_since_ms", "event_ms",
+	}},
+	{name: "visit_counts", columns: []string{"project", "open_visits", "stages"}},
 }
 
 // event adds the columns that SQLite computes, and the words.
@@ -67,13 +67,4 @@ func story(row []any) ([]any, error) {
 	id, name := row[2].(string), row[3].(string)
 	row[2] = postgres.Key(id)
 	return append(row, store.StoryWords(id, name)), nil
-}
-
-// stay converts SQLite's number to a boolean.
-func stay(row []any) ([]any, error) {
-	row[1] = postgres.Key(row[1].(string))
-	if shown, ok := row[7].(int64); ok {
-		row[7] = shown != 0
-	}
-	return row, nil
 }

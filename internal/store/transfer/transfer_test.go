@@ -61,14 +61,10 @@ func filled(t *testing.T, dir string) (events int) {
 	removed, err := db.ExpiredEvents(t.Context(), domain.Expired{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
 	check(err)
 	check(db.RemoveEvents(t.Context(), 0, removed))
-	check(db.SaveStays(t.Context(), domain.StayChanges{
-		Save: []domain.Stay{
-			{Project: "Ärger", StoryID: "shown", Number: 1, Stage: "2_current", From: now, Shown: true},
-			{Project: "Ärger", StoryID: "1_story", Number: 1, Stage: "2", From: now, To: now.Add(time.Minute), Next: "3_qa", Blocked: time.Second},
-		},
-		Stories: []domain.StoryRef{{Project: "Ärger", ID: "shown", Name: "Nur gezeigt"}}, UpTo: 12,
-	}))
-	check(db.SaveMoves(t.Context(), now, [][]byte{{0, 1, 2, 255}, {3}}))
+	_, _, err = db.ObserveVisits(t.Context(), 0, "Ärger", []domain.Sighting{
+		{StoryID: "shown", StoryName: "Nur gezeigt", Stage: "2_current", Since: now, Blocked: true}, {StoryID: "1_story", Stage: "3_qa", Since: now},
+	}, now, now)
+	check(err)
 	return len(reads) - len(removed)
 }
 
@@ -119,23 +115,15 @@ func contents(t *testing.T, db service.Store) map[string]any {
 	for _, story := range []string{"1_story", "shown"} {
 		history, err := db.StoryEvents(ctx, "Ärger", story, 10)
 		add("events of "+story, history, err)
-		name, err := db.StoryName(ctx, "Ärger", story)
-		add("name of "+story, name, err)
-		stays, err := db.Stays(ctx, "Ärger", story, 10)
-		add("stays of "+story, stays, err)
+		visits, err := db.StoryVisits(ctx, "Ärger", story, 10)
+		add("visits of "+story, visits, err)
 	}
+	name, err := db.StoryName(ctx, "Ärger", "1_story")
+	add("name of a story", name, err)
 	stories, err := db.FindStories(ctx, []string{"gezeigt"}, 10)
 	add("stories", stories, err)
 	last, err := db.LastEventID(ctx)
 	add("last", last, err)
-	upTo, err := db.StaysUpTo(ctx)
-	add("up to", upTo, err)
-	before, pieces, err := db.Moves(ctx)
-	add("moves", []any{before, pieces}, err)
-	for piece := range pieces {
-		moves, err := db.MovesPiece(ctx, piece, before)
-		add(fmt.Sprint("moves ", piece), moves, err)
-	}
 	return found
 }
 

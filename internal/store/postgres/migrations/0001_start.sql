@@ -154,30 +154,31 @@ CREATE TABLE stories (
 	UNIQUE (project, story_id)
 );
 
--- Where stories have been: the source of ages, times in stages and charts. They outlive the events that they come from.
-CREATE TABLE stays (
+-- The stages that stories have been in: the source of ages, times in stages and charts. They outlive the events that they come from.
+CREATE TABLE stage_visits (
 	project               TEXT COLLATE "C" NOT NULL,
 	story_id              TEXT COLLATE "C" NOT NULL,
-	number                BIGINT NOT NULL, -- grows from one stay of a story to the next
-	stage                 TEXT COLLATE "C" NOT NULL, -- '' while it is not known
-	from_ms               BIGINT NOT NULL, -- 0 where the arrival is not known
+	number                BIGINT NOT NULL, -- in the order of a story's visits
+	stage                 TEXT COLLATE "C" NOT NULL, -- '' if unknown
+	from_ms               BIGINT NOT NULL, -- 0 if unknown
 	to_ms                 BIGINT NOT NULL, -- 0 while the story is there
 	next_stage            TEXT COLLATE "C" NOT NULL, -- '' when it left the board, or while it is there
-	shown                 BOOLEAN NOT NULL, -- only a pipeline showed it
-	blocked_ms            BIGINT NOT NULL, -- without a block that lasts
+	source                TEXT NOT NULL, -- event; board: only a pipeline has shown it
+	blocked_ms            BIGINT NOT NULL, -- without a current block
 	blocked_since_ms      BIGINT NOT NULL,
 	merge_failed_since_ms BIGINT NOT NULL,
+	event_ms              BIGINT NOT NULL, -- when the last event about the story was received
+	changed               BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, -- the transaction that wrote it last
 	PRIMARY KEY (project, story_id, number)
 );
-CREATE INDEX stays_of_end ON stays (to_ms);
-CREATE INDEX stays_that_last ON stays (project) WHERE +to_ms = 0; -- as queries have it
+CREATE INDEX stage_visits_of_project ON stage_visits (project, to_ms);
+CREATE INDEX stage_visits_changed ON stage_visits (changed);
 
--- The moves of all projects before a time, in one value: what charts are drawn from is there right after a start. There is one
--- row, or none when the stays must be read instead.
-CREATE TABLE moves (
-	id        BIGINT PRIMARY KEY,
-	before_ms BIGINT NOT NULL,
-	moves     BYTEA NOT NULL
+-- What the limits of a project's visits go by.
+CREATE TABLE visit_counts (
+	project     TEXT COLLATE "C" PRIMARY KEY,
+	open_visits BIGINT NOT NULL,
+	stages      TEXT NOT NULL -- the names of all stages, as JSON
 );
 
 -- Gateways that are alive, or were until lately.

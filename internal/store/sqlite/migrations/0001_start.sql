@@ -162,27 +162,27 @@ CREATE VIRTUAL TABLE story_words USING fts5 (
 );
 INSERT INTO story_words (story_words, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
 
--- Where stories have been: the source of ages, times in stages and charts. They outlive the events that they come from.
-CREATE TABLE stays (
+-- The stages that stories have been in: the source of ages, times in stages and charts. They outlive the events that they come from.
+CREATE TABLE stage_visits (
 	project               TEXT NOT NULL,
 	story_id              TEXT NOT NULL,
-	number                BIGINT NOT NULL, -- grows from one stay of a story to the next
-	stage                 TEXT NOT NULL, -- '' while it is not known
-	from_ms               BIGINT NOT NULL, -- 0 where the arrival is not known
+	number                BIGINT NOT NULL, -- in the order of a story's visits
+	stage                 TEXT NOT NULL, -- '' if unknown
+	from_ms               BIGINT NOT NULL, -- 0 if unknown
 	to_ms                 BIGINT NOT NULL, -- 0 while the story is there
 	next_stage            TEXT NOT NULL, -- '' when it left the board, or while it is there
-	shown                 BOOLEAN NOT NULL, -- only a pipeline showed it
-	blocked_ms            BIGINT NOT NULL, -- without a block that lasts
+	source                TEXT NOT NULL, -- event; board: only a pipeline has shown it
+	blocked_ms            BIGINT NOT NULL, -- without a current block
 	blocked_since_ms      BIGINT NOT NULL,
 	merge_failed_since_ms BIGINT NOT NULL,
+	event_ms              BIGINT NOT NULL, -- when the last event about the story was received
 	PRIMARY KEY (project, story_id, number)
 ) WITHOUT ROWID;
-CREATE INDEX stays_of_end ON stays (to_ms);
+CREATE INDEX stage_visits_of_project ON stage_visits (project, to_ms);
 
--- The moves of all projects before a time, in one value: what charts are drawn from is there right after a start. There is one
--- row, or none when the stays must be read instead.
-CREATE TABLE moves (
-	id        INTEGER PRIMARY KEY,
-	before_ms BIGINT NOT NULL,
-	moves     BLOB NOT NULL
+-- What the limits of a project's visits go by.
+CREATE TABLE visit_counts (
+	project     TEXT PRIMARY KEY,
+	open_visits BIGINT NOT NULL,
+	stages      TEXT NOT NULL -- the names of all stages, as JSON
 );

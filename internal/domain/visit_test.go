@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,9 +14,29 @@ import (
 
 // journey is what happens to one story, by minutes.
 type journey struct {
-	t       *testing.T
-	history domain.StageHistory
-	stays   map[int64]domain.Stay
+	t       testing.TB
+	counts  []domain.VisitCounts
+	visits  []domain.Visit // as stored
+	project *domain.ProjectVisits
+}
+
+func newJourney(t testing.TB) *journey {
+	return &journey{t: t, project: domain.NewProjectVisits(nil, nil)}
+}
+
+// apply stores what a book of the newest visits makes of something.
+func (j *journey) apply(change func(*domain.VisitBook)) {
+	book := domain.NewVisitBook(j.visits[max(0, len(j.visits)-domain.NewestVisits):], j.counts)
+	change(book)
+	changed, counts := book.Changed()
+	if counts != nil {
+		j.counts = counts
+	}
+	for _, v := range changed {
+		j.visits = append(slices.DeleteFunc(j.visits, func(known domain.Visit) bool { return known.Number == v.Number }), v)
+	}
+	slices.SortFunc(j.visits, func(a, b domain.Visit) int { return cmp.Compare(a.Number, b.Number) })
+	j.project = j.project.With(changed)
 }
 
 var journeyStart = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -41,8 +62,7 @@ func (j *journey) eventLate(at, known int, what string) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	j.history.Add(domain.Event{Project: "p", Record: r}, minute(known))
-	j.take()
+	j.apply(func(b *domain.VisitBook) { b.Add(domain.Event{Project: "p", ReceivedAt: minute(known), Record: r}) })
 }
 
 // shows observes a pipeline with the story in a stage since since; "" means that it is not on the board.
@@ -57,22 +77,12 @@ func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 			stages[i].Items = []domain.Item{item}
 		}
 	}
-	settled := j.history.Observe("p", stages, true, minute(at), minute(at))
-	j.take()
+	seen, settled := j.project.Differing(stages, true, minute(at))
+	j.apply(func(b *domain.VisitBook) { settled = b.Observe("p", seen, minute(at), minute(at)) && settled })
 	return settled
 }
 
-func (j *journey) take() {
-	save, drop := j.history.TakeChanges()
-	for _, s := range save {
-		j.stays[s.Number] = s
-	}
-	for _, s := range drop {
-		delete(j.stays, s.Number)
-	}
-}
-
-// text returns "stage from-to blocked" for each stay, in minutes.
+// text returns "stage from-to blocked" for each visit, in minutes.
 func (j *journey) text(now int) string {
 	clock := func(t time.Time) string {
 		if t.IsZero() {
@@ -80,15 +90,8 @@ func (j *journey) text(now int) string {
 		}
 		return fmt.Sprint(int(t.Sub(journeyStart).Minutes()))
 	}
-	var all []domain.Stay
-	for _, s := range j.stays {
-		if s.Stage != "" {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b domain.Stay) int { return int(a.Number - b.Number) })
 	var list []string
-	for _, s := range all {
+	for _, s := range j.visits {
 		text := s.Stage + " " + clock(s.From) + "-" + clock(s.To)
 		if blocked := s.BlockedFor(minute(now)); blocked > 0 {
 			text += fmt.Sprintf(" blocked %d", int(blocked.Minutes()))
@@ -98,7 +101,7 @@ func (j *journey) text(now int) string {
 	return strings.Join(list, ", ")
 }
 
-func TestStaysComeFromEventsAndPipelines(t *testing.T) {
+func TestVisitsComeFromEventsAndPipelines(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(j *journey)
@@ -153,7 +156,7 @@ func TestStaysComeFromEventsAndPipelines(t *testing.T) {
 		{"a move is missing", func(j *journey) { j.event(1, "move 1_a 2_b"); j.event(9, "move 3_c 1_a") }, "1_a ?-1, 2_b 1-9, 3_c ?-9, 1_a 9-?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			j := &journey{t: t, stays: map[int64]domain.Stay{}}
+			j := newJourney(t)
 			test.do(j)
 			if got := j.text(100); got != test.want {
 				t.Errorf("\n got %s\nwant %s", got, test.want)
@@ -164,30 +167,31 @@ func TestStaysComeFromEventsAndPipelines(t *testing.T) {
 
 func TestStuckIsLongerThan85Of100(t *testing.T) {
 	now := time.Now()
-	passed := func(hours ...int) *domain.StageHistory {
-		h := &domain.StageHistory{}
+	passed := func(hours ...int) *domain.ProjectVisits {
+		var visits []domain.Visit
 		for i, n := range hours {
 			to := now.Add(-time.Duration(i) * time.Minute)
-			h.Restore(domain.Stay{StoryID: fmt.Sprint(i), Stage: "2_b", Next: "3_c", From: to.Add(-time.Duration(n) * time.Hour), To: to})
+			visits = append(visits, domain.Visit{
+				StoryID: fmt.Sprint(i), Stage: "2_b", Next: "3_c", From: to.Add(-time.Duration(n) * time.Hour), To: to,
+			})
 		}
-		return h
+		return domain.NewProjectVisits(visits, nil)
 	}
 	var twenty []int
 	for n := range 20 {
 		twenty = append(twenty, n+1)
 	}
 	for name, test := range map[string]struct {
-		history *domain.StageHistory
-		want    time.Duration
+		visits *domain.ProjectVisits
+		want   time.Duration
 	}{
-		"nothing known":         {passed(), 24 * time.Hour},
-		"nine":                  {passed(twenty[:9]...), 24 * time.Hour},
-		"ten, by nearest rank":  {passed(twenty[:10]...), 9 * time.Hour},
-		"twenty":                {passed(twenty...), 17 * time.Hour},
-		"never under 4 hours":   {passed(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 4 * time.Hour},
-		"another stage's moves": {&domain.StageHistory{}, 24 * time.Hour},
+		"nothing known":        {passed(), 24 * time.Hour},
+		"nine":                 {passed(twenty[:9]...), 24 * time.Hour},
+		"ten, by nearest rank": {passed(twenty[:10]...), 9 * time.Hour},
+		"twenty":               {passed(twenty...), 17 * time.Hour},
+		"never under 4 hours":  {passed(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 4 * time.Hour},
 	} {
-		if got := test.history.StuckLimit("2_b", now); got != test.want {
+		if got := test.visits.StuckLimit("2_b", now); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

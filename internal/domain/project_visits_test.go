@@ -46,20 +46,21 @@ func TestFinishes(t *testing.T) {
 	}
 }
 
-// historyOf returns the history after moves: "story from to", each followed by its time.
-func historyOf(t testing.TB, moves ...any) *domain.StageHistory {
+// visitsOf returns the visits after transitions: "story from to", each followed by its time.
+func visitsOf(t testing.TB, transitions ...any) *domain.ProjectVisits {
 	t.Helper()
-	var f domain.StageHistory
-	for i := 0; i < len(moves); i += 2 {
-		words := strings.Fields(moves[i].(string))
+	book := domain.NewVisitBook(nil, nil)
+	for i := 0; i < len(transitions); i += 2 {
+		words := strings.Fields(transitions[i].(string))
 		r, err := domain.ParseRecord(json.RawMessage(fmt.Sprintf(`{"type":"stage_transition","story_id":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
-			words[0], words[1], words[2], moves[i+1].(time.Time).UnixMilli())))
+			words[0], words[1], words[2], transitions[i+1].(time.Time).UnixMilli())))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Add(domain.Event{Project: "alpha", Record: r}, time.Now())
+		book.Add(domain.Event{Project: "alpha", ReceivedAt: r.At, Record: r})
 	}
-	return &f
+	changed, _ := book.Changed()
+	return domain.NewProjectVisits(nil, nil).With(changed)
 }
 
 // finished lists the days with finished stories and their number: "2026-11-21 2".
@@ -80,7 +81,7 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 31, 15, 0, 0, 0, zone)
 	at := func(day, hour, minute int) time.Time { return time.Date(2026, 10, day, hour, minute, 0, 0, zone) }
-	f := historyOf(t,
+	f := visitsOf(t,
 		"1 4_merge 5_done", at(17, 23, 59), // the day before the first
 		"2 4_merge 5_done", at(18, 0, 0),
 		"3 4_merge 5_done", at(25, 0, 30),
@@ -107,7 +108,7 @@ func TestChartsCountFinishedStoriesByDay(t *testing.T) {
 func TestChartsMeasureTimeInStage(t *testing.T) {
 	now := time.Date(2026, 10, 31, 15, 0, 0, 0, time.UTC)
 	ago := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
-	f := historyOf(t,
+	f := visitsOf(t,
 		"0 1_backlog 2_current", ago(20*24), "0 2_current 3_qa", ago(19*24), // left too long ago
 		"1 1_backlog 2_current", ago(20*24), "1 2_current 3_qa", ago(10), // came before the first day, left after it
 		"2 1_backlog 2_current", ago(50), "2 2_current 3_qa", ago(49),
@@ -118,29 +119,42 @@ func TestChartsMeasureTimeInStage(t *testing.T) {
 	)
 	c := f.Charts(stages(usual), now)
 	want := []domain.StageTime{
-		{Stage: "2_current", Median: 4 * time.Hour, Stays: 4}, // 1, 3, 5 and 470 hours
-		{Stage: "3_qa", Median: 3 * time.Hour, Stays: 2},      // 2 and 4
+		{Stage: "2_current", Median: 4 * time.Hour, Visits: 4}, // 1, 3, 5 and 470 hours
+		{Stage: "3_qa", Median: 3 * time.Hour, Visits: 2},      // 2 and 4
 		{Stage: "4_merge"},
 	}
 	if !slices.Equal(c.Stages, want) {
 		t.Errorf("%v, want %v", c.Stages, want)
 	}
-
-	// Forgotten moves were not needed.
-	moves := f.Len()
-	f.Forget(now.Add(90*24*time.Hour - 40*time.Hour))
-	if again := f.Charts(stages(usual), now.Add(40*time.Hour)); f.Len() >= moves || again.Stages[1].Stays != 2 {
-		t.Errorf("with %d of %d moves: %v", f.Len(), moves, again.Stages)
-	}
 }
 
-func TestFlowBoundsWhatAFeedMakesUp(t *testing.T) {
+func TestWhatAFeedMakesUpIsBounded(t *testing.T) {
 	now := time.Now()
-	var moves []any
-	for i := range 1000 {
-		moves = append(moves, fmt.Sprintf("story %d_a %d_b", i, i), now)
+	book := domain.NewVisitBook(nil, nil)
+	for i := range 30_000 {
+		r, err := domain.ParseRecord(fmt.Appendf(nil, `{"type":"stage_transition","story_id":"%d","from_stage":"%d_a","to_stage":"%d_b","timestamp_ms":%d}`,
+			i, i%60, i%60, now.UnixMilli()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		book.Add(domain.Event{Project: "alpha", ReceivedAt: r.At, Record: r})
 	}
-	if n := historyOf(t, moves...).Len(); n > 100 {
-		t.Errorf("%d moves between made-up stages are kept", n)
+	visits, counts := book.Changed()
+	stages, open := map[string]bool{}, 0
+	for _, v := range visits {
+		stages[v.Stage] = true
+		if v.To.IsZero() {
+			open++
+		}
+	}
+	if len(stages) != 100 || open != 20_000 || counts[0].Open != open || len(counts[0].Stages) != 100 {
+		t.Errorf("%d stages and %d open visits, counted %d and %d", len(stages), open, len(counts[0].Stages), counts[0].Open)
+	}
+	long := domain.Sighting{StoryID: "1", Stage: strings.Repeat("long", 1000)}
+	if book = domain.NewVisitBook(nil, nil); !book.Observe("alpha", []domain.Sighting{long}, now, now) {
+		t.Error("a stage that cannot be kept is asked for again")
+	}
+	if visits, _ := book.Changed(); len(visits) > 0 {
+		t.Errorf("%+v", visits)
 	}
 }

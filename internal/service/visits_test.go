@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +51,10 @@ func overBoard(t testing.TB, db service.Store, b *boardServer) *service.Service 
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = s.Visits.Run(ctx) })
+	t.Cleanup(func() { cancel(); loops.Wait() })
 	return s
 }
 
@@ -94,9 +99,6 @@ func TestAgesSurviveRestartsAndEdits(t *testing.T) {
 	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.UnixMilli()))
 	dated := fmt.Sprintf(`"blocked":"key","merge_failure":null,"since_ms":%d,"points":3,"blocked_since_ms":%d`, arrived.UnixMilli(), blocked.UnixMilli())
 	raw(t, s, dated)
-	if err := service.SaveStays(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
 
 	b.show(t, "http://alpha", fmt.Sprintf(stages, `"key"`, now.Add(time.Second).UnixMilli())) // edited, and its server restarted
 	s = overBoard(t, db, b)

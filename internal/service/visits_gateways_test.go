@@ -2,9 +2,11 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,7 +30,7 @@ func (h *holder) Token() (int64, bool) { return h.token.Load(), h.token.Load() >
 
 func (h *holder) Changed() <-chan struct{} { return nil }
 
-// saver is one of several gateways, one of which saves stays.
+// saver is one of several gateways, one of which leads.
 type saver struct {
 	*service.Service
 	holder
@@ -56,9 +58,11 @@ func newSaver(t *testing.T, url, id string, b *boardServer) *saver {
 		defer close(ended)
 		_ = s.Events.Follow(ctx, func() <-chan struct{} { return db.Changed(domain.TopicEvents) })
 	}()
-	listened := make(chan struct{})
-	go func() { defer close(listened); _ = db.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended; <-listened; db.Close() })
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = db.Run(ctx) })
+	loops.Go(func() { _ = s.Sync(ctx) })
+	loops.Go(func() { _ = s.Visits.Run(ctx) })
+	t.Cleanup(func() { cancel(); <-ended; loops.Wait(); db.Close() })
 	return s
 }
 
@@ -68,43 +72,30 @@ func (s *saver) lead() {
 	s.token.Store(storetest.Lead(s.t, s.db.Lease(), s.id))
 }
 
-func (s *saver) tick() {
-	s.t.Helper()
-	last, err := s.db.LastEventID(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	waittest.Until(s.t, "the stream is followed", func() bool { return s.Events.LastID() == last })
-	if err := service.TickStays(s.t.Context(), s.Service); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// want checks the stages of the story's stays, both as this gateway returns them and as stored.
+// want waits until the gateway shows that the story was in these stages.
 func (s *saver) want(stages ...string) {
 	s.t.Helper()
-	for what, find := range map[string]func() ([]domain.Stay, error){
-		"shows": func() ([]domain.Stay, error) { return s.Stays.Of(s.t.Context(), "alpha", "1") },
-		"has stored": func() ([]domain.Stay, error) {
-			stays, err := s.db.Stays(s.t.Context(), "alpha", "1", 100)
-			return slices.DeleteFunc(stays, func(stay domain.Stay) bool { return stay.From.IsZero() }), err
-		},
-	} {
-		stays, err := find()
+	var names []string
+	waittest.Until(s.t, fmt.Sprint("gateway ", s.id, " shows ", stages), func() bool {
+		visits, err := s.Visits.Story(s.t.Context(), "alpha", "1")
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		var names []string
-		for _, stay := range stays {
-			names = append(names, stay.Stage)
+		names = nil
+		for _, v := range visits {
+			names = append(names, v.Stage)
 		}
-		if !slices.Equal(names, stages) {
-			s.t.Errorf("gateway %s %s %v, want %v", s.id, what, names, stages)
-		}
-	}
+		return slices.Equal(names, stages)
+	})
 }
 
-func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
+// record stores a read of a feed under the gateway's token.
+func (s *saver) record(read domain.FeedRead) error {
+	read.Token = s.token.Load()
+	return s.Events.Record(s.t.Context(), read)
+}
+
+func TestTheLeaderKeepsVisitsAndEachGatewayShowsThem(t *testing.T) {
 	url, b := pgtest.Database(t), &boardServer{}
 	now := time.Now().Truncate(time.Millisecond)
 	const board = `[{"name":"%s","items":[{"story_id":"1","story_name":"One","blocked":null,"merge_failure":null,"since_ms":%d}]}]`
@@ -116,54 +107,42 @@ func TestOneGatewaySavesStaysAndEachShowsThem(t *testing.T) {
 	}
 	other := newSaver(t, url, "other", b)
 	one.lead()
-
-	arrived := now.Add(-5 * time.Hour)
-	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", arrived))
-	one.tick()
-	for _, s := range []*saver{one, other} {
-		s.want("2_current")
-		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, arrived.UnixMilli()))
+	moves := func(leader *saver, from, to string, at time.Time, stages ...string) {
+		t.Helper()
+		if err := leader.record(went(t, "alpha", "1", from, to, at)); err != nil {
+			t.Fatal(err)
+		}
+		show(to)
+		for _, s := range []*saver{one, other} {
+			s.want(stages...)
+			raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, at.UnixMilli()))
+		}
 	}
-	// Events covered by the stays that one gateway has saved are not applied again by another that reads the project.
-	left := now.Add(-3 * time.Hour)
-	recordFeed(t, other.Service, went(t, "alpha", "1", "2_current", "3_qa", left))
-	show("3_qa")
-	one.tick()
-	other.tick()
-	for _, s := range []*saver{one, other} {
-		s.want("2_current", "3_qa")
-		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, left.UnixMilli()))
-	}
+	moves(one, "1_backlog", "2_current", now.Add(-5*time.Hour), "2_current")
+	moves(one, "2_current", "3_qa", now.Add(-3*time.Hour), "2_current", "3_qa")
 
 	// A frozen gateway saves nothing after another has taken over.
 	other.lead()
-	back := now.Add(-time.Hour)
-	recordFeed(t, one.Service, went(t, "alpha", "1", "3_qa", "2_current", back))
-	show("2_current")
-	before, err := one.db.StaysUpTo(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if err := one.record(went(t, "alpha", "1", "3_qa", "4_merge", now)); !errors.Is(err, domain.ErrNotLeader) {
+		t.Errorf("a former leader stores events: %v", err)
 	}
-	one.tick()
-	if after, err := one.db.StaysUpTo(t.Context()); err != nil || after != before {
-		t.Errorf("saved up to %d after %d, %v", after, before, err)
-	}
+	one.want("2_current", "3_qa")
 	one.token.Store(0)
-	other.tick()
-	one.tick()
-	for _, s := range []*saver{one, other} {
-		s.want("2_current", "3_qa", "2_current")
-		raw(t, s.Service, fmt.Sprintf(`"since_ms":%d`, back.UnixMilli()))
-	}
-	if upTo, err := one.db.StaysUpTo(t.Context()); err != nil || upTo != one.Events.LastID() {
-		t.Errorf("saved up to %d of %d, %v", upTo, one.Events.LastID(), err)
-	}
+	moves(other, "3_qa", "2_current", now.Add(-time.Hour), "2_current", "3_qa", "2_current")
 	third := newSaver(t, url, "third", b)
-	third.tick()
 	third.want("2_current", "3_qa", "2_current")
 	today, _ := draw(t, third.Service, "alpha")
 	if got, _ := draw(t, one.Service, "alpha"); !slices.Equal(got, today) {
 		t.Errorf("one draws %v, another %v", got, today)
+	}
+
+	// The leader alone keeps what only pipelines show.
+	b.show(t, "http://alpha", fmt.Sprintf(board, "4_merge", now.UnixMilli()))
+	raw(t, one.Service, "4_merge")
+	one.want("2_current", "3_qa", "2_current")
+	raw(t, other.Service, "4_merge")
+	for _, s := range []*saver{one, other, third} {
+		s.want("2_current", "3_qa", "2_current", "4_merge")
 	}
 }
 
@@ -178,10 +157,12 @@ func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 	one.lead()
 	at := time.Now().Truncate(time.Millisecond).Add(-time.Hour)
 	moved := went(t, "alpha", "1", "2_current", "3_qa", at.Add(time.Minute))
-	recordFeed(t, one.Service, went(t, "alpha", "1", "1_backlog", "2_current", at))
-	recordFeed(t, one.Service, moved)
+	for _, read := range []domain.FeedRead{went(t, "alpha", "1", "1_backlog", "2_current", at), moved} {
+		if err := one.record(read); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, s := range []*saver{one, other} {
-		s.tick()
 		s.want("2_current", "3_qa")
 	}
 	connection, err := pgx.Connect(t.Context(), url)
@@ -191,7 +172,8 @@ func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 	defer connection.Close(t.Context())
 	for _, statement := range []string{
 		"DELETE FROM events WHERE id > 1", "DELETE FROM event_digests", "DELETE FROM feed_cursors",
-		"UPDATE stream SET last_id = 1", "DELETE FROM stays", "DELETE FROM state WHERE key = 'stays_up_to'",
+		"UPDATE stream SET last_id = 1", "DELETE FROM stage_visits WHERE stage = '3_qa'",
+		"UPDATE stage_visits SET to_ms = 0, next_stage = '' WHERE stage = '2_current'",
 	} {
 		if _, err := connection.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -211,7 +193,6 @@ func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 		if err != nil || page.Events[0].ID <= 2 || page.Events[0].Project != "beta" || page.Events[len(page.Events)-1].Project != "alpha" {
 			t.Errorf("gateway %s has %+v, %v", s.id, page.Events, err)
 		}
-		s.tick()
 		s.want("2_current", "3_qa")
 	}
 }

@@ -1,0 +1,317 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+type visitStore interface {
+	// ProjectVisits reads the visits of at most readAtOnce projects.
+	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
+	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
+	// ObserveVisits applies sightings of a pipeline that was asked for at asked. It returns the changed visits, and false if newer
+	// events contradict a sighting.
+	ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) ([]domain.Visit, bool, error)
+	VisitedProjects(ctx context.Context) ([]string, error)
+	// RemoveVisits removes at most limit visits of a project that ended before a time, or that are not among the newest keep.
+	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error)
+}
+
+const (
+	// readAtOnce is how many projects' visits are read by one statement.
+	readAtOnce = 100
+	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about 30 ms.
+	visitPatience = 100 * time.Millisecond
+	// maxPendingVisits is how many changes of a project wait for the next reader.
+	maxPendingVisits = 1000
+	// maxStoryVisits is how many visits of a story are shown.
+	maxStoryVisits = 500
+)
+
+// Visits are the stages in which the stories of all projects are and have been. The store has them; memory has what pages need of
+// the projects that were asked for.
+type Visits struct {
+	store    visitStore
+	changes  Changes // nil if no other gateway shares the store
+	leader   Leadership
+	projects *Projects
+	log      *slog.Logger
+
+	mu         sync.Mutex
+	byProject  map[string]*visitState
+	generation uint64   // how often everything was forgotten
+	token      int64    // under which this gateway leads, -1 if it does not
+	position   int64    // up to which a gateway that does not lead has read changes, 0 before the first time
+	wanted     []string // to be read
+	reading    bool
+	observed   observations
+}
+
+// visitState is what is known of one project's visits.
+type visitState struct {
+	version uint64
+	known   *domain.ProjectVisits // nil if not in memory
+	pending []domain.Visit        // changes of known, or of what is being read
+	read    chan struct{}         // closed when known has been read; nil while it is not being read
+	err     error                 // of the last read
+	credit  observationCredit
+}
+
+func newVisits(store visitStore, changes Changes, leader Leadership, projects *Projects, log *slog.Logger) *Visits {
+	s := &Visits{store: store, changes: changes, leader: leader, projects: projects, log: log}
+	s.forget()
+	s.observed = observations{queue: map[string]observation{}, news: make(chan struct{}, 1)}
+	return s
+}
+
+// forget empties memory, so that everything is read again. The caller holds mu.
+func (s *Visits) forget() {
+	s.generation++
+	s.token, s.position = s.currentToken(), 0
+	for _, state := range s.byProject {
+		if state.read != nil { // what is being read may be out of date
+			close(state.read)
+		}
+	}
+	s.byProject, s.wanted = map[string]*visitState{}, nil
+}
+
+// Forget empties memory: the store has lost what it had.
+func (s *Visits) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+}
+
+func (s *Visits) currentToken() int64 {
+	if token, leads := s.leader.Token(); leads {
+		return token
+	}
+	return -1
+}
+
+// turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what changes. The caller holds mu.
+func (s *Visits) turn() {
+	if s.token != s.currentToken() {
+		s.forget()
+	}
+}
+
+// state returns the state of a project. The caller holds mu.
+func (s *Visits) state(project string) *visitState {
+	s.turn()
+	state := s.byProject[project]
+	if state == nil {
+		s.forgetRemoved()
+		state = &visitState{}
+		s.byProject[project] = state
+	}
+	return state
+}
+
+// forgetRemoved frees the memory of removed projects when there are many. The caller holds mu.
+func (s *Visits) forgetRemoved() {
+	registry := s.projects.Registry()
+	if len(s.byProject) <= 2*len(registry.Projects)+readAtOnce {
+		return
+	}
+	for project, state := range s.byProject {
+		if _, registered := registry.Find(project); !registered && state.read == nil {
+			delete(s.byProject, project)
+		}
+	}
+}
+
+// Version returns a number that is different after each change of a project's visits.
+func (s *Visits) Version(project string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(project)
+	return s.generation<<32 + state.version
+}
+
+// Generation returns how often memory has started anew. What was observed before must be observed again.
+func (s *Visits) Generation() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn()
+	return s.generation
+}
+
+// settle applies pending changes.
+func (state *visitState) settle() {
+	if state.known != nil && len(state.pending) > 0 {
+		state.known, state.pending = state.known.With(state.pending), nil
+	}
+}
+
+// Project returns a project's visits. It returns Unavailable if reading them takes too long.
+func (s *Visits) Project(ctx context.Context, project string) (*domain.ProjectVisits, error) {
+	if err := s.Load(ctx, project); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(project)
+	if state.settle(); state.known == nil {
+		return nil, domain.Errorf(domain.Unavailable, "the stage history is being read")
+	}
+	return state.known, nil
+}
+
+// Story returns a story's visits in order, without those whose beginning is unknown. Blocked is how long it has been blocked in each.
+func (s *Visits) Story(ctx context.Context, project, id string) ([]domain.Visit, error) {
+	stored, err := s.store.StoryVisits(ctx, project, id, maxStoryVisits)
+	var visits []domain.Visit
+	for _, v := range stored {
+		if v.Stage != "" && !v.From.IsZero() {
+			v.Blocked = v.BlockedFor(clock.Now())
+			visits = append(visits, v)
+		}
+	}
+	return visits, err
+}
+
+// apply takes in changes that have been stored, of each story in order.
+func (s *Visits) apply(changed []domain.Visit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	touched := map[*visitState]bool{}
+	for _, v := range changed {
+		state := s.state(v.Project)
+		touched[state] = true
+		if state.known != nil || state.read != nil {
+			state.pending = append(state.pending, v)
+		}
+	}
+	for state := range touched {
+		state.version++
+		if len(state.pending) > maxPendingVisits {
+			state.settle()
+		}
+	}
+}
+
+// follow takes in what the leader has changed. Run by a reloader.
+func (s *Visits) follow(ctx context.Context) error {
+	s.mu.Lock()
+	s.turn()
+	position, generation := s.position, s.generation
+	s.mu.Unlock()
+	if s.leader.Leads() {
+		return nil
+	}
+	changed, next, err := s.changes.VisitsSince(ctx, position)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.turn()
+	current := s.generation == generation
+	if current && next < position { // a standby database that lacks the last transactions has taken over
+		s.forget()
+	}
+	if current {
+		s.position = next
+	}
+	s.mu.Unlock()
+	if current {
+		s.apply(changed)
+	}
+	return nil
+}
+
+// Load reads those visits that are not in memory, and waits for that for a short while. It returns an error if a read failed.
+func (s *Visits) Load(ctx context.Context, projects ...string) error {
+	var reads []*visitState
+	s.mu.Lock()
+	for _, project := range projects {
+		state := s.state(project)
+		if state.known != nil {
+			continue
+		}
+		if state.read == nil {
+			state.read = make(chan struct{})
+			s.wanted = append(s.wanted, project)
+		}
+		reads = append(reads, state)
+	}
+	if len(s.wanted) > 0 && !s.reading {
+		s.reading = true
+		supervise.Go(s.log, "visits", s.readWanted)
+	}
+	s.mu.Unlock()
+	return s.await(ctx, reads)
+}
+
+func (s *Visits) await(ctx context.Context, reads []*visitState) error {
+	late := time.NewTimer(visitPatience)
+	defer late.Stop()
+	for _, state := range reads {
+		s.mu.Lock()
+		read := state.read
+		s.mu.Unlock()
+		if read != nil {
+			select {
+			case <-read:
+			case <-late.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		s.mu.Lock()
+		err := state.err
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWanted reads what is wanted until nothing is, the last wanted first: all are wanted by the overview, one by its own page.
+func (s *Visits) readWanted() {
+	for {
+		s.mu.Lock()
+		from := max(0, len(s.wanted)-readAtOnce)
+		projects := s.wanted[from:len(s.wanted):len(s.wanted)]
+		s.wanted = s.wanted[:from:from]
+		s.reading = len(projects) > 0
+		generation := s.generation
+		s.mu.Unlock()
+		if len(projects) == 0 {
+			return
+		}
+		var found map[string]*domain.ProjectVisits
+		err := supervise.Call(func() (err error) {
+			found, err = s.store.ProjectVisits(context.Background(), projects, clock.Now())
+			return err
+		})
+		s.keep(projects, found, err, generation)
+	}
+}
+
+// keep keeps what was read, unless memory has started anew since.
+func (s *Visits) keep(projects []string, found map[string]*domain.ProjectVisits, err error, generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.generation != generation {
+		return
+	}
+	for _, project := range projects {
+		state := s.byProject[project]
+		state.known, state.err = found[project], err
+		if err != nil {
+			state.pending = nil
+		}
+		close(state.read)
+		state.read = nil
+	}
+}

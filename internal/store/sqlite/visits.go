@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"switchyard/internal/domain"
+	"switchyard/internal/store"
+)
+
+var visitSQL = store.NewVisitSQL("json_each($1) AS each")
+
+// ObserveVisits applies sightings of a project's pipeline, which was asked for at asked, to the visits of their stories. It returns the
+// changed ones; settled is false if newer events contradict a sighting.
+func (db *DB) ObserveVisits(ctx context.Context, _ int64, project string, seen []domain.Sighting, asked, now time.Time) (changed []domain.Visit, settled bool, err error) {
+	keys, named := store.Seen(project, seen)
+	err = db.writeEvents(ctx, 0, func(w writing) (err error) {
+		changed, err = changeVisits(w.ctx, w.tx, keys, func(b *domain.VisitBook) { settled = b.Observe(project, seen, asked, now) })
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		return w.name(named)
+	})
+	return changed, settled, err
+}
+
+// changeVisits reads the newest visits of stories, and stores and returns what change makes of them.
+func changeVisits(ctx context.Context, tx *sql.Tx, keys []domain.StoryKey, change func(*domain.VisitBook)) (changed []domain.Visit, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	stories, projects := store.VisitKeys(keys)
+	var newest []domain.Visit
+	if err := store.EachVisit(ctx, tx, &newest, visitSQL.Newest, stories); err != nil {
+		return nil, err
+	}
+	var counts []domain.VisitCounts
+	err = store.EachRow(ctx, tx, func(rows *sql.Rows) (domain.VisitCounts, error) { return store.ScanVisitCounts(rows) }, func(c domain.VisitCounts) bool {
+		counts = append(counts, c)
+		return true
+	}, visitSQL.Counts, projects)
+	if err != nil {
+		return nil, err
+	}
+	book := domain.NewVisitBook(newest, counts)
+	change(book)
+	changed, visits, counted := store.VisitRows(book)
+	for statement, rows := range map[string]string{visitSQL.Save: visits, visitSQL.SaveCounts: counted} {
+		if rows == "" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, statement, rows); err != nil {
+			return nil, err
+		}
+	}
+	return changed, nil
+}
