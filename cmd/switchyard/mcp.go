@@ -31,7 +31,7 @@ func mcpCommand() *cobra.Command {
 			if !token.FitsHeader() {
 				return usagef("SWITCHYARD_API_TOKEN must be ASCII characters without spaces")
 			}
-			pipe := newMCPPipe(address, token, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			pipe := newMCPPipe(address, token, cmd.OutOrStdout())
 			return supervise.UnlessEnded(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}

@@ -12,7 +12,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/neterr"
@@ -25,8 +26,6 @@ const (
 	maxMCPAnswer = 32 << 20
 	// mcpAtOnce is how many calls are in flight at once.
 	mcpAtOnce = 32
-	// mcpCallLimit is the time limit of a call. The gateway waits for events for at most 50 s.
-	mcpCallLimit = 2 * time.Minute
 	// newestHandshake is the last version of the protocol in which a handshake negotiates the version. In later ones each message
 	// names it.
 	newestHandshake = "2025-11-25"
@@ -34,20 +33,17 @@ const (
 
 // mcpPipe passes a client's messages on to a gateway, each as an HTTP request, and passes the responses back.
 type mcpPipe struct {
-	url    string
-	token  domain.Secret
-	http   *http.Client
-	stderr io.Writer
-	slots  chan struct{}
-	calls  sync.WaitGroup
+	url   string
+	token domain.Secret
+	http  *http.Client
+	calls errgroup.Group
+	stop  context.CancelCauseFunc // ends run with an error
 
 	mu      sync.Mutex // guards what follows, and writing
 	out     io.Writer
 	version string // negotiated in the handshake, "" before it
-	said    string // the last error printed to stderr
 	worked  bool   // the gateway has responded
 	cancel  map[string]context.CancelFunc
-	failed  error // why it stops early
 }
 
 // mcpMessage has the fields of a message that matter here.
@@ -64,159 +60,186 @@ type mcpMessage struct {
 	} `json:"params"`
 }
 
-func newMCPPipe(gateway string, token domain.Secret, stdout, stderr io.Writer) *mcpPipe {
-	return &mcpPipe{
-		url: strings.TrimRight(gateway, "/") + "/mcp", token: token, out: stdout, stderr: stderr,
+func newMCPPipe(gateway string, token domain.Secret, stdout io.Writer) *mcpPipe {
+	p := &mcpPipe{
+		url: strings.TrimRight(gateway, "/") + "/mcp", token: token, out: stdout, cancel: map[string]context.CancelFunc{},
 		http: &http.Client{
 			Transport: http.DefaultTransport.(*http.Transport).Clone(),
 			// A redirect would send the token elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		slots: make(chan struct{}, mcpAtOnce), cancel: map[string]context.CancelFunc{},
 	}
+	p.calls.SetLimit(mcpAtOnce)
+	return p
 }
 
 // run passes messages on, one per line, until in ends and all have been answered. It returns an error when the gateway never
 // responded, or refused the token.
 func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	lines, readErr := make(chan []byte), error(nil)
+	ctx, p.stop = context.WithCancelCause(ctx)
+	defer p.stop(nil)
+	read := make(chan error, 1)
 	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, maxMCPMessage+2)
-		for scanner.Scan() {
-			if line := bytes.TrimSpace(scanner.Bytes()); len(line) > 0 {
-				select {
-				case lines <- bytes.Clone(line):
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-		if readErr = scanner.Err(); errors.Is(readErr, bufio.ErrTooLong) {
-			readErr = fmt.Errorf("a message is longer than %d bytes", maxMCPMessage)
-		}
+		err := p.read(ctx, in)
+		_ = p.calls.Wait() // each has answered its own error
+		read <- err
 	}()
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				p.calls.Wait()
-				return errors.Join(readErr, p.failed)
-			}
-			p.pass(ctx, line, stop)
-		case <-ctx.Done():
-			p.calls.Wait()
-			return context.Cause(ctx)
+	select {
+	case err := <-read:
+		return errors.Join(err, context.Cause(ctx))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *mcpPipe) read(ctx context.Context, in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxMCPMessage+2)
+	for ctx.Err() == nil && lines.Scan() {
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			p.pass(ctx, bytes.Clone(line))
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a message is longer than %d bytes", maxMCPMessage)
+	}
+	return lines.Err()
 }
 
 // pass sends a message in the background. Clients await the response to each message of the handshake, so these need no order.
-func (p *mcpPipe) pass(ctx context.Context, line []byte, stop context.CancelCauseFunc) {
+func (p *mcpPipe) pass(ctx context.Context, line []byte) {
+	if !json.Valid(line) {
+		p.write(mcpError(json.RawMessage("null"), -32700, "the line is not JSON"))
+		return
+	}
 	var message mcpMessage
 	_ = json.Unmarshal(line, &message) // the gateway reports malformed messages
-	if message.Method == "notifications/cancelled" {
-		p.mu.Lock()
-		if cancel := p.cancel[string(message.Params.RequestID)]; cancel != nil {
-			cancel()
-		}
-		p.mu.Unlock()
-	}
-	ctx, cancel := context.WithTimeout(ctx, mcpCallLimit)
-	id := string(message.ID)
+	ctx, cancel := context.WithCancel(ctx)
+	id, isRequest := string(message.ID), len(message.ID) > 0 && message.Method != ""
 	p.mu.Lock()
-	if id != "" && message.Method != "" {
+	if other := p.cancel[string(message.Params.RequestID)]; other != nil && message.Method == "notifications/cancelled" {
+		other()
+	}
+	if isRequest {
 		p.cancel[id] = cancel
 	}
 	p.mu.Unlock()
-	p.slots <- struct{}{}
-	p.calls.Go(func() {
-		answer, err := p.send(ctx, line, message)
-		canceled := errors.Is(ctx.Err(), context.Canceled)
-		cancel()
-		<-p.slots
+	p.calls.Go(func() error {
+		defer cancel()
+		err := p.send(ctx, line, message)
 		p.mu.Lock()
-		defer p.mu.Unlock()
 		delete(p.cancel, id)
-		if canceled {
-			return
+		final := !p.worked
+		p.mu.Unlock()
+		if err == nil || ctx.Err() != nil {
+			return nil
 		}
-		if err != nil {
-			answer = p.explain(message, err)
-			if p.failed != nil {
-				defer stop(p.failed)
-			}
-		} else {
-			p.worked, p.said = true, ""
+		if isRequest {
+			p.write(mcpError(message.ID, -32603, err.Error()))
 		}
-		if len(answer) > 0 {
-			_, _ = p.out.Write(append(answer, '\n'))
+		if final || errors.As(err, new(tokenRefused)) {
+			p.stop(err)
 		}
+		return nil
 	})
 }
 
-// explain returns the error response to a message that could not be delivered, and prints the error to stderr or, when it is
-// final, ends the pipe with it.
-func (p *mcpPipe) explain(message mcpMessage, err error) []byte {
-	var refused *tokenRefused
-	text := err.Error()
-	switch {
-	case errors.As(err, &refused) || !p.worked:
-		p.failed = err
-	case text != p.said:
-		p.said = text
-		fmt.Fprintln(p.stderr, "switchyard: "+text)
-	}
-	if len(message.ID) == 0 || message.Method == "" {
-		return nil
-	}
-	answer, _ := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": message.ID, "error": map[string]any{"code": -32603, "message": text},
-	})
+func mcpError(id json.RawMessage, code int, text string) []byte {
+	answer, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
 	return answer
 }
 
+// write writes one message as one line.
+func (p *mcpPipe) write(message []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = p.out.Write(append(message, '\n')) // a client that is gone closes in as well
+}
+
 // tokenRefused is the error for a missing or wrong token.
-type tokenRefused struct{ text string }
+type tokenRefused string
 
-func (e *tokenRefused) Error() string { return e.text }
+func (e tokenRefused) Error() string { return string(e) }
 
-// send makes one request and returns the response as one line, empty for a notification.
-func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) ([]byte, error) {
+// send makes one request and writes the messages of the response; there are none for a notification.
+func (p *mcpPipe) send(ctx context.Context, line []byte, message mcpMessage) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(line))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.setHeader(request.Header, message)
 	response, err := p.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("the gateway at %s does not answer: %s", p.url, neterr.Describe(err, 0))
+		return fmt.Errorf("the gateway at %s does not answer: %s", p.url, neterr.Describe(err, 0))
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPAnswer+1))
-	if err != nil || len(body) > maxMCPAnswer {
-		return nil, fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
-	}
-	var answer bytes.Buffer
-	isMessage := json.Compact(&answer, body) == nil && bytes.HasPrefix(answer.Bytes(), []byte("{"))
+	status, media := response.StatusCode, response.Header.Get("Content-Type")
 	switch {
-	case response.StatusCode == http.StatusUnauthorized && p.token == "":
-		return nil, &tokenRefused{"the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN"}
-	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusTooManyRequests:
-		return nil, &tokenRefused{"the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN"}
-	case response.StatusCode == http.StatusAccepted && len(body) == 0:
-		return nil, nil
-	case !isMessage:
-		text := strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " ")
-		return nil, fmt.Errorf("%s answers with HTTP status %d, not with MCP: is it a gateway? %s", p.url, response.StatusCode, strings.ToValidUTF8(text, ""))
+	case status == http.StatusUnauthorized && p.token == "":
+		return tokenRefused("the gateway at " + p.url + " requires a token: set SWITCHYARD_API_TOKEN")
+	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
+		return tokenRefused("the gateway at " + p.url + " refuses the token in SWITCHYARD_API_TOKEN")
+	case strings.HasPrefix(media, "text/event-stream"):
+		return p.passEvents(response.Body, message)
 	}
-	if message.Method == "initialize" {
-		p.settleVersion(answer.Bytes())
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxMCPAnswer+1))
+	switch {
+	case err != nil || len(body) > maxMCPAnswer:
+		return p.incomplete()
+	case status == http.StatusAccepted && len(body) == 0:
+		return nil
+	case p.passAnswer(body, message):
+		return nil
 	}
-	return answer.Bytes(), nil
+	text := strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " ") // quoted, since a terminal may show it
+	isRefusal := status >= 400 && status != http.StatusNotFound && status != http.StatusMethodNotAllowed
+	if isRefusal && strings.HasPrefix(media, "text/plain") {
+		p.mu.Lock()
+		p.worked = true
+		p.mu.Unlock()
+		return fmt.Errorf("the gateway at %s answers with HTTP status %d: %q", p.url, status, text)
+	}
+	return fmt.Errorf("%s answers with HTTP status %d, not with MCP: is it a gateway? %q", p.url, status, text)
+}
+
+func (p *mcpPipe) incomplete() error {
+	return fmt.Errorf("the response of the gateway at %s is incomplete or over %d MiB", p.url, maxMCPAnswer>>20)
+}
+
+// passAnswer writes a JSON-RPC message, or batch, and reports whether body is one.
+func (p *mcpPipe) passAnswer(body []byte, message mcpMessage) bool {
+	var answer bytes.Buffer
+	if json.Compact(&answer, body) != nil || answer.Len() == 0 || !strings.ContainsRune("{[", rune(answer.Bytes()[0])) {
+		return false
+	}
+	var initialized struct {
+		Result struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		} `json:"result"`
+	}
+	p.mu.Lock()
+	p.worked = true
+	if message.Method == "initialize" && json.Unmarshal(body, &initialized) == nil {
+		p.version = initialized.Result.ProtocolVersion
+	}
+	p.mu.Unlock()
+	p.write(answer.Bytes())
+	return true
+}
+
+// passEvents writes the messages of an event stream as they come.
+func (p *mcpPipe) passEvents(stream io.Reader, message mcpMessage) error {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, maxMCPAnswer)
+	for lines.Scan() {
+		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:")); ok {
+			p.passAnswer(data, message)
+		}
+	}
+	if lines.Err() != nil {
+		return p.incomplete()
+	}
+	return nil
 }
 
 // setHeader sets the headers that the MCP transport requires.
@@ -255,17 +278,4 @@ func headerValue(text string) string {
 		return text
 	}
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
-}
-
-func (p *mcpPipe) settleVersion(answer []byte) {
-	var initialized struct {
-		Result struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		} `json:"result"`
-	}
-	if json.Unmarshal(answer, &initialized) == nil {
-		p.mu.Lock()
-		p.version = initialized.Result.ProtocolVersion
-		p.mu.Unlock()
-	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,11 +191,24 @@ func TestThePipeSaysWhatIsWrong(t *testing.T) {
 	p := start(t, withEnv(switchyard(t, dir, "gateway", "--listen=localhost:0", "--data=DIR/data", "--bot-config=DIR/bot.toml", "--credentials=DIR/credentials.json"),
 		"SWITCHYARD_ADMIN_TOKEN=a-token-of-the-administrator"))
 	const message = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page/mcp" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "\x1b[31mred")
+			return
+		}
+		http.Error(w, "\x1b[31mno", http.StatusBadRequest)
+	}))
+	defer odd.Close()
 	for name, c := range map[string]struct {
 		gateway, token, input, want string
 		status                      int
 		answered                    bool
 	}{
+		"no JSON":       {"http://127.0.0.1:1", "", `{"id":7,` + "\n", "", 0, false},
+		"JSON and more": {"http://127.0.0.1:1", "", `{"id":7} {}` + "\n", "", 0, false},
+		"refusal":       {odd.URL, "", message, "", 0, true},
+		"a page":        {odd.URL + "/page", "", message, `is it a gateway? "\x1b[31mred"`, 1, true},
 		"no token":      {p.url, "", message, "requires a token: set SWITCHYARD_API_TOKEN", 1, true},
 		"wrong token":   {p.url, "wrong", message, "refuses the token in SWITCHYARD_API_TOKEN", 1, true},
 		"away":          {"http://127.0.0.1:1", "", message, "does not answer: connection refused", 1, true},
@@ -213,8 +228,37 @@ func TestThePipeSaysWhatIsWrong(t *testing.T) {
 		if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 1 {
 			t.Errorf("%s: exit status %d, stderr %q", name, status, &stderr)
 		}
-		if answered := strings.Contains(stdout.String(), `"id":7`) && strings.Contains(stdout.String(), c.want); answered != c.answered {
+		var answer struct {
+			ID    *int
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		_ = json.Unmarshal([]byte(stdout.String()), &answer)
+		if answered := answer.ID != nil && *answer.ID == 7 && strings.Contains(answer.Error.Message, c.want); answered != c.answered {
 			t.Errorf("%s: stdout %q", name, &stdout)
 		}
+		if strings.Contains(name, "JSON") && answer.Error.Code != -32700 {
+			t.Errorf("%s: stdout %q", name, &stdout)
+		}
+		if name == "refusal" && !strings.HasSuffix(answer.Error.Message, `answers with HTTP status 400: "\x1b[31mno"`) {
+			t.Errorf("%s: stdout %q", name, &stdout)
+		}
+	}
+}
+
+// TestThePipePassesStreamsOn: each event's message is a line.
+func TestThePipePassesStreamsOn(t *testing.T) {
+	const progress, result = `{"jsonrpc":"2.0","method":"notifications/progress"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: message\ndata: %s\n\nevent: message\r\ndata: %s\r\n\r\n", progress, result)
+	}))
+	defer gateway.Close()
+	var stdout strings.Builder
+	err := newMCPPipe(gateway.URL, "", &stdout).run(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`))
+	if err != nil || stdout.String() != progress+"\n"+result+"\n" {
+		t.Errorf("%v, %s", err, &stdout)
 	}
 }
