@@ -35,7 +35,10 @@ var loaded = sync.OnceValues(load)
 // they are a tenth smaller, and fetched by one request.
 const Console = "console.js"
 
-var consoleScripts = []string{"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", "forms.js", "acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "find.js"}
+var consoleScripts = []string{
+	"vendor/htmx-2.0.11.min.js", "vendor/idiomorph-0.8.0.min.js", "forms.js",
+	"acknowledge.js", "live.js", "times.js", "keys.js", "copy.js", "find.js",
+}
 
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
@@ -88,8 +91,8 @@ func read(name string) []byte {
 	return content
 }
 
-// withoutComments leaves out a script's indentation and its lines of comment, which are a quarter of it on the wire. Our scripts
-// have no text of several lines.
+// withoutComments leaves out a script's indentation and its lines of comment, which are a quarter of it on the wire.
+// Our scripts have no text of several lines.
 func withoutComments(script []byte) []byte {
 	var b bytes.Buffer
 	for line := range bytes.Lines(script) {

@@ -22,8 +22,10 @@ var tokenLives = []struct{ value, words string }{
 // viaWords returns an auth method in words.
 func viaWords(v domain.Via) string {
 	words := map[domain.Via]string{
-		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token", domain.ViaLogin: "login",
-		domain.ViaProxy: "proxy", domain.ViaAgent: "agent", domain.ViaBot: "bot", domain.ViaCallback: "callback", domain.ViaGateway: "gateway",
+		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token",
+		domain.ViaLogin: "login",
+		domain.ViaProxy: "proxy", domain.ViaAgent: "agent", domain.ViaBot: "bot", domain.ViaCallback: "callback",
+		domain.ViaGateway: "gateway",
 	}
 	if known := words[v]; known != "" {
 		return known

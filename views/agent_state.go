@@ -29,8 +29,11 @@ func (p JoinProps) waits() bool {
 	return p.Token.UsedAt.IsZero() && p.Token.ExpiresAt.After(p.Now)
 }
 
-// inAgents returns the attributes of a plain form whose answer replaces only the table. A refresh under way is cancelled: it
-// would show the table as it was before.
+// inAgents returns the attributes of a plain form whose answer replaces only the table. A refresh under way is
+// cancelled: it would show the table as it was before.
 func inAgents(url string) templ.Attributes {
-	return templ.Attributes{"data-hx-post": url, "data-hx-target": "#agents", "data-hx-swap": "morph", "data-hx-sync": "#agents:replace"}
+	return templ.Attributes{
+		"data-hx-post": url, "data-hx-target": "#agents", "data-hx-swap": "morph",
+		"data-hx-sync": "#agents:replace",
+	}
 }

@@ -6,8 +6,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// troubledFirst returns stories by trouble, and those that agents work on before the others, so that none of them is folded
-// away while others are shown. The order of equal ones stays.
+// troubledFirst returns stories by trouble, and those that agents work on before the others, so that none of them is
+// folded away while others are shown. The order of equal ones stays.
 func (p ProjectProps) troubledFirst(items []domain.Item, atWork map[string]string) []domain.Item {
 	order := func(item domain.Item) int {
 		signal, _ := storyState(item, p.Stuck)

@@ -15,7 +15,8 @@ type FieldError struct {
 // at reports whether the error belongs to this field.
 func (e FieldError) at(field string) bool { return e.Message != "" && e.Field == field }
 
-// attributes returns the attributes of an input for the error, if it belongs to this field. The field then gets the focus.
+// attributes returns the attributes of an input for the error, if it belongs to this field. The field then gets the
+// focus.
 func (e FieldError) attributes(field string) templ.Attributes {
 	if !e.at(field) {
 		return nil
@@ -23,8 +24,8 @@ func (e FieldError) attributes(field string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-errormessage": errorID(field), "autofocus": true}
 }
 
-// oneLine returns the attributes of an input for a name or a reason of at most most characters, so that the browser reports
-// at the field what the service would refuse.
+// oneLine returns the attributes of an input for a name or a reason of at most most characters, so that the browser
+// reports at the field what the service would refuse.
 func oneLine(most int) templ.Attributes {
 	return templ.Attributes{
 		"required": true, "maxlength": strconv.Itoa(most), "autocomplete": "off",

@@ -137,8 +137,8 @@ func (o *TrackOrder) pageLength(tracks []int32) (n, cost int) {
 	return n, cost
 }
 
-// load leaves at most room stories on the tracks: the first of each station, starting with the first track, then the second of
-// each, and so on. The others are only counted.
+// load leaves at most room stories on the tracks: the first of each station, starting with the first track, then the
+// second of each, and so on. The others are only counted.
 func load(tracks []*track, room int) {
 	shown := map[*station]int{}
 	for n := range maxWagons {

@@ -22,8 +22,8 @@ func CheckCommand(command string) error {
 	return nil
 }
 
-// Command returns the command line that starts the agent. The token is in its environment, since all users of a machine can
-// see arguments. Values that were refused are left out.
+// Command returns the command line that starts the agent. The token is in its environment, since all users of a machine
+// can see arguments. Values that were refused are left out.
 func (t NewToken) Command() string {
 	command := "switchyard agent --gateway " + t.Address
 	if t.Form.Label != "" && t.Form.Error.Field != "label" {

@@ -54,8 +54,8 @@ func NewProjectList(pipelines []domain.ProjectPipeline, filter string, page int)
 	return list, found[from:to]
 }
 
-// NewAgentList returns a page of the list with its agents, in the same order: those with the filter in their label, project
-// or state. Without a filter it is the page of the agent with the id at, if there is one.
+// NewAgentList returns a page of the list with its agents, in the same order: those with the filter in their label,
+// project or state. Without a filter it is the page of the agent with the id at, if there is one.
 func NewAgentList(agents []domain.KnownAgent, filter string, page int, at string) (List, []domain.KnownAgent) {
 	wanted := strings.ToLower(strings.TrimSpace(filter))
 	var found []domain.KnownAgent

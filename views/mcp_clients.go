@@ -11,7 +11,8 @@ type MCPProps struct {
 // mcpClient holds the configuration of one kind of client.
 type mcpClient struct{ id, name, text string }
 
-// clients returns the configurations of common clients. None of them contains a token, which is in SWITCHYARD_API_TOKEN.
+// clients returns the configurations of common clients. None of them contains a token, which is in
+// SWITCHYARD_API_TOKEN.
 func (p MCPProps) clients() []mcpClient {
 	url := p.Gateway + "/mcp"
 	claude, codex := "claude mcp add --transport http switchyard "+url, "[mcp_servers.switchyard]\nurl = \""+url+"\"\n"

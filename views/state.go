@@ -51,7 +51,8 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 // inWork returns the number of stories in work.
 func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }
 
-// storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no trouble.
+// storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no
+// trouble.
 func storyState(item domain.Item, stuck []string) (Signal, string) {
 	switch {
 	case item.Blocked != "":

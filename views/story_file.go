@@ -22,7 +22,8 @@ func storyHTML(s domain.Story) string {
 // storyPrompt returns the story as a task for an agent: what a person has seen on the page, and no more.
 func storyPrompt(s domain.Story, html string) string {
 	var b strings.Builder
-	b.WriteString("Work on the story " + strconv.Quote(markdown.Visible(storyName(s))) + " (" + s.ID + ") of the project " + s.Project + ".\n")
+	b.WriteString("Work on the story " + strconv.Quote(markdown.Visible(storyName(s))) + " (" + s.ID +
+		") of the project " + s.Project + ".\n")
 	if s.Stage != "" {
 		b.WriteString("It is in the stage " + s.Stage + ".\n")
 	}

@@ -110,7 +110,10 @@ func timeline(s domain.Story) []entry {
 	}
 	for _, visit := range s.Visits {
 		if !moved[visit.From.UnixMilli()] && !visit.From.IsZero() {
-			entries = append(entries, entry{signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage), at: visit.From})
+			entries = append(entries, entry{
+				signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage),
+				at: visit.From,
+			})
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })

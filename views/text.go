@@ -25,7 +25,8 @@ func age(d time.Duration) string {
 	}
 }
 
-// ageAt returns the age of t at a time that was cut to the minute, rounded up so that no age is shown as less than it is.
+// ageAt returns the age of t at a time that was cut to the minute, rounded up so that no age is shown as less than it
+// is.
 func ageAt(now, t time.Time) string { return age(now.Sub(t) + time.Minute - 1) }
 
 // moment returns the time of a Unix millisecond stamp, at most the end of the year 9999.
@@ -65,8 +66,8 @@ func cut(text string, length int) string {
 	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
 }
 
-// number returns the digits that a story's id begins with, to show before its name: "14" for "14_story_login", "" if there
-// are none, or if the name is the id itself.
+// number returns the digits that a story's id begins with, to show before its name: "14" for "14_story_login", "" if
+// there are none, or if the name is the id itself.
 func number(storyID, name string) string {
 	digits, _, found := strings.Cut(storyID, "_")
 	if !found || name == storyID || strings.Trim(digits, "0123456789") != "" {

@@ -28,7 +28,10 @@ type trackSummary struct {
 
 // NewTrackOrder returns the order for these pipelines and stuck stories.
 func NewTrackOrder(pipelines []domain.ProjectPipeline, stuck map[string][]string) *TrackOrder {
-	o := &TrackOrder{pipelines: pipelines, tracks: make([]trackSummary, len(pipelines)), order: make([]int32, len(pipelines))}
+	o := &TrackOrder{
+		pipelines: pipelines, tracks: make([]trackSummary, len(pipelines)),
+		order: make([]int32, len(pipelines)),
+	}
 	for i := range pipelines {
 		o.tracks[i], o.order[i] = summarizeTrack(&pipelines[i], stuck[pipelines[i].Project]), int32(i)
 		o.working += int(o.tracks[i].working)
@@ -52,5 +55,6 @@ func (t *trackSummary) isTroubled() bool { return t.rank < 2 }
 // byTrouble orders tracks: the worst trouble first, then the last move, then the name.
 func (o *TrackOrder) byTrouble(i, j int32) int {
 	a, b := &o.tracks[i], &o.tracks[j]
-	return cmp.Or(cmp.Compare(a.rank, b.rank), b.moved.Compare(a.moved), cmp.Compare(o.pipelines[i].Project, o.pipelines[j].Project))
+	return cmp.Or(cmp.Compare(a.rank, b.rank), b.moved.Compare(a.moved),
+		cmp.Compare(o.pipelines[i].Project, o.pipelines[j].Project))
 }

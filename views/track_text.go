@@ -51,8 +51,8 @@ func cutEnd(text string, length int) string {
 	return string([]rune(text)[:length-1]) + "…"
 }
 
-// sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day without any
-// has no column, only its part of the base line, which the style sheet draws.
+// sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day
+// without any has no column, only its part of the base line, which the style sheet draws.
 func sparkPaths(days []domain.DayCount) (past, today string, total int) {
 	highest := 2 // one story a day should look like little
 	for _, d := range days {

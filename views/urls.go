@@ -33,8 +33,8 @@ const (
 	ReopenURL       = "/attention/reopen"
 )
 
-// AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which they were
-// acknowledged, in Unix milliseconds.
+// AllStuck is used instead of an alert's key for all stuck stories. To reopen them, it is followed by the time at which
+// they were acknowledged, in Unix milliseconds.
 const AllStuck = "stuck@"
 
 // How long an alert is acknowledged; "" is until it changes.
@@ -53,7 +53,8 @@ func keepURL(filter string, show Show) string {
 	return withQuery(OverviewURL, "q", filter, "keep", string(show))
 }
 
-// ProjectURL returns the address of a project's page, and of its settings form. A name may contain any character except controls.
+// ProjectURL returns the address of a project's page, and of its settings form. A name may contain any character except
+// controls.
 func ProjectURL(name string) string { return ProjectsURL + "/" + url.PathEscape(name) }
 
 // StoryURL returns the address of a story's page, and of its forms. An id may contain any character.
@@ -109,10 +110,10 @@ func id(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// elementID returns the id of the element for a thing with this name. It does not depend on the element's position, and contains
-// no spaces, even if the name does.
+// elementID returns the id of the element for a thing with this name. It does not depend on the element's position, and
+// contains no spaces, even if the name does.
 func elementID(kind, name string) string { return kind + "-" + url.PathEscape(name) }
 
-// within returns an id for something inside the element with this id. It cannot collide with that of another element, since
-// commas in names are escaped.
+// within returns an id for something inside the element with this id. It cannot collide with that of another element,
+// since commas in names are escaped.
 func within(id, what string) string { return id + "," + what }

@@ -1,6 +1,6 @@
 // Package views is the console's HTML. A page and the part of it that refreshes itself are two components, and the page
-// contains the part; both depend only on their props and on the reader's role. Rendering must do no I/O and know no service,
-// and nothing is inline: no script, no style, no handler.
+// contains the part; both depend only on their props and on the reader's role. Rendering must do no I/O and know no
+// service, and nothing is inline: no script, no style, no handler.
 package views
 
 import (
@@ -85,8 +85,8 @@ type Undo struct {
 // LiveEvery is how often a part refreshes itself.
 const LiveEvery = "2s"
 
-// enhanced returns the attributes of a plain form: with scripts, the page in the answer is morphed into this one, which keeps
-// the focus and scroll position.
+// enhanced returns the attributes of a plain form: with scripts, the page in the answer is morphed into this one, which
+// keeps the focus and scroll position.
 func enhanced() templ.Attributes {
 	return templ.Attributes{
 		"data-hx-boost":       "true",

@@ -21,10 +21,10 @@ func agentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent --gateway URL [flags] [-- CMD ARG…]",
 		Short: "Run a build agent: join a gateway and run a command while assigned to a project",
-		Long: "Run a build agent. It joins a gateway once, with a join token, keeps its identity in the state file, and runs CMD while\n" +
-			"it is assigned to a project. CMD gets SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and SWITCHYARD_AGENT_ID in its\n" +
-			"environment, as well as SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN for calling the gateway itself. Without CMD the\n" +
-			"agent only joins and sends heartbeats.",
+		Long: "Run a build agent. It joins a gateway once, with a join token, keeps its identity in the state file, and\n" +
+			"runs CMD while it is assigned to a project. CMD gets SWITCHYARD_PROJECT, SWITCHYARD_PROJECT_URL and\n" +
+			"SWITCHYARD_AGENT_ID in its environment, as well as SWITCHYARD_MCP_URL and SWITCHYARD_API_TOKEN for\n" +
+			"calling the gateway itself. Without CMD the agent only joins and sends heartbeats.",
 		Example: "  switchyard agent --gateway http://yard:3000 --token-file join-token -- ./build-loop",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before := cmd.ArgsLenAtDash(); len(args) > 0 && before != 0 {
@@ -63,10 +63,12 @@ func agentCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&gateway, "gateway", "", "call the gateway at `URL` (required)")
-	flags.StringVar(&token.flag, "token", "", "join with `TOKEN`; other users of this machine can see it in the process list; prompted for if neither given nor in $SWITCHYARD_TOKEN; not needed after joining")
+	flags.StringVar(&token.flag, "token", "", "join with `TOKEN`; other users of this machine can see it in the process "+
+		"list; prompted for if neither given nor in $SWITCHYARD_TOKEN; not needed after joining")
 	flags.StringVar(&token.file, "token-file", "", "read the join token from `FILE`")
 	flags.StringVar(&label, "label", "", "name the agent `LABEL` (default: this machine's host name)")
-	flags.StringVar(&state, "state", "", "keep the agent's identity in `FILE` (default \"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
+	flags.StringVar(&state, "state", "", "keep the agent's identity in `FILE` (default "+
+		"\"$XDG_STATE_HOME/switchyard/agent-LABEL.json\")")
 	flags.BoolVar(&leave, "leave", false, "remove the agent from the gateway, delete its identity, and exit")
 	return cmd
 }
@@ -77,7 +79,8 @@ func gatewayAddress(text string) (string, error) {
 	switch {
 	case text == "":
 		return "", usagef("--gateway is required: the URL of the gateway")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(text, "?#"):
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.ContainsAny(text, "?#"):
 		return "", usagef("--gateway must be an address such as http://yard:3000")
 	}
 	return text, nil

@@ -23,7 +23,8 @@ func agentStateFile(label string) (string, error) {
 // maxStateName is in bytes. Names of lock and temporary files are longer and must still fit the usual limit of 255.
 const maxStateName = 255 - len("..1234567890.tmp")
 
-// agentStateName returns a file name that is unique to the label. A label that is too long for one is replaced by its hash.
+// agentStateName returns a file name that is unique to the label. A label that is too long for one is replaced by its
+// hash.
 func agentStateName(label string) string {
 	name := "agent-" + strings.NewReplacer("%", "%25", "/", "%2F").Replace(label) + ".json"
 	if len(name) > maxStateName {

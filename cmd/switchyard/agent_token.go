@@ -35,8 +35,8 @@ func (j joinToken) given() bool {
 	return j.flag != "" || j.file != "" || os.Getenv("SWITCHYARD_TOKEN") != ""
 }
 
-// get returns the token from the flag, else the file, else the environment, else a prompt. It reads the file each time it is
-// called, since an agent that has joined needs none.
+// get returns the token from the flag, else the file, else the environment, else a prompt. It reads the file each time
+// it is called, since an agent that has joined needs none.
 func (j joinToken) get(ctx context.Context, cmd *cobra.Command, log *slog.Logger) (domain.Secret, error) {
 	if j.file == "" {
 		if token := cmp.Or(j.flag, os.Getenv("SWITCHYARD_TOKEN")); token != "" {
@@ -65,7 +65,8 @@ func askForToken(ctx context.Context, in io.Reader, out io.Writer) (domain.Secre
 	select {
 	case text := <-line:
 		if text == "" {
-			return "", errors.New("a join token is required: create one on the gateway's Agents page, and enter it here or pass it with --token-file or SWITCHYARD_TOKEN")
+			return "", errors.New("a join token is required: create one on the gateway's Agents page, and enter it here or " +
+				"pass it with --token-file or SWITCHYARD_TOKEN")
 		}
 		return domain.Secret(text), nil
 	case <-ctx.Done():

@@ -17,9 +17,10 @@ func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the gateway's database to a new file, even while the gateway is running",
-		Long: "Copy the gateway's database to a new file, even while the gateway is running. To restore a copy, stop the gateway, replace\n" +
-			sqlite.FileName + " in the data directory with the copy, and remove the files beside it that end in -wal and -shm.\n" +
-			"To back up a PostgreSQL database, use pg_dump.",
+		Long: "Copy the gateway's database to a new file, even while the gateway is running. To restore a copy, stop\n" +
+			"the gateway, replace " + sqlite.FileName +
+			" in the data directory with the copy, and remove the files beside it that end in\n" +
+			"-wal and -shm. To back up a PostgreSQL database, use pg_dump.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data", "gateway.database")

@@ -39,8 +39,8 @@ func openDataDir(dir string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// makePrivate removes other users' permissions from an existing directory that is empty or holds our database. Any other one
-// keeps its mode: our files in it are private anyway.
+// makePrivate removes other users' permissions from an existing directory that is empty or holds our database. Any
+// other one keeps its mode: our files in it are private anyway.
 func makePrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() == 0o700 {
@@ -57,8 +57,8 @@ func makePrivate(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// makeConfigDirPrivate removes other users' permissions from our configuration directory if the file secrets is in it: people
-// create that directory for their switchyard.toml before we do. Any other directory keeps its mode.
+// makeConfigDirPrivate removes other users' permissions from our configuration directory if the file secrets is in it:
+// people create that directory for their switchyard.toml before we do. Any other directory keeps its mode.
 func makeConfigDirPrivate(secrets string) error {
 	own, ok := config.Expand("$XDG_CONFIG_HOME/switchyard", os.Getenv)
 	if !ok || filepath.Dir(secrets) != own {
@@ -74,8 +74,8 @@ func makeConfigDirPrivate(secrets string) error {
 	return os.Chmod(own, 0o700)
 }
 
-// checkNotEmptied returns an error if the database is an empty file although there was one before: starting with an empty one
-// would hide the loss.
+// checkNotEmptied returns an error if the database is an empty file although there was one before: starting with an
+// empty one would hide the loss.
 func checkNotEmptied(dir string) error {
 	path := filepath.Join(dir, sqlite.FileName)
 	database, err := os.Stat(path)
@@ -85,11 +85,12 @@ func checkNotEmptied(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, sessionKeyName)); err != nil {
 		return nil // the first start was interrupted
 	}
-	return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it to start with an empty one", path)
+	return fmt.Errorf("the database %s is empty, but there was one before: replace it with a backup, or remove it to "+
+		"start with an empty one", path)
 }
 
-// sessionKey returns the key that signs sessions, and creates it if there is none; removing its file ends all sessions. The
-// caller holds the directory's lock.
+// sessionKey returns the key that signs sessions, and creates it if there is none; removing its file ends all sessions.
+// The caller holds the directory's lock.
 func sessionKey(dir string) ([]byte, error) {
 	path := filepath.Join(dir, sessionKeyName)
 	if err := files.SweepOrphansLocked(path); err != nil {

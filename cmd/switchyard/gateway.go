@@ -93,8 +93,8 @@ func (g *gateway) run(ctx context.Context, out io.Writer) error {
 }
 
 const (
-	// answersFirst is how long loops wait before they begin, which takes all processors for a while: requests that came during the
-	// start are answered first.
+	// answersFirst is how long loops wait before they begin, which takes all processors for a while: requests that came
+	// during the start are answered first.
 	answersFirst = 100 * time.Millisecond
 	// housekeepingDelay is how much longer loops wait that are not urgent.
 	housekeepingDelay = 500 * time.Millisecond
@@ -127,8 +127,8 @@ func (g *gateway) begin(ctx context.Context, loops *supervise.Group, out io.Writ
 	return nil
 }
 
-// loopLimit is how long loops may take to end once the server has drained. Together with drainLimit it is the 10 s that a stop
-// may take.
+// loopLimit is how long loops may take to end once the server has drained. Together with drainLimit it is the 10 s that
+// a stop may take.
 const loopLimit = time.Second
 
 // await waits for the loops to end, at most for loopLimit.

@@ -22,8 +22,8 @@ func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check whether the server on this machine is up, for container health checks",
-		Long: "Request /healthz from the gateway on this machine, at the address that it is configured to listen on. The exit status is 0\n" +
-			"if it responds, else 1. To check a project server, pass its address with --listen.",
+		Long: "Request /healthz from the gateway on this machine, at the address that it is configured to listen on.\n" +
+			"The exit status is 0 if it responds, else 1. To check a project server, pass its address with --listen.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.listen")

@@ -97,7 +97,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(), healthCommand(),
+		upCommand(), gatewayCommand(), agentCommand(), projectCommand(), mcpCommand(), backupCommand(), migrateCommand(),
+		healthCommand(),
 		versionCommand(), completionCommand(),
 	)
 	return root

@@ -15,8 +15,9 @@ func mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp [--gateway URL]",
 		Short: "Connect an MCP client that uses stdin and stdout to a gateway",
-		Long: "Connect an MCP client that uses stdin and stdout to a gateway's /mcp. SWITCHYARD_API_TOKEN is the token for a gateway that\n" +
-			"requires one. In an agent's command, it and SWITCHYARD_MCP_URL, the gateway's address, are already set.",
+		Long: "Connect an MCP client that uses stdin and stdout to a gateway's /mcp. SWITCHYARD_API_TOKEN is the token\n" +
+			"for a gateway that requires one. In an agent's command, it and SWITCHYARD_MCP_URL, the gateway's\n" +
+			"address, are already set.",
 		Example: "  SWITCHYARD_API_TOKEN=… switchyard mcp --gateway http://yard:3000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,6 +36,7 @@ func mcpCommand() *cobra.Command {
 			return supervise.UnlessEnded(cmd.Context(), pipe.run(cmd.Context(), cmd.InOrStdin()))
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000", "connect to the gateway at `URL` [$SWITCHYARD_MCP_URL]")
+	cmd.Flags().StringVar(&gateway, "gateway", "http://localhost:3000",
+		"connect to the gateway at `URL` [$SWITCHYARD_MCP_URL]")
 	return cmd
 }

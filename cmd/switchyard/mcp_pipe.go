@@ -22,12 +22,13 @@ import (
 const (
 	// maxMCPMessage is the longest message that a gateway accepts, in bytes.
 	maxMCPMessage = 1 << 20
-	// maxMCPAnswer is the longest response that is passed on, in bytes: a tool's result may be 8 MiB, and is encoded twice.
+	// maxMCPAnswer is the longest response that is passed on, in bytes: a tool's result may be 8 MiB, and is encoded
+	// twice.
 	maxMCPAnswer = 32 << 20
 	// mcpAtOnce is how many calls are in flight at once.
 	mcpAtOnce = 32
-	// newestHandshake is the last version of the protocol in which a handshake negotiates the version. In later ones each message
-	// names it.
+	// newestHandshake is the last version of the protocol in which a handshake negotiates the version. In later ones each
+	// message names it.
 	newestHandshake = "2025-11-25"
 )
 
@@ -73,8 +74,8 @@ func newMCPPipe(gateway string, token domain.Secret, stdout io.Writer) *mcpPipe 
 	return p
 }
 
-// run passes messages on, one per line, until in ends and all have been answered. It returns an error when the gateway never
-// responded, or refused the token.
+// run passes messages on, one per line, until in ends and all have been answered. It returns an error when the gateway
+// never responded, or refused the token.
 func (p *mcpPipe) run(ctx context.Context, in io.Reader) error {
 	ctx, p.stop = context.WithCancelCause(ctx)
 	defer p.stop(nil)
@@ -106,7 +107,8 @@ func (p *mcpPipe) read(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// pass sends a message in the background. Clients await the response to each message of the handshake, so these need no order.
+// pass sends a message in the background. Clients await the response to each message of the handshake, so these need no
+// order.
 func (p *mcpPipe) pass(ctx context.Context, line []byte) {
 	if !json.Valid(line) {
 		p.write(mcpError(json.RawMessage("null"), -32700, "the line is not JSON"))
@@ -145,7 +147,10 @@ func (p *mcpPipe) pass(ctx context.Context, line []byte) {
 }
 
 func mcpError(id json.RawMessage, code int, text string) []byte {
-	answer, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+	answer, _ := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": id,
+		"error": map[string]any{"code": code, "message": text},
+	})
 	return answer
 }
 

@@ -20,9 +20,10 @@ func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --to URL",
 		Short: "Move the gateway's database to PostgreSQL, to run several gateways",
-		Long: "Move the gateway's database, all of it or nothing, into an empty PostgreSQL database. The gateway must not be running.\n" +
-			"Afterwards start any number of gateways with --database URL; the data directory is marked as moved, and no gateway starts on it.\n" +
-			"To keep the password out of the process list, put it into $PGPASSWORD.",
+		Long: "Move the gateway's database, all of it or nothing, into an empty PostgreSQL database. The gateway must\n" +
+			"not be running. Afterwards start any number of gateways with --database URL; the data directory is\n" +
+			"marked as moved, and no gateway starts on it. To keep the password out of the process list, put it into\n" +
+			"$PGPASSWORD.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadSome(cmd.Flags(), os.Getenv, "gateway.data")
@@ -50,11 +51,13 @@ func migrateCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			err = transfer.Run(cmd.Context(), dir, to, key, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
+			err = transfer.Run(cmd.Context(), dir, to, key,
+				func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "%s has been moved to %s; start the gateway with that as --database\n", path, postgres.Address(to))
+			_, err = fmt.Fprintf(out, "%s has been moved to %s; start the gateway with that as --database\n", path,
+				postgres.Address(to))
 			return err
 		},
 	}

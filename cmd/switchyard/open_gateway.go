@@ -34,8 +34,8 @@ type database interface {
 	Close() error
 }
 
-// openGateway locks the data directory, opens the port, and opens the database in the directory. A shared database is opened by
-// run, which waits for it while the gateway serves. The caller closes the gateway.
+// openGateway locks the data directory, opens the port, and opens the database in the directory. A shared database is
+// opened by run, which waits for it while the gateway serves. The caller closes the gateway.
 func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *gateway, err error) {
 	g := &gateway{config: c, log: log, handler: newHandler(c, log), begun: make(chan struct{})}
 	for _, warning := range c.Warnings {
@@ -79,12 +79,13 @@ func openGateway(ctx context.Context, c *config.Config, log *slog.Logger) (_ *ga
 	if err := g.build(ctx, db, nil); err != nil {
 		return nil, fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)
 	}
-	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints}, loop{"check of the database", later(func(context.Context) error {
-		if err := db.Check(); err != nil {
-			g.fail(startError{fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)})
-		}
-		return nil
-	})})
+	g.loops = append(g.loops, loop{"checkpoints", db.Checkpoints},
+		loop{"check of the database", later(func(context.Context) error {
+			if err := db.Check(); err != nil {
+				g.fail(startError{fmt.Errorf("database %s: %w", filepath.Join(c.Data, sqlite.FileName), err)})
+			}
+			return nil
+		})})
 	return g, nil
 }
 
@@ -94,13 +95,16 @@ var chatTransports = map[domain.BotTransport]func(bot.Options, map[string]domain
 	domain.BotTeam:   slack.New,
 }
 
-// build builds the gateway over an open database, its parts in the order of their dependencies. shared is nil when no other
-// gateway shares the database.
+// build builds the gateway over an open database, its parts in the order of their dependencies. shared is nil when no
+// other gateway shares the database.
 func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase) (err error) {
 	c, log := g.config, g.log
 	botFile := botfile.File{Path: c.BotConfig}
 	credentials := signin.NewFile(c.Credentials)
-	for _, err := range []error{botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig), makeConfigDirPrivate(c.Credentials)} {
+	for _, err := range []error{
+		botFile.Tidy(), credentials.Tidy(), makeConfigDirPrivate(c.BotConfig),
+		makeConfigDirPrivate(c.Credentials),
+	} {
 		if err != nil {
 			log.Warn("cannot clean up", "error", err)
 		}
@@ -113,27 +117,38 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 		TeamAPIURL: c.Bot.TeamAPIURL, PublicURL: c.PublicURL, Observe: counts.BotMessage,
 	}
 	signInOptions := signin.Config{
-		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID, Product: c.SignIn.Product,
+		AuthorizeURL: c.SignIn.AuthorizeURL, TokenURL: c.SignIn.TokenURL, ClientID: c.SignIn.ClientID,
+		Product:     c.SignIn.Product,
 		TokenFormat: signin.TokenFormat(c.SignIn.TokenFormat), Scopes: c.SignIn.Scopes,
 	}
 	loginOptions := login.Config{
-		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret, RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
+		Issuer: c.Login.Issuer, ClientID: c.Login.ClientID, ClientSecret: c.Login.ClientSecret,
+		RolesClaim: c.Login.RolesClaim, Roles: c.Login.Roles,
 	}
 	if shared != nil {
 		counts.Follows = func(string) bool { return shared.member.Leads() }
 		chatOptions.Leadership, signInOptions.Flows, loginOptions.Spent = shared.member, shared.store, shared.store
-		chatOptions.LeaderState = func(token int64) bot.State { return store.LeaderState{Tables: shared.store.Tables, Token: token} }
+		chatOptions.LeaderState = func(token int64) bot.State {
+			return store.LeaderState{
+				Tables: shared.store.Tables,
+				Token:  token,
+			}
+		}
 	}
 	chat := bot.New(chatOptions)
 	options := service.Options{
-		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents, JoinTokenTTL: c.JoinTokenTTL,
-		Projects: projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
+		Store: db, Log: log, Observe: counts.Events, AgentTimeout: c.AgentTimeout, KeepEvents: c.KeepEvents,
+		JoinTokenTTL: c.JoinTokenTTL,
+		Projects:     projects, Stories: projects, Tools: projects, BotFile: botFile, Bot: chat, Credentials: credentials,
 		Provider:    signin.New(signInOptions, log),
 		SignInSetup: service.SignInSetup{Missing: c.SignIn.Missing, ConfigFile: c.SignIn.ConfigFile},
 	}
 	if shared != nil {
 		options.Changes, options.Leadership, options.Gateways = shared.store, shared.member, shared
-		options.SharedBot = &service.SharedBot{Store: shared.store, Leader: shared.member, Gateway: shared.name, Cursor: chat.Cursor}
+		options.SharedBot = &service.SharedBot{
+			Store: shared.store, Leader: shared.member, Gateway: shared.name,
+			Cursor: chat.Cursor,
+		}
 	}
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
@@ -156,7 +171,8 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	}
 	s := g.service
 	seen := bot.Gateway{
-		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts, Agents: s.Agents,
+		Bot: s.Bot.Starting(), Events: s.Events, Projects: s.Projects, Pipelines: s.Pipelines, Alerts: s.Alerts,
+		Agents:  s.Agents,
 		Stories: s.Stories, Search: s.Search,
 	}
 	g.loops = append(
@@ -192,7 +208,10 @@ func newHandler(c *config.Config, log *slog.Logger) handlers.Gateway {
 		AdminToken: c.AdminToken,
 
 		TrustedProxies: c.Login.TrustedProxies,
-		ProxyLogin:     handlers.ProxyLogin{UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader, Roles: c.Login.Roles},
-		PublicURL:      c.PublicURL,
+		ProxyLogin: handlers.ProxyLogin{
+			UserHeader: c.Login.UserHeader, GroupsHeader: c.Login.GroupsHeader,
+			Roles: c.Login.Roles,
+		},
+		PublicURL: c.PublicURL,
 	}
 }

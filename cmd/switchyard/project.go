@@ -61,7 +61,8 @@ type projectServer struct {
 	handler http.Handler
 }
 
-// openProject reads the work directory of c for the first time. It creates the directory and the default stages if there are none.
+// openProject reads the work directory of c for the first time. It creates the directory and the default stages if
+// there are none.
 func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 	if err := os.MkdirAll(c.Work, 0o777); err != nil {
 		return nil, err
@@ -73,7 +74,10 @@ func openProject(c *config.Project, log *slog.Logger) (*projectServer, error) {
 		return nil, err
 	}
 	commits := gitlog.New(gitlog.Options{Dir: c.Work, Board: work, Log: log})
-	h := projectserver.Server{Name: c.Name, Board: work, Feed: ring, Commits: commits, Token: c.Token, AllowHosts: c.AllowHosts, Log: log}
+	h := projectserver.Server{
+		Name: c.Name, Board: work, Feed: ring, Commits: commits, Token: c.Token,
+		AllowHosts: c.AllowHosts, Log: log,
+	}
 	return &projectServer{log, work, commits, h.Handler()}, nil
 }
 

@@ -78,8 +78,9 @@ func sampleSteps(dir string) console.Sample {
 	return console.Sample{Project: sampleName, Dir: dir, Story: "17_story_search_typos", From: "2_current", To: "3_qa"}
 }
 
-// playSample waits until the board in dir is watched and then makes the moves, except of stories that somebody has moved in the
-// meantime. It touches each moved file: a later start takes the file's time for when the story entered its stage.
+// playSample waits until the board in dir is watched and then makes the moves, except of stories that somebody has
+// moved in the meantime. It touches each moved file: a later start takes the file's time for when the story entered its
+// stage.
 func playSample(ctx context.Context, dir string, watched <-chan struct{}) error {
 	select {
 	case <-watched:

@@ -43,8 +43,9 @@ func newLogger(w io.Writer, format, level string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &options))
 }
 
-// listen opens the listeners of address (HOST:PORT). localhost is both 127.0.0.1 and ::1, on the same port: another program
-// on ::1 would get what browsers send to http://localhost. On a machine without IPv6 it is 127.0.0.1 alone, which is logged.
+// listen opens the listeners of address (HOST:PORT). localhost is both 127.0.0.1 and ::1, on the same port: another
+// program on ::1 would get what browsers send to http://localhost. On a machine without IPv6 it is 127.0.0.1 alone,
+// which is logged.
 func listen(log *slog.Logger, address string) ([]net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -113,8 +114,8 @@ func stopTime(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// serve serves handler on listeners until ctx ends. Then it accepts no new requests, ends long-polls, and returns when the
-// other requests have ended, or drainLimit after the process was asked to stop.
+// serve serves handler on listeners until ctx ends. Then it accepts no new requests, ends long-polls, and returns when
+// the other requests have ended, or drainLimit after the process was asked to stop.
 func serve(ctx context.Context, log *slog.Logger, listeners []net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,

@@ -19,7 +19,8 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// sharedDatabase is this gateway's membership among those that share its database. Its methods accept nil, for a single gateway.
+// sharedDatabase is this gateway's membership among those that share its database. Its methods accept nil, for a single
+// gateway.
 type sharedDatabase struct {
 	store  *postgres.DB
 	name   string // of this gateway
@@ -69,7 +70,8 @@ func (s *sharedDatabase) fitness(others []cluster.Gateway) string {
 	all, unreachable := s.pipelines.Reach()
 	for _, g := range others {
 		if g.Reaches > 0 && g.Reaches >= all-unreachable {
-			return fmt.Sprintf("gateway %s reaches %d projects that this one cannot reach, which reaches %d", g.Name, g.Reaches, all-unreachable)
+			return fmt.Sprintf("gateway %s reaches %d projects that this one cannot reach, which reaches %d", g.Name, g.Reaches,
+				all-unreachable)
 		}
 	}
 	return ""
@@ -93,8 +95,8 @@ func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	}}}
 }
 
-// whileAway returns loop restarted every second while the database cannot be reached, so that its return is noticed within a
-// second. The outage itself is logged elsewhere.
+// whileAway returns loop restarted every second while the database cannot be reached, so that its return is noticed
+// within a second. The outage itself is logged elsewhere.
 func whileAway(loop func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
@@ -120,8 +122,8 @@ const (
 // startError is why a gateway could not begin its work, though it already serves.
 type startError struct{ error }
 
-// waitForDatabase opens the shared database as soon as it can be reached, and then starts the loops. The handler that it returns
-// answers requests in the meantime and passes them on afterwards.
+// waitForDatabase opens the shared database as soon as it can be reached, and then starts the loops. The handler that
+// it returns answers requests in the meantime and passes them on afterwards.
 func (g *gateway) waitForDatabase(loops *supervise.Group, out io.Writer) http.Handler {
 	var reason atomic.Pointer[error]
 	say := func(err error) { reason.Store(&err) }
@@ -168,7 +170,8 @@ func (g *gateway) openShared(ctx context.Context) error {
 		g.log.WarnContext(ctx, "searches are slow: the database lacks the extension pg_trgm, and this role may not create it")
 	}
 	if ahead := store.Clock().Ahead(); ahead.Abs() > wrongClock {
-		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's", "database_ahead", ahead.Round(time.Millisecond))
+		g.log.WarnContext(ctx, "the clocks of this machine and the database differ; the gateway uses the database's",
+			"database_ahead", ahead.Round(time.Millisecond))
 	}
 	clock.Follow(store.Clock())
 	shared := g.joinShared(store)

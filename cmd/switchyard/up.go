@@ -24,11 +24,12 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up [DIR…] [--agent LABEL [-- CMD ARG…]]",
 		Short: "Run everything on this machine: a gateway, and a project server for each work directory",
-		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory DIR, registered\n" +
-			"under the directory's name, or the repository's for …/.huskies/work and …/work. DIR may also be the repository. In a DIR\n" +
-			"that is empty or does not exist, stage directories are created. If no DIR is given and no project is registered, a sample\n" +
-			"board is served. With --agent, a build agent runs as well, and runs CMD while it is assigned to a project. If\n" +
-			"SWITCHYARD_PROJECT_TOKEN is set, the project servers require that token, and the gateway uses it.",
+		Long: "Run everything on this machine in one process: a gateway, and a project server for each work directory\n" +
+			"DIR, registered under the directory's name, or the repository's for …/.huskies/work and …/work. DIR may\n" +
+			"also be the repository. In a DIR that is empty or does not exist, stage directories are created. If no\n" +
+			"DIR is given and no project is registered, a sample board is served. With --agent, a build agent runs as\n" +
+			"well, and runs CMD while it is assigned to a project. If SWITCHYARD_PROJECT_TOKEN is set, the project\n" +
+			"servers require that token, and the gateway uses it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags(), os.Getenv)
 			if err != nil {
@@ -70,8 +71,8 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
-// runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that it can
-// tell the gateway that it stops.
+// runWithAgent runs the gateway together with a build agent that joins it automatically. The agent ends first, so that
+// it can tell the gateway that it stops.
 func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string, command []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,9 +109,9 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 	return err
 }
 
-// addBoards starts a project server with the given token for each board and registers it; the first becomes the active project
-// if there is none. The sample board is added if it is registered, or if there are neither boards nor registered projects. The
-// addresses and directories are printed to out.
+// addBoards starts a project server with the given token for each board and registers it; the first becomes the active
+// project if there is none. The sample board is added if it is registered, or if there are neither boards nor
+// registered projects. The addresses and directories are printed to out.
 func (g *gateway) addBoards(ctx context.Context, boards []workBoard, token domain.Secret, out io.Writer) error {
 	registry := g.service.Projects.Registry()
 	_, registered := registry.Find(sampleName)
@@ -158,6 +159,9 @@ func (g *gateway) addBoard(ctx context.Context, b workBoard, token domain.Secret
 	if _, err := g.service.Projects.Ensure(ctx, b.name, address, &token); err != nil {
 		return "", err
 	}
-	g.loops = append(g.loops, loop{"project server of " + b.name, func(ctx context.Context) error { return server.run(ctx, listeners) }})
+	g.loops = append(g.loops, loop{
+		"project server of " + b.name,
+		func(ctx context.Context) error { return server.run(ctx, listeners) },
+	})
 	return address, nil
 }

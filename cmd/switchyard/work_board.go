@@ -11,8 +11,8 @@ import (
 // workBoard is a work directory that is served as a project.
 type workBoard struct{ name, dir string }
 
-// boardsOf finds the work directories and their projects' names. It returns a usage error when two have the same name or a name
-// is not valid for a project.
+// boardsOf finds the work directories and their projects' names. It returns a usage error when two have the same name
+// or a name is not valid for a project.
 func boardsOf(dirs []string) ([]workBoard, error) {
 	var boards []workBoard
 	taken := map[string]string{}

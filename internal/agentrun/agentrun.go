@@ -1,5 +1,5 @@
-// Package agentrun is the build agent: it joins a gateway, sends heartbeats, and runs a command for the project that it is
-// assigned to. It talks to the gateway over HTTP only and must know nothing of its internals.
+// Package agentrun is the build agent: it joins a gateway, sends heartbeats, and runs a command for the project that it
+// is assigned to. It talks to the gateway over HTTP only and must know nothing of its internals.
 package agentrun
 
 import (
@@ -35,7 +35,8 @@ type Options struct {
 }
 
 const (
-	// beatWait is how long the gateway is asked to hold a heartbeat; it holds one for at most a third of its agent timeout.
+	// beatWait is how long the gateway is asked to hold a heartbeat; it holds one for at most a third of its agent
+	// timeout.
 	beatWait = 30 * time.Second
 	// refreshWait is the wait of a heartbeat that should be answered at once.
 	refreshWait = time.Millisecond
@@ -46,8 +47,8 @@ const (
 	retryMax   = time.Minute
 	// joinGrace is how long a stop waits for the response to a join request.
 	joinGrace = 2 * time.Second
-	// farewell is the time limit for telling the gateway that the agent stops. After a command that took long to end, it is
-	// lastFarewell.
+	// farewell is the time limit for telling the gateway that the agent stops. After a command that took long to end, it
+	// is lastFarewell.
 	farewell, lastFarewell = 5 * time.Second, 2 * time.Second
 )
 
@@ -60,8 +61,9 @@ type agent struct {
 	known  bool // the gateway has accepted the identity in this run
 }
 
-// Run runs an agent until ctx ends; then it stops the command and informs the gateway. It returns an error when the agent
-// cannot continue: its state file is in use or unreadable, the token is refused, or the gateway no longer knows it.
+// Run runs an agent until ctx ends; then it stops the command and informs the gateway. It returns an error when the
+// agent cannot continue: its state file is in use or unreadable, the token is refused, or the gateway no longer knows
+// it.
 func Run(ctx context.Context, o Options) error {
 	if err := hideMemory(); err != nil {
 		o.Log.WarnContext(ctx, "the command may be able to read this process's secrets", "error", err)
@@ -77,7 +79,8 @@ func Run(ctx context.Context, o Options) error {
 			return supervise.UnlessEnded(ctx, err)
 		}
 	} else {
-		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state", file.path)
+		a.Log.InfoContext(ctx, "already joined; no token is needed", "agent", file.who().Label, "id", file.who().ID, "state",
+			file.path)
 	}
 
 	asked := make(chan time.Time, 1)
@@ -97,7 +100,8 @@ func Run(ctx context.Context, o Options) error {
 	return supervise.UnlessEnded(ctx, err)
 }
 
-// Leave ends a command that was left running, removes the agent in the state file from the gateway, and removes the file.
+// Leave ends a command that was left running, removes the agent in the state file from the gateway, and removes the
+// file.
 func Leave(ctx context.Context, o Options) error {
 	file, unlock, err := openState(o.StateFile)
 	if err != nil {

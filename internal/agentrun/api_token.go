@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// apiTokenLimit is the time limit for getting a token, so that an unreachable gateway does not delay a command for long.
+// apiTokenLimit is the time limit for getting a token, so that an unreachable gateway does not delay a command for
+// long.
 const apiTokenLimit = 5 * time.Second
 
 // apiToken holds the token with which the command itself can call the gateway. Only the runner's goroutine uses it.
@@ -19,8 +20,8 @@ type apiToken struct {
 	secret  string
 }
 
-// variables returns the environment variables with a token for a command in the given project, none if the gateway does not issue
-// tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
+// variables returns the environment variables with a token for a command in the given project, none if the gateway does
+// not issue tokens. The last token is reused while it is valid, and while the gateway cannot be reached.
 func (t *apiToken) variables(ctx context.Context, project string) []string {
 	ctx, cancel := context.WithTimeout(ctx, apiTokenLimit)
 	defer cancel()

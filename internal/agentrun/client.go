@@ -71,15 +71,18 @@ func (c *client) join(ctx context.Context, token domain.Secret, label, version s
 	return identity{Gateway: c.gateway, ID: answer.Agent.ID, Label: answer.Agent.Label, Secret: answer.Secret}, err
 }
 
-// heartbeat reports the agent's state and returns its assignment. The gateway holds the response for at most wait, as long as the
-// agent is assigned to the project assigned.
-func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string, wait time.Duration) (assignment, error) {
+// heartbeat reports the agent's state and returns its assignment. The gateway holds the response for at most wait, as
+// long as the agent is assigned to the project assigned.
+func (c *client) heartbeat(ctx context.Context, who identity, state domain.AgentState, detail, assigned string,
+	wait time.Duration,
+) (assignment, error) {
 	query := url.Values{"assigned": {assigned}, "wait": {wait.String()}}
 	if wait <= 0 {
 		query = url.Values{}
 	}
 	var answer agentAnswer
-	err := c.call(ctx, wait+callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
+	err := c.call(ctx, wait+callLimit, http.MethodPost,
+		"/gateway/agents/"+url.PathEscape(who.ID)+"/heartbeat?"+query.Encode(), who.Secret,
 		beatBody(state, detail), &answer)
 	if err != nil {
 		return assignment{}, err
@@ -108,7 +111,8 @@ type issuedToken struct {
 
 // issueToken gets a token for the command, which invalidates the previous one.
 func (c *client) issueToken(ctx context.Context, who identity) (issued issuedToken, err error) {
-	err = c.call(ctx, callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/token", who.Secret, nil, &issued)
+	err = c.call(ctx, callLimit, http.MethodPost, "/gateway/agents/"+url.PathEscape(who.ID)+"/token", who.Secret, nil,
+		&issued)
 	return issued, err
 }
 
@@ -122,8 +126,8 @@ func (c *client) leave(ctx context.Context, who identity) error {
 	return c.call(ctx, callLimit, http.MethodDelete, "/gateway/agents/"+url.PathEscape(who.ID), who.Secret, nil, nil)
 }
 
-// call sends one request and decodes the response into out, unless that is nil. It returns a *refusal for any status other
-// than 2xx.
+// call sends one request and decodes the response into out, unless that is nil. It returns a *refusal for any status
+// other than 2xx.
 func (c *client) call(ctx context.Context, limit time.Duration, method, path, secret string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

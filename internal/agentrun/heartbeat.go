@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// beat sends heartbeats and passes the assignments it gets to the runner. It returns when ctx ends or the gateway no longer
-// knows the agent.
+// beat sends heartbeats and passes the assignments it gets to the runner. It returns when ctx ends or the gateway no
+// longer knows the agent.
 func (a *agent) beat(ctx context.Context) error {
 	backoff := supervise.Backoff{First: retryFirst, Max: retryMax}
 	var at assignment
@@ -25,7 +25,8 @@ func (a *agent) beat(ctx context.Context) error {
 			continue
 		case isRefusal(err, http.StatusUnauthorized):
 			if !a.Rejoin || a.known {
-				return fmt.Errorf("the gateway no longer knows this agent, its identity is gone: remove %s and join with a new token", a.file.path)
+				return fmt.Errorf("the gateway no longer knows this agent, its identity is gone: remove %s and join with a new "+
+					"token", a.file.path)
 			}
 			a.Log.WarnContext(ctx, "the gateway no longer knows this agent, joining again")
 			if err := a.join(ctx); err != nil {
@@ -55,8 +56,11 @@ func (a *agent) beat(ctx context.Context) error {
 	return nil
 }
 
-// call sends one heartbeat. It is interrupted when the runner's state changes, so that the next one reports that at once.
-func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (next assignment, interrupted bool, err error) {
+// call sends one heartbeat. It is interrupted when the runner's state changes, so that the next one reports that at
+// once.
+func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (next assignment, interrupted bool,
+	err error,
+) {
 	calling, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
@@ -78,7 +82,8 @@ func (a *agent) call(ctx context.Context, at assignment, wait time.Duration) (ne
 	return next, interrupted, err
 }
 
-// sayStopped tells the gateway that the agent, which was asked to stop at the time asked, is stopping. It keeps its identity.
+// sayStopped tells the gateway that the agent, which was asked to stop at the time asked, is stopping. It keeps its
+// identity.
 func (a *agent) sayStopped(ctx context.Context, asked time.Time) {
 	limit := max(lastFarewell, min(farewell, time.Until(asked.Add(lastGrace+lastFarewell))))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)

@@ -44,8 +44,8 @@ type process struct {
 	failed  bool
 }
 
-// gate is a shell script that replaces itself with the command once it reads a line, and ends if the agent dies before. So
-// no command runs that is not recorded in a state file.
+// gate is a shell script that replaces itself with the command once it reads a line, and ends if the agent dies before.
+// So no command runs that is not recorded in a state file.
 const gate = `read -r switchyard_gate <&3 || exit 1; exec 3<&- "$@"`
 
 // prepare starts a command's process in its own process group. The command itself runs once begin is called.
@@ -146,8 +146,8 @@ func groupEnds(ctx context.Context, pgid int) bool {
 	return true
 }
 
-// stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that has
-// the same number by now is left alone.
+// stopLeftover ends the command that a killed agent left running, and reports whether there was one. Another group that
+// has the same number by now is left alone.
 func stopLeftover(grace context.Context, g processGroup, agentID string) bool {
 	if g.PGID <= 1 || !isLeftover(g, agentID) {
 		return false

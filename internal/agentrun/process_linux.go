@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideMemory keeps the user's other processes from reading this one's memory, including its environment. It also prevents
-// core dumps and attaching debuggers.
+// hideMemory keeps the user's other processes from reading this one's memory, including its environment. It also
+// prevents core dumps and attaching debuggers.
 func hideMemory() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
@@ -73,7 +73,8 @@ func anyOfGroup(pgid int, match func(pid string) bool) bool {
 			continue
 		}
 		fields, err := stat(e.Name())
-		if err == nil && fields[statGroup] == group && fields[statState] != "Z" && fields[statState] != "X" && match(e.Name()) {
+		if err == nil && fields[statGroup] == group && fields[statState] != "Z" && fields[statState] != "X" &&
+			match(e.Name()) {
 			return true
 		}
 	}

@@ -21,6 +21,6 @@ func startOf(pid int) (string, error) {
 // groupRuns reports whether any process of the group is left.
 func groupRuns(pgid int) bool { return syscall.Kill(-pgid, 0) != syscall.ESRCH }
 
-// groupHasVariable cannot be determined on this system. It returns false, so that a group whose first process has ended is left
-// alone.
+// groupHasVariable cannot be determined on this system. It returns false, so that a group whose first process has ended
+// is left alone.
 func groupHasVariable(int, string) bool { return false }

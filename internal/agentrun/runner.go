@@ -13,8 +13,9 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL. Once the agent itself has been asked to stop it is at most lastGrace,
-// so that the process ends within the 10 s that service managers allow. Tests of real processes shorten both.
+// stopGrace is the time between SIGTERM and SIGKILL. Once the agent itself has been asked to stop it is at most
+// lastGrace, so that the process ends within the 10 s that service managers allow. Tests of real processes shorten
+// both.
 var stopGrace, lastGrace = 10 * time.Second, 7 * time.Second
 
 const (
@@ -48,7 +49,8 @@ type runner struct {
 
 func newRunner(o Options, file *stateFile) *runner {
 	return &runner{
-		argv: o.Command, output: o.Output, file: file, token: apiToken{client: newClient(o.Gateway), file: file, log: o.Log}, log: o.Log,
+		argv: o.Command, output: o.Output, file: file, token: apiToken{client: newClient(o.Gateway), file: file, log: o.Log},
+		log:      o.Log,
 		env:      slices.DeleteFunc(slices.Clone(o.Environment), isSecret),
 		assigned: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		state: domain.AgentIdle, tail: &tail{},
@@ -59,7 +61,8 @@ func newRunner(o Options, file *stateFile) *runner {
 func isSecret(line string) bool {
 	name, _, _ := strings.Cut(line, "=")
 	return strings.HasPrefix(name, "SWITCHYARD_") &&
-		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE") // the address may hold a password
+		// the address may hold a password
+		(strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET") || name == "SWITCHYARD_DATABASE")
 }
 
 // assign makes the command run for a; for the zero assignment it is stopped.
@@ -78,8 +81,8 @@ func (r *runner) wanted() assignment {
 	return r.want
 }
 
-// status returns the state and the detail that a heartbeat reports. The detail says how the command ended, and has the last lines
-// of its output.
+// status returns the state and the detail that a heartbeat reports. The detail says how the command ended, and has the
+// last lines of its output.
 func (r *runner) status() (domain.AgentState, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +105,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// run runs the command whenever the agent is assigned to a project, until ctx ends. When it returns, no command is running.
+// run runs the command whenever the agent is assigned to a project, until ctx ends. When it returns, no command is
+// running.
 func (r *runner) run(ctx context.Context) {
 	r.stopLeftover(ctx)
 	backoff := supervise.Backoff{First: restartFirst, Max: restartMax}
@@ -144,8 +148,8 @@ func (r *runner) waitWhile(ctx context.Context, a assignment, ended <-chan struc
 	}
 }
 
-// runAt runs the command for an assignment until it ends by itself, the assignment changes, or ctx ends. No process of its group
-// is left then. It returns the state that follows and a description of how the command ended.
+// runAt runs the command for an assignment until it ends by itself, the assignment changes, or ctx ends. No process of
+// its group is left then. It returns the state that follows and a description of how the command ended.
 func (r *runner) runAt(ctx context.Context, at assignment) (domain.AgentState, string) {
 	r.mu.Lock()
 	r.tail = &tail{}
@@ -190,7 +194,8 @@ func (r *runner) stop(ctx context.Context, p *process) {
 	p.stop(grace)
 }
 
-// graceOf returns a context for a command that is asked to stop now; it ends when the command must be killed. ctx is the agent's.
+// graceOf returns a context for a command that is asked to stop now; it ends when the command must be killed. ctx is
+// the agent's.
 func graceOf(ctx context.Context) (grace context.Context, done func()) {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	last := context.AfterFunc(ctx, func() {

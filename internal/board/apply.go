@@ -44,7 +44,8 @@ func (c Change) settings(front frontMatter) (settings []setting) {
 	case *c.Blocked == "":
 		set("blocked", "")
 		set("blocked_reason", "")
-	case now.blocked != "" && now.blocked == own && reason(front.get("blocked"), "\x00", "\x00") != "\x00": // the key's value is the reason
+	case now.blocked != "" && now.blocked == own && reason(front.get("blocked"), "\x00", "\x00") != "\x00":
+		// the key's value is the reason
 		set("blocked", yamlString(strings.TrimSpace(*c.Blocked)))
 	default:
 		if now.blocked == "" {

@@ -71,8 +71,8 @@ func (b *Board) Writable() bool { return b.allowWrites }
 // View returns the board as of the last scan.
 func (b *Board) View() *View { return b.view.Load() }
 
-// scan reads the stages that changed, and returns when to scan again even if nothing seems to change, zero for never. An error
-// means that the directory could not be read: the view then keeps its stages and shows the error.
+// scan reads the stages that changed, and returns when to scan again even if nothing seems to change, zero for never.
+// An error means that the directory could not be read: the view then keeps its stages and shows the error.
 func (b *Board) scan(changed stageSet) (again time.Time, err error) {
 	if changed == nil {
 		b.watched = b.watcher.add != nil

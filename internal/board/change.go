@@ -23,10 +23,10 @@ type Change struct {
 	ClearMergeFailure bool
 }
 
-// Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded like one
-// made by hand, before Change returns. It returns a Forbidden error unless Options allow writes, NotFound for an id that is
-// not on the board, Invalid for an invalid stage or reason, and Conflict when the version is not the file's, when
-// the stage has a file of that name, or when the front matter can only be changed by hand.
+// Change changes a story's file atomically, and in its front matter only the necessary keys. The change is recorded
+// like one made by hand, before Change returns. It returns a Forbidden error unless Options allow writes, NotFound for
+// an id that is not on the board, Invalid for an invalid stage or reason, and Conflict when the version is not the
+// file's, when the stage has a file of that name, or when the front matter can only be changed by hand.
 func (b *Board) Change(id string, c Change) (*Details, error) {
 	if err := b.checkWritable(); err != nil {
 		return nil, err

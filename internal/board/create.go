@@ -15,9 +15,9 @@ import (
 // maxSlug is the longest part of a story's id that is made from its name, in bytes: a file's name has at most 255.
 const maxSlug = 120
 
-// Create adds a story with that name and Markdown body to a stage, "" for the first one. Its id is one more than the highest
-// number on the board, followed by its name. It returns a Forbidden error unless Options allow writes, Invalid for an invalid
-// name or stage, and TooLarge for a body that does not fit in a file.
+// Create adds a story with that name and Markdown body to a stage, "" for the first one. Its id is one more than the
+// highest number on the board, followed by its name. It returns a Forbidden error unless Options allow writes, Invalid
+// for an invalid name or stage, and TooLarge for a body that does not fit in a file.
 func (b *Board) Create(name, body, stage string) (*Details, error) {
 	if err := b.checkWritable(); err != nil {
 		return nil, err
@@ -93,7 +93,8 @@ func (b *Board) nextNumber() string {
 
 // slug returns the letters and digits of a name in lower case, separated by "_".
 func slug(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	text := strings.Join(words, "_")
 	if len(text) <= maxSlug {
 		return text

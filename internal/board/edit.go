@@ -27,7 +27,10 @@ func edit(content []byte, settings []setting) ([]byte, error) {
 	}
 	newline := lineEnd(content)
 	if !d.closed {
-		d = document{before: slices.Concat(d.before, []byte("---"+newline)), body: slices.Concat([]byte("---"+newline), d.body)}
+		d = document{
+			before: slices.Concat(d.before, []byte("---"+newline)),
+			body:   slices.Concat([]byte("---"+newline), d.body),
+		}
 	} else {
 		d.body = content[len(d.before)+len(d.head):]
 	}
@@ -139,7 +142,8 @@ func yamlString(text string) string {
 	if plain && unicode.IsLetter([]rune(text)[0]) && yaml.Unmarshal([]byte(text), &node) == nil && node.Kind != 0 {
 		value := node.Content[0]
 		var is bool // other parsers read yes, no, on and off as booleans
-		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && value.Value == text && value.Decode(&is) != nil && len(text) > 1 {
+		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && value.Value == text && value.Decode(&is) != nil &&
+			len(text) > 1 {
 			return text
 		}
 	}

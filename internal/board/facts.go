@@ -69,11 +69,12 @@ func text(node *yaml.Node) string {
 	return limit(strings.TrimSpace(node.Value))
 }
 
-// reason reads a key whose value is a boolean or the reason itself. For true the reason is given, or fallback if that is "".
-// Unquoted yes, no, on and off are booleans, as in YAML 1.1.
+// reason reads a key whose value is a boolean or the reason itself. For true the reason is given, or fallback if that
+// is "". Unquoted yes, no, on and off are booleans, as in YAML 1.1.
 func reason(node *yaml.Node, given, fallback string) string {
 	var is bool
-	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || node.Decode(&is) != nil {
+	if node.Kind != yaml.ScalarNode || node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 ||
+		node.Decode(&is) != nil {
 		return text(node)
 	}
 	switch {
@@ -101,7 +102,10 @@ func checkText(field, text string) error {
 		return domain.Errorf(domain.Invalid, "%s: must not be blank", field)
 	case utf8.RuneCountInString(text) > maxText:
 		return domain.Errorf(domain.Invalid, "%s: must be at most %d characters", field, maxText)
-	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }):
+	case strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' &&
+			r != '\t'
+	}):
 		return domain.Errorf(domain.Invalid, "%s: must not contain control characters", field)
 	}
 	return nil

@@ -73,8 +73,8 @@ func (s *scanner) contentOf(dir *os.File, name string, size int) ([]byte, error)
 	return s.content, err
 }
 
-// openFile opens a file in dir for reading. If the file has been replaced by a symbolic link or a pipe, it neither follows
-// the one nor waits on the other.
+// openFile opens a file in dir for reading. If the file has been replaced by a symbolic link or a pipe, it neither
+// follows the one nor waits on the other.
 func openFile(dir *os.File, name string) (fd int, err error) {
 	return unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 }

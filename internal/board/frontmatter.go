@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxFrontMatter is the longest front matter that is parsed, in bytes. The parser takes up to 40 ms and 20 MiB for that.
+	// maxFrontMatter is the longest front matter that is parsed, in bytes. The parser takes up to 40 ms and 20 MiB for
+	// that.
 	maxFrontMatter = 64 << 10
 	// maxNesting is how deep front matter may be nested.
 	maxNesting = 100
@@ -41,7 +42,10 @@ func splitDocument(content []byte) document {
 			next++
 		}
 		if isMark(line) {
-			return document{before: content[:len(content)-len(rest)], head: rest[:at], body: rest[next:], opened: true, closed: true}
+			return document{
+				before: content[:len(content)-len(rest)], head: rest[:at], body: rest[next:], opened: true,
+				closed: true,
+			}
 		}
 		at = next
 	}

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// appendJSON appends the front matter as a JSON object, its keys in the same order. Values that JSON does not have, such as
-// infinity, become strings.
+// appendJSON appends the front matter as a JSON object, its keys in the same order. Values that JSON does not have,
+// such as infinity, become strings.
 func (f frontMatter) appendJSON(b []byte) []byte {
 	if f.mapping == nil {
 		return append(b, "{}"...)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A scan waits while git is at work, since a rebase moves stories there and back: gitPatience at most, for it may have been
-// stopped by a conflict. Meanwhile it looks every gitPoll whether git is done.
+// A scan waits while git is at work, since a rebase moves stories there and back: gitPatience at most, for it may have
+// been stopped by a conflict. Meanwhile it looks every gitPoll whether git is done.
 const (
 	gitPatience = 10 * time.Second
 	gitPoll     = 10 * time.Millisecond

@@ -31,7 +31,8 @@ func Locate(dir string) (string, error) {
 		}
 		return below, err
 	}
-	return "", fmt.Errorf("%s has other files, but no stage directories such as %s, and no %s or %s that has any", dir, defaultStages[0], workDirs[0], workDirs[1])
+	return "", fmt.Errorf("%s has other files, but no stage directories such as %s, and no %s or %s that has any", dir,
+		defaultStages[0], workDirs[0], workDirs[1])
 }
 
 // fitsWork reports whether dir has stages, or is empty.

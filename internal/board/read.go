@@ -135,12 +135,16 @@ func readStory(dir *os.File, id string) (*storyFile, error) {
 	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, fs.ErrNotExist
 	}
-	file := &storyFile{identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid), group: int(info.Gid)}
+	file := &storyFile{
+		identity: identityOf(&info), mode: fs.FileMode(info.Mode & 0o777), owner: int(info.Uid),
+		group: int(info.Gid),
+	}
 	file.content, err = readInto(nil, fd, int(min(info.Size, maxFile)))
 	return file, err
 }
 
-// newDetails combines story, which the last scan found, with the file's content, which may be newer and takes precedence.
+// newDetails combines story, which the last scan found, with the file's content, which may be newer and takes
+// precedence.
 func newDetails(story Story, stage string, file *storyFile) *Details {
 	d := splitDocument(file.content)
 	front, err := parseFrontMatter(d)
@@ -172,7 +176,8 @@ func (d *Details) takeFacts(f facts, file *storyFile) {
 	}
 }
 
-// version identifies the content and the stage. For a file too large to be read whole, its identity stands for the content.
+// version identifies the content and the stage. For a file too large to be read whole, its identity stands for the
+// content.
 func (f *storyFile) version(stage string) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\x00", stage)

@@ -21,7 +21,8 @@ const (
 // is the file that it will replace: its mode and, where possible, its owner are kept.
 func writeTemp(dir *os.File, content []byte, like *storyFile) (name string, err error) {
 	name = tempPrefix + rand.Text() + tempSuffix
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+		0o666)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +79,8 @@ func sweepTemp(dir string) error {
 		entries, readErr := os.ReadDir(filepath.Join(dir, stage.Name()))
 		err = errors.Join(err, readErr)
 		for _, entry := range entries {
-			if name := entry.Name(); strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) && entry.Type().IsRegular() {
+			if name := entry.Name(); strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix) &&
+				entry.Type().IsRegular() {
 				if removeErr := os.Remove(filepath.Join(dir, stage.Name(), name)); !errors.Is(removeErr, fs.ErrNotExist) {
 					err = errors.Join(err, removeErr)
 				}

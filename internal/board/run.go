@@ -8,23 +8,25 @@ import (
 
 // When to scan again. A scan of 100 items takes a fraction of a millisecond, one of 10,000 about 20 ms.
 const (
-	// After a change it waits for debounceFactor times the duration of the last scan, within these bounds: one scan serves a
-	// burst, and a board that changes constantly costs at most a fifth of a core.
+	// After a change it waits for debounceFactor times the duration of the last scan, within these bounds: one scan serves
+	// a burst, and a board that changes constantly costs at most a fifth of a core.
 	debounceFactor = 4
 	debounceMin    = 10 * time.Millisecond
 	debounceMax    = 50 * time.Millisecond
-	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan, but
-	// after rescanMax at the latest: watches may miss changes on a network file system.
+	// Without any change it scans everything after rescanMin, or rescanFactor times the duration of the last such scan,
+	// but after rescanMax at the latest: watches may miss changes on a network file system.
 	rescanMin    = 5 * time.Second
 	rescanFactor = 100
 	rescanMax    = time.Minute
-	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last scan.
+	// While something cannot be watched, it scans after unwatchedRescan, or unwatchedFactor times the duration of the last
+	// scan.
 	unwatchedRescan = 500 * time.Millisecond
 	unwatchedFactor = 20
 )
 
-// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads only the
-// file that the event is about, otherwise everything. Run must not be called concurrently, but may be called again.
+// Run scans whenever something may have changed, until ctx is cancelled, and then returns nil. After an event it reads
+// only the file that the event is about, otherwise everything. Run must not be called concurrently, but may be called
+// again.
 func (b *Board) Run(ctx context.Context) error {
 	defer b.closeWatcher()
 	next := time.Now()
@@ -95,7 +97,8 @@ func (b *Board) addFile(changed stageSet, path string) stageSet {
 	return changed
 }
 
-// rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning everything.
+// rescan scans, and returns when to scan again (zero for never), and how long to wait for events before scanning
+// everything.
 func (b *Board) rescan(changed stageSet) (again time.Time, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,8 +30,8 @@ type fileCopy struct {
 	file   *file
 }
 
-// update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is new, and
-// reports whether the story has changed.
+// update chooses the file that counts of a story that has any, takes the facts from it, adds notifications of what is
+// new, and reports whether the story has changed.
 func (s *story) update(now time.Time, preexisting map[string]bool, c *changes) (changed bool) {
 	was, current := *s, s.choose()
 	s.stage, s.gone = current.stage, time.Time{}
@@ -96,8 +96,8 @@ func (s *story) rank(c fileCopy) int {
 	return 0
 }
 
-// takeFacts takes over the file's facts. An unreadable file leaves the story as it was; so does a torn one, for as long as
-// it may be in the middle of a save.
+// takeFacts takes over the file's facts. An unreadable file leaves the story as it was; so does a torn one, for as long
+// as it may be in the middle of a save.
 func (s *story) takeFacts(f facts, now time.Time, c *changes) {
 	switch {
 	case f.state == unreadable:

@@ -11,8 +11,8 @@ import (
 // torn keeps its facts: an editor's save may cause either.
 const grace = time.Second
 
-// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value. The cost of a
-// scan depends on the stages that it read, not on the size of the board.
+// tracker turns successive scans of a board into notifications. It does no I/O and takes the time as a value. The cost
+// of a scan depends on the stages that it read, not on the size of the board.
 type tracker struct {
 	scans   int
 	stages  []string
@@ -81,7 +81,8 @@ func (t *tracker) updateStory(s *story, now time.Time, preexisting map[string]bo
 	}
 }
 
-// enterStages takes over the list of stages, and returns those readable for the first time, whose stories existed before.
+// enterStages takes over the list of stages, and returns those readable for the first time, whose stories existed
+// before.
 func (t *tracker) enterStages(stages []*stage, c *changes) (preexisting map[string]bool) {
 	preexisting = map[string]bool{}
 	var names []string

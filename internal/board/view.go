@@ -23,7 +23,10 @@ func (v *View) Replaced() <-chan struct{} { return v.replaced }
 // show replaces the view. It returns the function that wakes the readers waiting for that.
 func (b *Board) show(stages []Stage, err error) (wake func()) {
 	b.views++
-	next := &View{Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views), replaced: make(chan struct{})}
+	next := &View{
+		Stages: stages, Err: err, Version: b.instance + "-" + strconv.Itoa(b.views),
+		replaced: make(chan struct{}),
+	}
 	old := b.view.Swap(next)
 	return func() {
 		if old != nil {

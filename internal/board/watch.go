@@ -7,7 +7,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher is the part of fsnotify that the board needs. The kind of an event does not matter: any means that a scan is due.
+// watcher is the part of fsnotify that the board needs. The kind of an event does not matter: any means that a scan is
+// due.
 type watcher struct {
 	events <-chan fsnotify.Event
 	errors <-chan error

@@ -68,7 +68,10 @@ func (y yamlText) entries(front frontMatter) []yamlEntry {
 			next = content[i+2].Line - 1
 		}
 		line := y.line(first)
-		e := yamlEntry{key: resolve(content[i]).Value, keyNode: content[i], valueNode: content[i+1], indent: line[:len(line)-len(strings.TrimLeft(line, " "))]}
+		e := yamlEntry{
+			key: resolve(content[i]).Value, keyNode: content[i], valueNode: content[i+1],
+			indent: line[:len(line)-len(strings.TrimLeft(line, " "))],
+		}
 		e.last = first
 		for number := first + 1; number < next; number++ {
 			if y.belongs(number, e) {

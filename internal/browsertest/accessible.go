@@ -23,7 +23,8 @@ const (
 	}).join() + document.body.innerText`
 )
 
-// Accessible fails the test for each violation of accessibility rules that axe-core finds on the page in its current state.
+// Accessible fails the test for each violation of accessibility rules that axe-core finds on the page in its current
+// state.
 func (t *Tab) Accessible() {
 	t.Helper()
 	t.meets(rules)
@@ -43,8 +44,8 @@ func (t *Tab) meets(rules string) {
 	}
 }
 
-// AccessibleAt is Accessible at each of the widths, in light and dark colours. It also fails the test if the page is wider than the
-// window. If dark differs in colours only, it checks only the rules that depend on them.
+// AccessibleAt is Accessible at each of the widths, in light and dark colours. It also fails the test if the page is
+// wider than the window. If dark differs in colours only, it checks only the rules that depend on them.
 func (t *Tab) AccessibleAt(widths ...int64) {
 	t.Helper()
 	for _, width := range widths {

@@ -1,5 +1,5 @@
-// Package browsertest drives Chromium in tests. It finds elements as people do, by role and name, and fails a test whose page
-// logs errors to the console, such as violations of the content security policy.
+// Package browsertest drives Chromium in tests. It finds elements as people do, by role and name, and fails a test
+// whose page logs errors to the console, such as violations of the content security policy.
 package browsertest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// without lists browser features to disable. The popups of the address bar are pages with a thousand scripts, which every new tab
-// loads: that took a quarter of the time of all tests. chromedp disables the first two as well.
+// without lists browser features to disable. The popups of the address bar are pages with a thousand scripts, which
+// every new tab loads: that took a quarter of the time of all tests. chromedp disables the first two as well.
 const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup"
 
 // browser is the single Chromium of a test process, started by the first tab.
@@ -25,8 +25,8 @@ var browser struct {
 	end     func()
 }
 
-// Run runs the tests of a package and then ends the browser that they shared. A package whose tests open tabs must call it in
-// TestMain, and exit with the status that it returns.
+// Run runs the tests of a package and then ends the browser that they shared. A package whose tests open tabs must call
+// it in TestMain, and exit with the status that it returns.
 func Run(m *testing.M) int {
 	browser.running = true
 	defer func() {
@@ -56,8 +56,10 @@ func shared() (context.Context, error) {
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory), chromedp.WSURLReadTimeout(patience),
-		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-quic", true),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory),
+		chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-features", without),
 		chromedp.Flag("allow-pre-commit-input", true)) // input before a new page is painted counts
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)

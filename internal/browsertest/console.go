@@ -65,7 +65,8 @@ func (t *Tab) Complaints() []string {
 	t.console.mu.Unlock()
 	// Messages arrive in order, but late: once the mark has arrived, so have all messages before it.
 	t.until("a mark in the console", func(ctx context.Context) (bool, error) {
-		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("console.debug(%q), true", mark+fmt.Sprint(number)))); err != nil {
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](fmt.Sprintf("console.debug(%q), true",
+			mark+fmt.Sprint(number)))); err != nil {
 			return false, err
 		}
 		return t.console.reached(number), nil

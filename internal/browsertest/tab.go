@@ -16,7 +16,8 @@ import (
 const (
 	// patience is how long to wait for a page to become as expected. Only failing tests wait that long.
 	patience = 90 * time.Second
-	// answerTime is how long to wait for the browser's response to one of several attempts: between two pages there may be none.
+	// answerTime is how long to wait for the browser's response to one of several attempts: between two pages there may be
+	// none.
 	answerTime = 5 * time.Second
 )
 
@@ -28,8 +29,9 @@ type Tab struct {
 	console console
 }
 
-// slots limits the tests that use the browser at once. Two keep two processors busy; with more, each only waits longer for the one
-// browser. holders are the tests that have a slot: two tests that each waited for a second one would deadlock.
+// slots limits the tests that use the browser at once. Two keep two processors busy; with more, each only waits longer
+// for the one browser. holders are the tests that have a slot: two tests that each waited for a second one would
+// deadlock.
 var (
 	slots   = make(chan struct{}, 2)
 	holders sync.Map
@@ -43,8 +45,8 @@ func Needed(t testing.TB) {
 	}
 }
 
-// Open returns a new tab, 1280 by 800 pixels, which is closed at the end of the test. With -short, as in make test-fast, it skips
-// the test.
+// Open returns a new tab, 1280 by 800 pixels, which is closed at the end of the test. With -short, as in make
+// test-fast, it skips the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	Needed(t)
@@ -75,7 +77,8 @@ func open(t testing.TB) *Tab {
 		t.Fatal(err)
 	}
 	tab.watchConsole()
-	call(tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // other tabs have it as well
+	// other tabs have it as well
+	call(tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	tab.Size(1280, 800)
 	return tab
 }
@@ -160,7 +163,8 @@ func (t *Tab) WaitText(text string) {
 	t.Wait(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
 }
 
-// until polls, since between two pages there may be no response, at growing intervals, since polling takes time from the page.
+// until polls, since between two pages there may be no response, at growing intervals, since polling takes time from
+// the page.
 func (t *Tab) until(what string, holds func(ctx context.Context) (bool, error)) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -188,8 +192,8 @@ func (t *Tab) Keys(text string) {
 	t.do(chromedp.KeyEvent(text))
 }
 
-// KeysTo types keys that lead to the page with this heading. It types them again if they have no effect: on a busy machine the time
-// between keys of a sequence may be too long.
+// KeysTo types keys that lead to the page with this heading. It types them again if they have no effect: on a busy
+// machine the time between keys of a sequence may be too long.
 func (t *Tab) KeysTo(keys, heading string) {
 	t.Helper()
 	var typed time.Time

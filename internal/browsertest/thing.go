@@ -16,7 +16,8 @@ type Thing struct {
 	id  runtime.RemoteObjectID
 }
 
-// All returns all elements with this role and accessible name that are visible to assistive technology. An empty name matches any.
+// All returns all elements with this role and accessible name that are visible to assistive technology. An empty name
+// matches any.
 func (t *Tab) All(role, name string) []Thing {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
@@ -28,7 +29,8 @@ func (t *Tab) All(role, name string) []Thing {
 	return things
 }
 
-// Find waits until the page, including its scripts, has loaded, and returns the first element with this role and accessible name.
+// Find waits until the page, including its scripts, has loaded, and returns the first element with this role and
+// accessible name.
 func (t *Tab) Find(role, name string) Thing {
 	t.Helper()
 	var things []Thing
@@ -41,7 +43,8 @@ func (t *Tab) Find(role, name string) Thing {
 	return things[0]
 }
 
-// candidates returns a selector for elements that may have a role: getting the role of every element of a large page takes seconds.
+// candidates returns a selector for elements that may have a role: getting the role of every element of a large page
+// takes seconds.
 func candidates(role string) string {
 	switch role {
 	case "button":
@@ -58,8 +61,8 @@ func candidates(role string) string {
 	return "input, textarea, select, nav, main, header, footer, form, section, table, ul, ol, dialog, [role]"
 }
 
-// find checks visibility and text first: for a role or a name the browser rebuilds its accessibility tree each time, which takes
-// tens of milliseconds.
+// find checks visibility and text first: for a role or a name the browser rebuilds its accessibility tree each time,
+// which takes tens of milliseconds.
 const find = `((selector, role, name, limit) => {
 	const found = []
 	for (const e of document.querySelectorAll(selector)) {
@@ -74,14 +77,16 @@ const find = `((selector, role, name, limit) => {
 	return found
 })(%q, %q, %q, %d)`
 
-// query returns the first limit matching elements. It runs a script in the page, which uses a feature enabled at the browser's
-// start: the protocol's own query blocks the page forever if it comes between two pages.
+// query returns the first limit matching elements. It runs a script in the page, which uses a feature enabled at the
+// browser's start: the protocol's own query blocks the page forever if it comes between two pages.
 func (t *Tab) query(ctx context.Context, role, name string, limit int) ([]Thing, error) {
-	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name, limit)))
+	list, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](fmt.Sprintf(find, candidates(role), role, name,
+		limit)))
 	if err != nil {
 		return nil, err
 	}
-	properties, err := chromedp.Call(ctx, runtime.GetProperties, runtime.GetPropertiesParams{ObjectID: list.ObjectID, OwnProperties: new(true)})
+	properties, err := chromedp.Call(ctx, runtime.GetProperties,
+		runtime.GetPropertiesParams{ObjectID: list.ObjectID, OwnProperties: new(true)})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +124,8 @@ func (g Thing) Click() {
 func (g Thing) ClickAround(happens func()) {
 	g.tab.Helper()
 	x, y := g.middle()
-	g.tab.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	g.tab.do(chromedp.MouseEvent(chromedp.MouseMoved, x, y),
+		chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 	happens()
 	g.tab.do(chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }

@@ -14,12 +14,13 @@ func (t *Tab) Phone() {
 	t.do(chromedp.EmulateViewport(360, 780, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
-// tapTime is how long to wait for a touch to become a click before the next attempt: if the first one still led to another page, the
-// second would hit anything there.
+// tapTime is how long to wait for a touch to become a click before the next attempt: if the first one still led to
+// another page, the second would hit anything there.
 const tapTime = 20 * time.Second
 
-// Tap touches the middle of the element, and again if that does not cause a click: a page that is just changing may take a touch for
-// the beginning of another gesture. If the clicks of two touches come late, the second one does nothing.
+// Tap touches the middle of the element, and again if that does not cause a click: a page that is just changing may
+// take a touch for the beginning of another gesture. If the clicks of two touches come late, the second one does
+// nothing.
 func (g Thing) Tap() {
 	g.tab.Helper()
 	g.Call(`function() {
@@ -47,8 +48,14 @@ func (g Thing) Tap() {
 		touched = time.Now()
 		x, y := g.middle()
 		at := []*input.TouchPoint{{X: x, Y: y}}
-		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: at})
-		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{
+			Type:        input.DispatchTouchEventTypeTouchStart,
+			TouchPoints: at,
+		})
+		call(g.tab, input.DispatchTouchEvent, input.DispatchTouchEventParams{
+			Type:        input.DispatchTouchEventTypeTouchEnd,
+			TouchPoints: []*input.TouchPoint{},
+		})
 		return false, nil
 	})
 	g.tab.until("the end of a tap", func(ctx context.Context) (bool, error) {

@@ -1,5 +1,6 @@
-// Package clock returns the time that all gateways on a shared database agree on: the database's. The clocks of their machines
-// may be wrong. All times that are stored, or compared with stored ones, come from it; durations are measured locally.
+// Package clock returns the time that all gateways on a shared database agree on: the database's. The clocks of their
+// machines may be wrong. All times that are stored, or compared with stored ones, come from it; durations are measured
+// locally.
 package clock
 
 import (
@@ -10,12 +11,12 @@ import (
 // Clock is an estimate of another machine's clock. The zero Clock is this machine's. It is safe for concurrent use.
 type Clock struct{ last atomic.Pointer[reading] }
 
-// reading is the other clock's time at a time of this machine's. The latter has a monotonic part, so that setting this machine's
-// clock makes no difference.
+// reading is the other clock's time at a time of this machine's. The latter has a monotonic part, so that setting this
+// machine's clock makes no difference.
 type reading struct{ here, there time.Time }
 
-// Read records that the other clock said a time between two times of this machine's. An earlier reading is kept unless the new one
-// contradicts it, so that the clock does not waver with network delays.
+// Read records that the other clock said a time between two times of this machine's. An earlier reading is kept unless
+// the new one contradicts it, so that the clock does not waver with network delays.
 func (c *Clock) Read(asked, answered, said time.Time) {
 	said = said.Round(0).Local()
 	last := c.last.Load()
@@ -46,8 +47,8 @@ func (c *Clock) Ahead() time.Duration {
 	return c.Of(now).Sub(now.Round(0))
 }
 
-// followed is nil for this machine's clock. The program sets no other package-level variable: like the clock of package time, a process
-// has only one.
+// followed is nil for this machine's clock. The program sets no other package-level variable: like the clock of package
+// time, a process has only one.
 var followed atomic.Pointer[Clock]
 
 // Follow makes Now and Of use c from now on.

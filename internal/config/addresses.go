@@ -73,7 +73,8 @@ func parsePlainURL(text string) (string, error) {
 	return parseURL(text)
 }
 
-// ParseDatabase takes the address of a PostgreSQL database. Its errors do not quote the address, which may hold a password.
+// ParseDatabase takes the address of a PostgreSQL database. Its errors do not quote the address, which may hold a
+// password.
 func ParseDatabase(text string) (domain.Secret, error) {
 	address, err := url.Parse(text)
 	scheme, _, _ := strings.Cut(text, "://")

@@ -14,7 +14,8 @@ import (
 
 // AddFlags adds the gateway's flags with the given names to flags, or all of them when there are none.
 func AddFlags(flags *pflag.FlagSet, names ...string) {
-	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) [$SWITCHYARD_CONFIG]")
+	flags.String("config", "", "read `FILE` (default \"$XDG_CONFIG_HOME/switchyard/switchyard.toml\", if it exists) "+
+		"[$SWITCHYARD_CONFIG]")
 	for _, s := range (&Config{}).settings() {
 		if s.flag == "" || len(names) > 0 && !slices.Contains(names, s.flag) {
 			continue
@@ -31,8 +32,8 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Load reads the configuration from flags (to which AddFlags was applied), the environment and the file. An error is one
-// line that names the flag (it is a FlagError then), the variable, or the file with line and key.
+// Load reads the configuration from flags (to which AddFlags was applied), the environment and the file. An error is
+// one line that names the flag (it is a FlagError then), the variable, or the file with line and key.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 	c := &Config{}
 	last, err := c.read(c.settings(), flags, getenv)
@@ -40,7 +41,8 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 		return nil, err
 	}
 	var tokenFrom given
-	c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last["gateway.admin_token_file"], getenv)
+	c.AdminToken, tokenFrom, err = c.readSecret(adminTokenVariable, c.adminTokenFile, last["gateway.admin_token_file"],
+		getenv)
 	if err == nil {
 		err = c.readLogin(last, getenv)
 	}
@@ -49,9 +51,12 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (*Config, error) {
 		return nil, err
 	case onLoopback(c.Listen):
 	case c.AdminToken == "" && !c.Login.IsSetUp() && !c.allowUnauthenticated:
-		return nil, last["gateway.listen"].fail(fmt.Errorf("%s can be reached from other machines; set an admin token (--admin-token-file), a login, or --allow-unauthenticated", c.Listen))
+		return nil, last["gateway.listen"].fail(fmt.Errorf(
+			"%s can be reached from other machines; set an admin token (--admin-token-file), a login, or "+
+				"--allow-unauthenticated", c.Listen))
 	case c.AdminToken != "" && len(c.AdminToken) < minAdminToken:
-		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s can be reached from other machines", minAdminToken, c.Listen))
+		return nil, tokenFrom.fail(fmt.Errorf("the admin token must have at least %d characters, as %s can be reached from "+
+			"other machines", minAdminToken, c.Listen))
 	}
 	if c.PublicURL != "" {
 		public, _ := url.Parse(c.PublicURL) // the setter has parsed it
@@ -77,9 +82,11 @@ func LoadSome(flags *pflag.FlagSet, getenv func(string) string, keys ...string) 
 	return c, err
 }
 
-// read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags. It
-// returns by key the source that won.
-func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string, keys ...string) (map[string]given, error) {
+// read sets the settings with the given keys, or all when there are none, from defaults, file, environment and flags.
+// It returns by key the source that won.
+func (c *Config) read(settings []setting, flags *pflag.FlagSet, getenv func(string) string,
+	keys ...string,
+) (map[string]given, error) {
 	path, from, err := filePath(flags, getenv)
 	if err != nil {
 		return nil, err
@@ -119,8 +126,8 @@ const (
 	standardFile   = "$XDG_CONFIG_HOME/switchyard/switchyard.toml"
 )
 
-// filePath returns the absolute path of the configuration file and what named it: nil for the default file. The path is ""
-// when there is neither.
+// filePath returns the absolute path of the configuration file and what named it: nil for the default file. The path is
+// "" when there is neither.
 func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, from *given, err error) {
 	g := given{named(configVariable), []string{getenv(configVariable)}}
 	if flags.Changed("config") {
@@ -142,7 +149,8 @@ func filePath(flags *pflag.FlagSet, getenv func(string) string) (path string, fr
 	return path, &g, nil
 }
 
-// Expand replaces the XDG variable at the start of a default path. It returns false when the user has no home directory.
+// Expand replaces the XDG variable at the start of a default path. It returns false when the user has no home
+// directory.
 func Expand(path string, getenv func(string) string) (string, bool) {
 	ok := true
 	expanded := os.Expand(path, func(name string) string {
@@ -151,7 +159,10 @@ func Expand(path string, getenv func(string) string) (string, bool) {
 		}
 		home := getenv("HOME")
 		ok = filepath.IsAbs(home)
-		return filepath.Join(home, map[string]string{"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}[name])
+		return filepath.Join(home, map[string]string{
+			"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share",
+			"XDG_STATE_HOME": ".local/state",
+		}[name])
 	})
 	return expanded, ok
 }

@@ -8,8 +8,8 @@ import (
 
 const loginSecretVariable = "SWITCHYARD_LOGIN_CLIENT_SECRET"
 
-// Login configures how people log in to the console other than by token: through an OpenID Connect provider, a trusted proxy,
-// or both.
+// Login configures how people log in to the console other than by token: through an OpenID Connect provider, a trusted
+// proxy, or both.
 type Login struct {
 	Issuer       string        // the provider's issuer, "" for none
 	ClientID     string        // set whenever Issuer is

@@ -28,7 +28,8 @@ func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")
 	flags.String("listen", "127.0.0.1:3001", "serve on `ADDR` (HOST:PORT)")
-	flags.String("token", "", "require the bearer token `T`; other users of this machine can see it in the process list [$"+projectToken+"]")
+	flags.String("token", "", "require the bearer token `T`; other users of this machine can see it in the process list "+
+		"[$"+projectToken+"]")
 	flags.String("token-file", "", "require the bearer token in `FILE`")
 	flags.Bool("allow-writes", false, "allow callers to create, move and block stories")
 	flags.Bool("allow-unauthenticated", false, "serve other machines without requiring a token")
@@ -48,8 +49,8 @@ func token(g given) (domain.Secret, error) {
 	return secret, nil
 }
 
-// LoadProject reads the configuration from flags (to which AddProjectFlags was applied) and the environment. An error is
-// one line that names the flag (it is a FlagError then) or the variable.
+// LoadProject reads the configuration from flags (to which AddProjectFlags was applied) and the environment. An error
+// is one line that names the flag (it is a FlagError then) or the variable.
 func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, error) {
 	text := func(flag string) string { return flags.Lookup(flag).Value.String() }
 	c := &Project{Name: strings.TrimSpace(text("name"))}
@@ -73,7 +74,8 @@ func LoadProject(flags *pflag.FlagSet, getenv func(string) string) (*Project, er
 		return nil, err
 	}
 	if open, _ := flags.GetBool("allow-unauthenticated"); c.Token == "" && !open && !onLoopback(c.Listen) {
-		return nil, FlagError{fmt.Errorf("--listen: %s can be reached from other machines; set --token-file or --allow-unauthenticated", c.Listen)}
+		return nil, FlagError{fmt.Errorf("--listen: %s can be reached from other machines; set --token-file or "+
+			"--allow-unauthenticated", c.Listen)}
 	}
 	return c, nil
 }

@@ -91,8 +91,9 @@ func (c *Config) settings() []setting {
 		{
 			flag: "allow-unauthenticated", env: "SWITCHYARD_ALLOW_UNAUTHENTICATED", key: "gateway.allow_unauthenticated",
 			fallback: "false", kind: boolKind,
-			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an administrator",
-			set:   one(&c.allowUnauthenticated, parseBool),
+			usage: "serve other machines without an admin token or a login: everybody who can reach the port is an " +
+				"administrator",
+			set: one(&c.allowUnauthenticated, parseBool),
 		},
 		{
 			flag: "public-url", env: "SWITCHYARD_PUBLIC_URL", key: "gateway.public_url",
@@ -114,9 +115,18 @@ func (c *Config) settings() []setting {
 		},
 		{env: "SWITCHYARD_OAUTH_AUTHORIZE_URL", key: "sign_in.authorize_url", set: one(&c.SignIn.AuthorizeURL, parseURL)},
 		{env: "SWITCHYARD_OAUTH_TOKEN_URL", key: "sign_in.token_url", set: one(&c.SignIn.TokenURL, parseURL)},
-		{env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard", set: one(&c.SignIn.ClientID, parseText)},
-		{env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard", set: one(&c.SignIn.Product, parseWord)},
-		{env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json", set: one(&c.SignIn.TokenFormat, oneOf("json", "form"))},
+		{
+			env: "SWITCHYARD_OAUTH_CLIENT_ID", key: "sign_in.client_id", fallback: "switchyard",
+			set: one(&c.SignIn.ClientID, parseText),
+		},
+		{
+			env: "SWITCHYARD_OAUTH_PRODUCT", key: "sign_in.product", fallback: "switchyard",
+			set: one(&c.SignIn.Product, parseWord),
+		},
+		{
+			env: "SWITCHYARD_OAUTH_TOKEN_FORMAT", key: "sign_in.token_format", fallback: "json",
+			set: one(&c.SignIn.TokenFormat, oneOf("json", "form")),
+		},
 		{env: "SWITCHYARD_OAUTH_SCOPES", key: "sign_in.scopes", kind: spaceList, set: scopes(&c.SignIn.Scopes)},
 		{key: "login.issuer", set: one(&c.Login.Issuer, parsePlainURL)},
 		{key: "login.client_id", set: one(&c.Login.ClientID, parseText)},

@@ -76,7 +76,8 @@ func (c *Config) readLogin(last map[string]given, getenv func(string) string) (e
 	if issuer := last["login.issuer"]; l.Issuer != "" && l.ClientID == "" {
 		return issuer.fail(errors.New("needs login.client_id, the name under which the provider knows this gateway"))
 	}
-	l.ClientSecret, _, err = c.readSecret(loginSecretVariable, l.clientSecretFile, last["login.client_secret_file"], getenv)
+	l.ClientSecret, _, err = c.readSecret(loginSecretVariable, l.clientSecretFile, last["login.client_secret_file"],
+		getenv)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,8 @@ func (c *Config) readLogin(last map[string]given, getenv func(string) string) (e
 		c.Warnings = append(c.Warnings, groups.fail(errors.New("has no effect without login.user_header")).Error())
 	}
 	if l.IsSetUp() && l.Roles.Empty() {
-		c.Warnings = append(c.Warnings, "nobody can log in except with a token: login.viewers, login.operators and login.admins are empty")
+		c.Warnings = append(c.Warnings, "nobody can log in except with a token: login.viewers, login.operators and "+
+			"login.admins are empty")
 	}
 	return nil
 }

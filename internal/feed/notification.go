@@ -21,8 +21,8 @@ type WorkItem struct {
 	FromStage string
 }
 
-// Trouble says that a story has trouble, or now has it for another reason: a StoryBlocked or a MergeFailure. Its fields are in the
-// order in which they are written.
+// Trouble says that a story has trouble, or now has it for another reason: a StoryBlocked or a MergeFailure. Its fields
+// are in the order in which they are written.
 type Trouble struct {
 	Type        domain.EventType `json:"type"`
 	StoryID     string           `json:"story_id"`

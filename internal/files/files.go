@@ -1,5 +1,5 @@
-// Package files writes small private files atomically, so that a crash leaves either the old or the new content, and locks
-// them between processes. It knows nothing about their content.
+// Package files writes small private files atomically, so that a crash leaves either the old or the new content, and
+// locks them between processes. It knows nothing about their content.
 package files
 
 import (
@@ -18,9 +18,10 @@ const (
 	privateDir  fs.FileMode = 0o700
 )
 
-// WriteAtomic replaces the content of the file at path by data, and sets its mode to 0600 regardless of the umask. Missing
-// directories are created with mode 0700; existing ones keep theirs. If path is a symbolic link, the file that it points to is
-// replaced. When WriteAtomic returns nil the content has been synced to disk; when it fails, the old file is unchanged.
+// WriteAtomic replaces the content of the file at path by data, and sets its mode to 0600 regardless of the umask.
+// Missing directories are created with mode 0700; existing ones keep theirs. If path is a symbolic link, the file that
+// it points to is replaced. When WriteAtomic returns nil the content has been synced to disk; when it fails, the old
+// file is unchanged.
 //
 // A writer that reads before it writes, or may run concurrently with SweepOrphans, must hold Lock(path).
 func WriteAtomic(path string, data []byte) error {
@@ -74,8 +75,8 @@ func fill(f *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// tempPattern and tempGlob return patterns, for os.CreateTemp and filepath.Match, for the temporary files of target, which are
-// hidden files beside it.
+// tempPattern and tempGlob return patterns, for os.CreateTemp and filepath.Match, for the temporary files of target,
+// which are hidden files beside it.
 func tempPattern(target string) string { return "." + filepath.Base(target) + ".*.tmp" }
 
 func tempGlob(target string) string {

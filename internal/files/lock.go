@@ -21,8 +21,8 @@ const (
 	lockRetry = 10 * time.Millisecond
 )
 
-// Lock takes the lock for writing the file at path. It waits for other holders for at most 10 s and then returns ErrLocked. The
-// lock is an flock of the file path+".lock", so the kernel releases it when its holder dies.
+// Lock takes the lock for writing the file at path. It waits for other holders for at most 10 s and then returns
+// ErrLocked. The lock is an flock of the file path+".lock", so the kernel releases it when its holder dies.
 func Lock(path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
@@ -64,8 +64,8 @@ func LockDir(dir string) (unlock func(), err error) {
 	return flock(f, dir)
 }
 
-// openLockFile opens or creates a lock file with private mode. It does not follow symbolic links, with which others who may write
-// to the directory could have another file's mode changed.
+// openLockFile opens or creates a lock file with private mode. It does not follow symbolic links, with which others who
+// may write to the directory could have another file's mode changed.
 func openLockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, privateFile)
 	if errors.Is(err, unix.ELOOP) {

@@ -10,8 +10,8 @@ import (
 
 var errNotRegular = errors.New("is not a regular file")
 
-// Read returns the content of the regular file at path. Anything else is an error, without waiting: a pipe may never have a
-// writer, and a device may never end.
+// Read returns the content of the regular file at path. Anything else is an error, without waiting: a pipe may never
+// have a writer, and a device may never end.
 func Read(path string) ([]byte, error) {
 	data, _, err := ReadInfo(path)
 	return data, err

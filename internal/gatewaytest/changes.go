@@ -8,7 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Changes are changes by other gateways on the same store, without notifications: each gateway checks for them once a second.
+// Changes are changes by other gateways on the same store, without notifications: each gateway checks for them once a
+// second.
 type Changes struct{ versions atomic.Int64 }
 
 func (c *Changes) Changed(domain.Topic) <-chan struct{} { return nil }

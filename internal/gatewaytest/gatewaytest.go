@@ -26,8 +26,8 @@ type Gateway struct {
 	HTTP  handlers.Gateway
 }
 
-// New builds a gateway from o and h. The defaults are a new database, a discarded log, a bot that is off, an agent timeout of 45 s,
-// join tokens that are valid for an hour, and a session key.
+// New builds a gateway from o and h. The defaults are a new database, a discarded log, a bot that is off, an agent
+// timeout of 45 s, join tokens that are valid for an hour, and a session key.
 func New(t testing.TB, o service.Options, h handlers.Gateway) *Gateway {
 	t.Helper()
 	db, ok := o.Store.(*sqlite.DB)
@@ -78,7 +78,10 @@ func (g *Gateway) ServeUntil(t testing.TB) (_ *httptest.Server, stop func()) {
 	t.Helper()
 	stopping, stop := context.WithCancel(context.Background())
 	server := httptest.NewUnstartedServer(g.HTTP.Handler())
-	server.Config.BaseContext = func(net.Listener) context.Context { return web.WithStopping(context.Background(), stopping) }
+	server.Config.BaseContext = func(net.Listener) context.Context {
+		return web.WithStopping(context.Background(),
+			stopping)
+	}
 	server.Start()
 	t.Cleanup(func() {
 		stop()
@@ -94,5 +97,8 @@ func (noBot) Restart(context.Context) error         { return nil }
 func (noBot) SendTest(context.Context) error        { return nil }
 func (noBot) Posted(context.Context) (int64, error) { return math.MaxInt64, nil }
 func (noBot) Status() domain.BotStatus {
-	return domain.BotStatus{Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up", Since: time.UnixMilli(1), Rooms: []string{}}
+	return domain.BotStatus{
+		Transport: domain.BotMatrix, State: domain.BotOff, Detail: "Not set up",
+		Since: time.UnixMilli(1), Rooms: []string{},
+	}
 }

@@ -51,9 +51,11 @@ func Read(n, projects int) domain.FeedRead {
 	}
 	switch {
 	case step == 3 && story%3 == 0:
-		fields["type"], fields["reason"] = domain.StoryBlocked, "waits for the "+word(project, story, 7)+" of "+word(project, story, 8)
+		fields["type"], fields["reason"] = domain.StoryBlocked,
+			"waits for the "+word(project, story, 7)+" of "+word(project, story, 8)
 	case step == 4 && story%5 == 0:
-		fields["type"], fields["reason"] = domain.MergeFailure, "conflict in "+word(project, story, 9)+"/"+word(project, story, 10)+".go"
+		fields["type"], fields["reason"] = domain.MergeFailure,
+			"conflict in "+word(project, story, 9)+"/"+word(project, story, 10)+".go"
 	default:
 		fields["type"], fields["from_stage"], fields["to_stage"] = domain.StageTransition, stages[step%5], stages[step%5+1]
 	}
@@ -62,7 +64,10 @@ func Read(n, projects int) domain.FeedRead {
 	if err != nil {
 		panic(err) // the fields above are an event's
 	}
-	cursor := domain.FeedCursor{Project: Project(project), URL: "http://127.0.0.1:9/", Instance: "generated", Since: stamp, Sequence: int64(nth) + 1}
+	cursor := domain.FeedCursor{
+		Project: Project(project), URL: "http://127.0.0.1:9/", Instance: "generated", Since: stamp,
+		Sequence: int64(nth) + 1,
+	}
 	return domain.FeedRead{Cursor: cursor, Records: []domain.Record{record}, ReceivedAt: time.UnixMilli(stamp + 3)}
 }
 
@@ -77,7 +82,10 @@ func Reads(from, to, projects int) []domain.FeedRead {
 
 // name returns four words for a story.
 func name(project, story int) string {
-	return strings.Join([]string{word(project, story, 1), word(project, story, 2), word(project, story, 3), word(project, story, 4)}, " ")
+	return strings.Join([]string{
+		word(project, story, 1), word(project, story, 2), word(project, story, 3),
+		word(project, story, 4),
+	}, " ")
 }
 
 func word(project, story, nth int) string {

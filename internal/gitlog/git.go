@@ -41,12 +41,13 @@ func environment() []string {
 	return env
 }
 
-// stream runs git with input and passes its output to read. Output that read leaves is discarded. Exceeding timeLimit is
-// not an error: what has been read by then counts.
+// stream runs git with input and passes its output to read. Output that read leaves is discarded. Exceeding timeLimit
+// is not an error: what has been read by then counts.
 func (r repository) stream(ctx context.Context, input io.Reader, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, r.git, append(append(hardening[:len(hardening):len(hardening)], "-C", r.dir), args...)...)
+	cmd := exec.CommandContext(ctx, r.git, append(append(hardening[:len(hardening):len(hardening)], "-C", r.dir),
+		args...)...)
 	cmd.Env, cmd.Stdin, cmd.WaitDelay = environment(), input, time.Second
 	var stderr limitedBuffer
 	cmd.Stderr = &stderr

@@ -34,11 +34,14 @@ type Commit struct {
 // recordFormat makes git print a commit as hash, author, time and subject, one per line, and then the whole message.
 const recordFormat = "--format=%H%n%an%n%ct%n%s%n%B"
 
-// history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as a
-// word, at most perStory each.
+// history reads the commits of a range, newest first, and returns for each id the commits whose messages contain it as
+// a word, at most perStory each.
 func (r repository) history(ctx context.Context, ids *words, revisions ...string) (map[string][]*Commit, error) {
 	found := map[string][]*Commit{}
-	args := append([]string{"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits), recordFormat}, revisions...)
+	args := append([]string{
+		"log", "-z", "--no-color", "--encoding=UTF-8", "--max-count=" + strconv.Itoa(maxCommits),
+		recordFormat,
+	}, revisions...)
 	err := r.stream(ctx, nil, func(out *bufio.Reader) error {
 		for {
 			record, err := readRecord(out, 0)
@@ -62,8 +65,8 @@ func (r repository) history(ctx context.Context, ids *words, revisions ...string
 	return found, err
 }
 
-// readRecord reads up to the next delimiter, which it drops, and skips what exceeds maxRecord. It returns nil at the end.
-// The record is valid until the next call.
+// readRecord reads up to the next delimiter, which it drops, and skips what exceeds maxRecord. It returns nil at the
+// end. The record is valid until the next call.
 func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 	record, err := out.ReadSlice(delimiter)
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -81,8 +84,8 @@ func readRecord(out *bufio.Reader, delimiter byte) ([]byte, error) {
 	return bytes.TrimSuffix(record, []byte{delimiter}), err
 }
 
-// parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the memory
-// of the record; the commit does not.
+// parseRecord parses a commit printed as recordFormat. It returns nil for a malformed one. The message shares the
+// memory of the record; the commit does not.
 func parseRecord(record []byte) (commit *Commit, message []byte) {
 	fields := bytes.SplitN(record, []byte("\n"), 5)
 	if len(fields) < 5 {
@@ -92,7 +95,10 @@ func parseRecord(record []byte) (commit *Commit, message []byte) {
 	if err != nil {
 		return nil, nil
 	}
-	return &Commit{Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0), Subject: limit(fields[3])}, fields[4]
+	return &Commit{
+		Hash: string(fields[0]), Author: limit(fields[1]), At: time.Unix(seconds, 0),
+		Subject: limit(fields[3]),
+	}, fields[4]
 }
 
 // limit returns valid UTF-8 of at most maxText bytes.

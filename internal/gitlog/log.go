@@ -52,8 +52,8 @@ type Log struct {
 // New returns a Log that is empty until Run is called.
 func New(o Options) *Log { return &Log{Options: o, recheck: recheck} }
 
-// Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is nil
-// when there is no git or work tree, or nothing has been read yet. The caller must not change it.
+// Commits returns the newest commits, at most 50, whose message contains the story's id as a word, newest first. It is
+// nil when there is no git or work tree, or nothing has been read yet. The caller must not change it.
 func (l *Log) Commits(story string) []*Commit {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

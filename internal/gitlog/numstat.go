@@ -29,7 +29,8 @@ func (r repository) count(ctx context.Context, commits []*Commit) error {
 				current.add(line)
 			}
 		}
-	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv", "-M",
+	}, "log", "--stdin", "--no-walk=unsorted", "--first-parent", "-m", "--no-color", "--no-ext-diff", "--no-textconv",
+		"-M",
 		"--ignore-submodules=all", "--numstat", "--format=%x00%H")
 }
 

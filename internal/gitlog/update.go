@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/board"
 )
 
-// isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status, 128,
-// has other causes as well.
+// isNoRepository reports whether git failed because there is no repository. It goes by the message: the exit status,
+// 128, has other causes as well.
 func isNoRepository(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && strings.Contains(err.Error(), "not a git repository")
@@ -60,7 +60,8 @@ func idsOf(view *board.View) []string {
 	return ids
 }
 
-// advance returns the commits after HEAD has moved to head: without those no longer in its history, and with the new ones.
+// advance returns the commits after HEAD has moved to head: without those no longer in its history, and with the new
+// ones.
 func (l *Log) advance(ctx context.Context, head string) (map[string][]*Commit, error) {
 	known := slices.Collect(maps.Keys(l.searched))
 	found, err := l.repository.history(ctx, newWords(known), head, "^"+l.head)
@@ -104,8 +105,8 @@ func (l *Log) drop(next map[string][]*Commit, gone map[string]bool) {
 	}
 }
 
-// search reads the whole history for the stories of view that have not been searched for, adds the commits found to next,
-// and publishes it. Commits of stories that have left the board are kept, up to a limit, in case they come back.
+// search reads the whole history for the stories of view that have not been searched for, adds the commits found to
+// next, and publishes it. Commits of stories that have left the board are kept, up to a limit, in case they come back.
 func (l *Log) search(ctx context.Context, view *board.View, next map[string][]*Commit) error {
 	ids := idsOf(view)
 	if len(l.searched) > 2*len(ids)+1000 {

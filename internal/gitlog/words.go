@@ -11,8 +11,8 @@ import (
 // maxAlike is how many ids with the same first word are matched.
 const maxAlike = 1000
 
-// words finds any of many ids in a text, each as a word: neither preceded nor followed by a letter, digit or underscore.
-// The cost depends on the length of the text, not on the number of ids.
+// words finds any of many ids in a text, each as a word: neither preceded nor followed by a letter, digit or
+// underscore. The cost depends on the length of the text, not on the number of ids.
 type words struct {
 	byWord map[string][]pattern // by the first run of word characters
 }

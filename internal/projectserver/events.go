@@ -71,8 +71,8 @@ type parsedQuery struct {
 	web.FeedQuery
 }
 
-// feedQuery reads the query of r. Followers of a feed at rest repeat theirs, which takes 0.4 of an answer's 17 µs of CPU time
-// to parse (make bench, "feed, nothing new").
+// feedQuery reads the query of r. Followers of a feed at rest repeat theirs, which takes 0.4 of an answer's 17 µs of
+// CPU time to parse (make bench, "feed, nothing new").
 func (s *server) feedQuery(r *http.Request) (web.FeedQuery, error) {
 	if last := s.lastQuery.Load(); last != nil && last.raw == r.URL.RawQuery {
 		return last.FeedQuery, nil

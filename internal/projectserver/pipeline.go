@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/web"
 )
 
-// board answers with the stages and their stories, at most ?items= of them: 304 to clients that already have them, 503 while
-// the work directory cannot be read.
+// board answers with the stages and their stories, at most ?items= of them: 304 to clients that already have them, 503
+// while the work directory cannot be read.
 func (s *server) board(w http.ResponseWriter, r *http.Request) error {
 	most := math.MaxInt
 	if text := r.URL.Query().Get("items"); text != "" {

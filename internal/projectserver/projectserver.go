@@ -1,5 +1,5 @@
-// Package projectserver serves the HTTP API of a project server: the feed, the pipeline and the stories of one board. It must
-// know neither the gateway nor files.
+// Package projectserver serves the HTTP API of a project server: the feed, the pipeline and the stories of one board.
+// It must know neither the gateway nor files.
 package projectserver
 
 import (

@@ -18,7 +18,8 @@ func encodePipeline(project string, stages []board.Stage, most int) wire.Pipelin
 		for j := range items {
 			s := &stage.Stories[j]
 			items[j] = wire.Item{
-				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure), SinceMS: unixMS(s.Since),
+				StoryID: s.ID, StoryName: s.Name, Blocked: web.OrNull(s.Blocked), MergeFailure: web.OrNull(s.MergeFailure),
+				SinceMS: unixMS(s.Since),
 			}
 		}
 		p.Stages[i] = wire.Stage{Name: stage.Name, Items: items}

@@ -61,7 +61,8 @@ func encodeCommits(commits []*gitlog.Commit) wire.Commits {
 	list := make(wire.Commits, len(commits))
 	for i, c := range commits {
 		list[i] = wire.Commit{
-			Hash: c.Hash, Author: c.Author, AtMS: unixMS(c.At), Subject: c.Subject, Files: c.Files, Added: c.Added, Removed: c.Removed,
+			Hash: c.Hash, Author: c.Author, AtMS: unixMS(c.At), Subject: c.Subject, Files: c.Files, Added: c.Added,
+			Removed: c.Removed,
 		}
 	}
 	return list

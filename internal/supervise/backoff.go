@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Backoff computes the pauses between attempts: they double from First up to Max, and each is shortened by a random amount
-// of up to half, so that callers that failed together do not retry together.
+// Backoff computes the pauses between attempts: they double from First up to Max, and each is shortened by a random
+// amount of up to half, so that callers that failed together do not retry together.
 type Backoff struct {
 	First, Max time.Duration
 	pause      time.Duration // the last one, before it was shortened

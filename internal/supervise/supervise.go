@@ -17,8 +17,8 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// Go calls work in a new goroutine. A panic ends work, not the process, and is logged; what must be released or answered then
-// is deferred by work, or called by it through Call.
+// Go calls work in a new goroutine. A panic ends work, not the process, and is logged; what must be released or
+// answered then is deferred by work, or called by it through Call.
 func Go(log *slog.Logger, name string, work func()) {
 	go func() {
 		if err := Call(func() error { work(); return nil }); err != nil {
@@ -57,7 +57,8 @@ func (g *Group) Go(name string, loop func(context.Context) error) {
 // Wait returns when every loop has ended.
 func (g *Group) Wait() { g.done.Wait() }
 
-// Run calls loop until it returns nil or ctx ends. A failure or panic is logged, and loop is called again after a pause.
+// Run calls loop until it returns nil or ctx ends. A failure or panic is logged, and loop is called again after a
+// pause.
 func Run(ctx context.Context, log *slog.Logger, name string, loop func(context.Context) error) {
 	backoff := Backoff{First: firstPause, Max: maxPause}
 	for ctx.Err() == nil {

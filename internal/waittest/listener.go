@@ -2,7 +2,8 @@ package waittest
 
 import "net"
 
-// Listener is a listener of in-memory connections, as tests with fake time require. It accepts the connections sent to it.
+// Listener is a listener of in-memory connections, as tests with fake time require. It accepts the connections sent to
+// it.
 type Listener chan net.Conn
 
 // Accept returns the next connection, net.ErrClosed once the channel is closed.

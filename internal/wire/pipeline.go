@@ -36,8 +36,9 @@ func Stages(list []Stage) []domain.Stage {
 		for j := range stage.Items {
 			item := &stage.Items[j]
 			items[j] = domain.Item{
-				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked), MergeFailure: reason(item.MergeFailure),
-				Since: time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
+				StoryID: item.StoryID, StoryName: item.StoryName, Blocked: reason(item.Blocked),
+				MergeFailure: reason(item.MergeFailure),
+				Since:        time.UnixMilli(min(max(item.SinceMS, 0), lastDate)),
 			}
 		}
 		stages[i] = domain.Stage{Name: stage.Name, Items: items}

@@ -8,7 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Story is a story as a project server returns it at /api/stories/{story_id}, and a gateway as part of its own response.
+// Story is a story as a project server returns it at /api/stories/{story_id}, and a gateway as part of its own
+// response.
 type Story struct {
 	Project          string          `json:"project"`
 	StoryID          string          `json:"story_id"`

@@ -8,9 +8,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in dated. Everything
-// else is kept byte for byte. If the result would not be valid JSON, raw is returned unchanged, since it becomes part of a document
-// with other projects.
+// WithTimes returns raw, the stages as their project server sent them, with the items' times replaced by those in
+// dated. Everything else is kept byte for byte. If the result would not be valid JSON, raw is returned unchanged, since
+// it becomes part of a document with other projects.
 func WithTimes(raw json.RawMessage, dated []domain.Stage) (result json.RawMessage) {
 	defer func() {
 		if recover() != nil || !json.Valid(result) {
@@ -122,8 +122,8 @@ func (w *timesWriter) list(element func()) {
 	w.next()
 }
 
-// object skips an object, calling value to skip each value. At its end it calls more, which may append members, each preceded by
-// a comma.
+// object skips an object, calling value to skip each value. At its end it calls more, which may append members, each
+// preceded by a comma.
 func (w *timesWriter) object(value func(key []byte), more func()) {
 	if !w.open('{') {
 		return

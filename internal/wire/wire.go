@@ -1,5 +1,5 @@
-// Package wire has the JSON forms that more than one program reads or writes: project servers' responses, which the gateway
-// reads and returns. It must contain no rules.
+// Package wire has the JSON forms that more than one program reads or writes: project servers' responses, which the
+// gateway reads and returns. It must contain no rules.
 package wire
 
 import "time"
