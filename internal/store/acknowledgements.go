@@ -8,7 +8,7 @@ import (
 )
 
 // Acknowledgements returns all stored acknowledgements, in no particular order.
-func (db *Tables) Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error) {
+func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
 	if err != nil {
 		return nil, db.Translate(err)
@@ -26,7 +26,7 @@ func (db *Tables) Acknowledgements(ctx context.Context) ([]domain.Acknowledgemen
 }
 
 // Acknowledge stores acknowledgements, replacing earlier ones with the same keys.
-func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error {
+func (db acknowledgements) Acknowledge(ctx context.Context, all ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range all {
 			_, err := tx.ExecContext(ctx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
@@ -43,7 +43,7 @@ func (db *Tables) Acknowledge(ctx context.Context, all ...domain.Acknowledgement
 }
 
 // EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer ones.
-func (db *Tables) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
+func (db acknowledgements) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range ended {
 			_, err := tx.ExecContext(ctx, "DELETE FROM acknowledgements WHERE key = $1 AND at_ms = $2", a.Key, ToMilli(a.At))

@@ -9,7 +9,7 @@ import (
 
 // Redeem marks the join token with that hash as used and stores agent, both or neither. At most one of several concurrent
 // calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at agent.JoinedAt.
-func (db *Tables) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
+func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx,
 			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
@@ -28,7 +28,7 @@ func (db *Tables) Redeem(ctx context.Context, tokenHash string, agent domain.Age
 }
 
 // AgentRecords returns every agent that has an identity, in no particular order.
-func (db *Tables) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
+func (db agents) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
 		" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
 	if err != nil {
@@ -51,7 +51,7 @@ func (db *Tables) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error
 // SaveBeats stores changes by heartbeats, all in one transaction. It skips agents that have been removed. The end of ctx rolls
 // it back, but only the transaction watches ctx: watching it in each statement would take a third of the time of
 // BenchmarkWriteBehind.
-func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
+func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
 		update, err := tx.PrepareContext(ctx,
@@ -82,24 +82,24 @@ func (db *Tables) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error
 
 // AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project. It returns
 // NotFound when there is no such agent.
-func (db *Tables) AssignAgent(ctx context.Context, id, project string) error {
+func (db agents) AssignAgent(ctx context.Context, id, project string) error {
 	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
 
 const assignAgent = "UPDATE agents SET assigned_project = $2 WHERE id = $1"
 
 // LabelAgent stores an agent's label. It returns NotFound when there is no such agent.
-func (db *Tables) LabelAgent(ctx context.Context, id, label string) error {
+func (db agents) LabelAgent(ctx context.Context, id, label string) error {
 	return db.changeOne(ctx, topics{domain.TopicAgents}, "UPDATE agents SET label = $2 WHERE id = $1", id, label)
 }
 
 // RemoveAgent removes an agent and the token of its command. It returns NotFound when there is no such agent.
-func (db *Tables) RemoveAgent(ctx context.Context, id string) error {
+func (db agents) RemoveAgent(ctx context.Context, id string) error {
 	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
 }
 
 // changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a condition.
-func (db *Tables) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
+func (db agents) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement, args...)
 		if err != nil {

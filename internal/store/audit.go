@@ -38,23 +38,8 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is changed no
-// entry is stored.
-func (db *Tables) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
-	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
-		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
-			return err
-		}
-		return changed(result)
-	})
-	if domain.CodeOf(err) == domain.NotFound {
-		return result, nil
-	}
-	return result, err
-}
-
 // AddAudit stores the entry of a change that was made outside the store.
-func (db *Tables) AddAudit(ctx context.Context, e domain.AuditEntry) error {
+func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 	return db.Tx(domain.WithAudit(ctx, &e), nil, func(*sql.Tx) error { return nil })
 }
 
@@ -63,7 +48,7 @@ const auditChunk = 500
 
 // AuditPage returns the first q.Limit entries that match q, newest first. It returns Unavailable when a search for a text takes
 // too long.
-func (db *Tables) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
+func (db audit) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
 	}
@@ -117,7 +102,7 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 
 // RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those before
 // repeated. It returns how many it removed.
-func (db *Tables) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
+func (db audit) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
 	result, err := db.exec(ctx, nil, `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1
 		UNION SELECT id FROM audit WHERE times > 0 AND at_ms < $2 ORDER BY 1 LIMIT $3)`,
 		then.UnixMilli(), repeated.UnixMilli(), limit)

@@ -26,20 +26,9 @@ const SearchLimit = 5 * time.Second
 var errTooLong = domain.Errorf(domain.Unavailable,
 	"the search took too long; search for a longer text, or in one project")
 
-// search runs fn like snapshot, on a connection for searches and within their time limit.
-func (db *Tables) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
-	limited, cancel := context.WithTimeout(ctx, db.engine.SearchLimit)
-	defer cancel()
-	err := db.snapshot(limited, db.engine.Searches, fn)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return errTooLong
-	}
-	return err
-}
-
 // Events returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. If they
 // are huge it returns fewer, but at least one. It returns Unavailable when a search for a text takes too long.
-func (db *Tables) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
+func (db events) Events(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	q.Text = fold.Text(q.Text)
 	if q.Project != "" && strings.Contains(fold.Text(q.Project), q.Text) {
 		q.Text = ""

@@ -52,7 +52,7 @@ func (h *health) failure() (since time.Time, err error) {
 
 // WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded or was more
 // than a minute ago. Appending events counts for itself: other writes may succeed where it fails.
-func (db *Tables) WriteFailure() (since time.Time, err error) {
+func (db *conn) WriteFailure() (since time.Time, err error) {
 	if since, err := db.appends.failure(); err != nil {
 		return since, err
 	}
@@ -60,25 +60,20 @@ func (db *Tables) WriteFailure() (since time.Time, err error) {
 }
 
 // Appended records the result of appending events, and returns the translated error.
-func (db *Tables) Appended(err error) error {
+func (db *conn) Appended(err error) error {
 	err = db.Translate(err)
 	db.appends.note(err)
 	return err
 }
 
 // AppendFailure returns why the last append failed, nil as WriteFailure does.
-func (db *Tables) AppendFailure() error {
+func (db *conn) AppendFailure() error {
 	_, err := db.appends.failure()
 	return err
 }
 
-// TryWrite makes a harmless write, which updates WriteFailure.
-func (db *Tables) TryWrite(ctx context.Context) error {
-	return db.SetState(ctx, "last_try", time.Now().UTC().Format(time.RFC3339))
-}
-
 // HasSpace records that the disk has space again.
-func (db *Tables) HasSpace() {
+func (db *conn) HasSpace() {
 	for _, h := range []*health{&db.health, &db.appends} {
 		h.mu.Lock()
 		if errors.Is(h.err, ErrNoSpace) {

@@ -9,7 +9,7 @@ import (
 )
 
 // AddNamedToken stores a new named token. A token of an agent's command replaces the agent's last one.
-func (db *Tables) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
+func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		if t.AgentID != "" {
 			if err := endAgentTokens(ctx, tx, "agent_id = $1", t.AgentID); err != nil {
@@ -24,7 +24,7 @@ func (db *Tables) AddNamedToken(ctx context.Context, t domain.NamedToken) error 
 }
 
 // NamedTokens returns all named tokens, in no particular order.
-func (db *Tables) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
+func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
 	if err != nil {
 		return nil, db.Translate(err)
@@ -44,7 +44,7 @@ func (db *Tables) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) 
 }
 
 // RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such token.
-func (db *Tables) RemoveNamedToken(ctx context.Context, id string) error {
+func (db access) RemoveNamedToken(ctx context.Context, id string) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM named_tokens WHERE id = $1", id)
 		if err != nil {
@@ -59,7 +59,7 @@ func (db *Tables) RemoveNamedToken(ctx context.Context, id string) error {
 }
 
 // RemoveTokensExpiredBefore removes the named tokens that expired before then.
-func (db *Tables) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
+func (db access) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM named_tokens WHERE expires_at_ms > 0 AND expires_at_ms <= $1", then.UnixMilli())
 	return err
 }

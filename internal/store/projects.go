@@ -11,7 +11,7 @@ import (
 const activeKey = "active_project"
 
 // Registry returns the active project's name, "" if there is none, and the projects, sorted by name, by bytes.
-func (db *Tables) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
+func (db projects) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil && !IsMissing(err) {
 			return err
@@ -29,13 +29,13 @@ func (db *Tables) Registry(ctx context.Context) (active string, projects []domai
 
 // AddProjects stores new projects, all or none, and makes active, unless it is "", the active one. It returns Conflict if one of
 // the names exists.
-func (db *Tables) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
+func (db projects) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
 	return db.Tx(ctx, topics{domain.TopicProjects}, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
 // RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents that have been
 // removed. It returns Conflict if the name exists.
-func (db *Tables) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
+func (db projects) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
 			return err
@@ -64,14 +64,14 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 }
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
-func (db *Tables) UpdateProject(ctx context.Context, was, p domain.Project) error {
+func (db projects) UpdateProject(ctx context.Context, was, p domain.Project) error {
 	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
 		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
 // RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events and
 // reading positions are kept. It returns NotFound if there is no such project.
-func (db *Tables) RemoveProject(ctx context.Context, name string) error {
+func (db projects) RemoveProject(ctx context.Context, name string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
 		if err != nil {
@@ -92,7 +92,7 @@ func (db *Tables) RemoveProject(ctx context.Context, name string) error {
 }
 
 // SetActive makes a project the active one. It returns NotFound if there is no such project.
-func (db *Tables) SetActive(ctx context.Context, name string) error {
+func (db projects) SetActive(ctx context.Context, name string) error {
 	return db.changeOne(ctx, topics{domain.TopicProjects}, setActive, activeKey, name)
 }
 

@@ -19,7 +19,7 @@ type storedRemoval struct {
 }
 
 // KeepRemoval stores a removal that was made at now, so that it can be undone. Only the last most of them are kept.
-func (db *Tables) KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error {
+func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal, now time.Time, most int) error {
 	text, err := json.Marshal(storedRemoval{r.Project.Name, r.Project.URL, r.Project.Token.Reveal(), r.Active, r.Agents})
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (db *Tables) KeepRemoval(ctx context.Context, id string, r domain.Removal, 
 }
 
 // TakeRemoval removes and returns the removal with this id, and forgets those made before oldest. It returns NotFound.
-func (db *Tables) TakeRemoval(ctx context.Context, id string, oldest time.Time) (r domain.Removal, err error) {
+func (db projects) TakeRemoval(ctx context.Context, id string, oldest time.Time) (r domain.Removal, err error) {
 	var text string
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM removals WHERE at_ms < $1", oldest.UnixMilli()); err != nil {

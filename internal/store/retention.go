@@ -10,7 +10,7 @@ import (
 
 // EventProjects returns the names of all projects that the stream has or had events of, in no particular order: those
 // with a reading position.
-func (db *Tables) EventProjects(ctx context.Context) (names []string, err error) {
+func (db events) EventProjects(ctx context.Context) (names []string, err error) {
 	return db.SelectTexts(ctx, "SELECT DISTINCT project FROM feed_cursors")
 }
 
@@ -25,7 +25,7 @@ const (
 
 // ExpiredEvents returns the ids of the first limit events that e selects, oldest first. If the clock was set back,
 // expired events after one that is to be kept wait until that one has expired as well.
-func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
+func (db events) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		kept, err := SelectIDs(ctx, tx, firstKept, e.Project, e.Keep)
 		if err != nil || len(kept) == 0 {
@@ -53,7 +53,7 @@ func (db *Tables) ExpiredEvents(ctx context.Context, e domain.Expired, limit int
 }
 
 // OldestEvent returns when the oldest event was received, zero if there is none.
-func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err error) {
+func (db events) OldestEvent(ctx context.Context) (received time.Time, err error) {
 	const first = "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)"
 	err = db.engine.Read.QueryRowContext(ctx, first).Scan((*Milli)(&received))
 	if IsMissing(err) {
@@ -64,7 +64,7 @@ func (db *Tables) OldestEvent(ctx context.Context) (received time.Time, err erro
 
 // RemoveEvents removes events, under the leader's fencing token. It keeps their digests, so that they are not stored
 // again, and the stories' newest names.
-func (db *Tables) RemoveEvents(ctx context.Context, token int64, ids []int64) error {
+func (db events) RemoveEvents(ctx context.Context, token int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
 	}

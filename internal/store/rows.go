@@ -9,7 +9,7 @@ import (
 )
 
 // snapshot runs fn in a read-only transaction that sees one state of the database.
-func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
+func (db *conn) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Context, *sql.Tx) error) error {
 	tx, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: db.engine.Snapshot})
 	if err != nil {
 		return err
@@ -19,8 +19,19 @@ func (db *Tables) snapshot(ctx context.Context, pool *sql.DB, fn func(context.Co
 }
 
 // Snapshot runs fn in a read-only transaction that sees one state of the database.
-func (db *Tables) Snapshot(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+func (db *conn) Snapshot(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
 	return db.snapshot(ctx, db.engine.Read, fn)
+}
+
+// search runs fn like snapshot, on a connection for searches and within their time limit.
+func (db *conn) search(ctx context.Context, fn func(context.Context, *sql.Tx) error) error {
+	limited, cancel := context.WithTimeout(ctx, db.engine.SearchLimit)
+	defer cancel()
+	err := db.snapshot(limited, db.engine.Searches, fn)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errTooLong
+	}
+	return err
 }
 
 // Querier is a database or a transaction.
@@ -62,7 +73,7 @@ func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 }
 
 // SelectTexts returns the single column that a statement selects.
-func (db *Tables) SelectTexts(ctx context.Context, statement string) (texts []string, err error) {
+func (db *conn) SelectTexts(ctx context.Context, statement string) (texts []string, err error) {
 	rows, err := db.engine.Read.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, db.Translate(err)

@@ -16,17 +16,17 @@ const loginLife, requestLife = time.Hour, 2 * time.Hour
 
 // SpendLogin records that the callback of the login with that state has arrived. It returns false if that was recorded
 // before.
-func (db *Tables) SpendLogin(ctx context.Context, state string) (first bool, err error) {
+func (db access) SpendLogin(ctx context.Context, state string) (first bool, err error) {
 	return db.once(ctx, "login", state, loginLife)
 }
 
 // RecordBotRequest records a request of a chat server. It returns false if it was recorded before.
-func (db *Tables) RecordBotRequest(ctx context.Context, id string) (first bool, err error) {
+func (db access) RecordBotRequest(ctx context.Context, id string) (first bool, err error) {
 	return db.once(ctx, "bot request", id, requestLife)
 }
 
 // once records a key, for at least life, and reports whether it is new.
-func (db *Tables) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
+func (db access) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
 	sum, now := sha256.Sum256([]byte(id)), clock.Now()
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2", kind, now.Add(-life).UnixMilli())

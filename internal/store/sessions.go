@@ -9,7 +9,7 @@ import (
 )
 
 // AddSession stores a new session and ends the oldest ones of its account, so that at most most remain.
-func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) error {
+func (db access) AddSession(ctx context.Context, s domain.Session, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account = $1 AND id NOT IN (
 			SELECT id FROM sessions WHERE account = $1 ORDER BY created_at_ms DESC, id LIMIT $2)`, s.Account, most-1)
@@ -24,7 +24,7 @@ func (db *Tables) AddSession(ctx context.Context, s domain.Session, most int) er
 }
 
 // Sessions returns all sessions, in no particular order.
-func (db *Tables) Sessions(ctx context.Context) ([]domain.Session, error) {
+func (db access) Sessions(ctx context.Context) ([]domain.Session, error) {
 	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 	if err != nil {
 		return nil, db.Translate(err)
@@ -42,19 +42,19 @@ func (db *Tables) Sessions(ctx context.Context) ([]domain.Session, error) {
 }
 
 // RemoveSession ends a session. It returns NotFound when there is no such session.
-func (db *Tables) RemoveSession(ctx context.Context, id string) error {
+func (db access) RemoveSession(ctx context.Context, id string) error {
 	return db.changeOne(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE id = $1", id)
 }
 
 // RemoveSessionsBefore ends the sessions that began before then.
-func (db *Tables) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
+func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error {
 	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM sessions WHERE created_at_ms < $1", then.UnixMilli())
 	return err
 }
 
 // SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. It skips those that have
 // been removed.
-func (db *Tables) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
+func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		for id, seen := range sessions {
 			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli()); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // StoryEvents returns the newest limit events of a story, oldest first.
-func (db *Tables) StoryEvents(ctx context.Context, project, id string, limit int) (events []domain.Event, err error) {
+func (db stories) StoryEvents(ctx context.Context, project, id string, limit int) (events []domain.Event, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		return eachEvent(ctx, tx, func(e domain.Event) bool {
 			if e.Details().StoryID == id { // the key may stand for others, too
@@ -26,7 +26,7 @@ func (db *Tables) StoryEvents(ctx context.Context, project, id string, limit int
 var storyEvents = selectEvents("events", "events.project = $1 AND events.story_id = $2", "events.id DESC", 3)
 
 // StoryName returns the newest name of a story in the stream. It returns NotFound for a story that is in no event.
-func (db *Tables) StoryName(ctx context.Context, project, id string) (name string, err error) {
+func (db stories) StoryName(ctx context.Context, project, id string) (name string, err error) {
 	err = db.engine.Read.QueryRowContext(ctx, "SELECT story_name FROM stories WHERE project = $1 AND story_id = $2",
 		project, db.engine.Dialect.Key(id)).Scan(&name)
 	return name, db.Translate(err)
@@ -38,7 +38,7 @@ const MaxShortSearch = 2000
 // FindStories returns at most limit stories in the stream whose id or name contains all the folded words, newest first.
 // If no word has three characters, it searches only the newest stories. It returns Unavailable when that takes too
 // long.
-func (db *Tables) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
+func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := db.engine.Dialect.StoriesWith(words, limit)
 		return EachRow(ctx, tx, func(rows *sql.Rows) (s domain.StoryRef, err error) {

@@ -13,28 +13,59 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Tables are the tables that both engines use in the same way.
+// Tables are the tables that both engines use in the same way, a type for each noun.
 type Tables struct {
+	*conn
+	projects
+	agents
+	access
+	audit
+	events
+	stories
+	visits
+	acknowledgements
+	state
+}
+
+// NewTables returns the tables in a database. They must not be used before the schema is up to date.
+func NewTables(engine Engine) *Tables {
+	c := &conn{engine: engine}
+	return &Tables{
+		c, projects{c}, agents{c}, access{c}, audit{c}, events{c}, stories{c}, visits{c}, acknowledgements{c}, state{c},
+	}
+}
+
+type (
+	projects         struct{ *conn }
+	agents           struct{ *conn }
+	access           struct{ *conn }
+	audit            struct{ *conn }
+	events           struct{ *conn }
+	stories          struct{ *conn }
+	visits           struct{ *conn }
+	acknowledgements struct{ *conn }
+	state            struct{ *conn }
+)
+
+// conn is the database, for all tables.
+type conn struct {
 	engine Engine
 	// appends is about appending events, health about all other writes.
 	health, appends health
 }
-
-// NewTables returns the tables in a database. They must not be used before the schema is up to date.
-func NewTables(engine Engine) *Tables { return &Tables{engine: engine} }
 
 // topics say what a change is about.
 type topics = []domain.Topic
 
 // Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit entry in ctx,
 // and notifies other gateways of the topics changed.
-func (db *Tables) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) error {
+func (db *conn) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) error {
 	return db.LeaderTx(ctx, 0, about, fn)
 }
 
 // LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns ErrNotLeader, and
 // stores nothing, once another gateway has taken over.
-func (db *Tables) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
+func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
 	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
@@ -61,14 +92,14 @@ func (db *Tables) LeaderTx(ctx context.Context, token int64, about []domain.Topi
 }
 
 // Wrote records the result of a write by the engine, and returns the translated error.
-func (db *Tables) Wrote(err error) error {
+func (db *conn) Wrote(err error) error {
 	err = db.Translate(err)
 	db.note(err)
 	return err
 }
 
 // note records the result of a write; err has been translated.
-func (db *Tables) note(err error) {
+func (db *conn) note(err error) {
 	db.health.note(err)
 	if err == nil && db.engine.Wrote != nil {
 		db.engine.Wrote()
@@ -76,7 +107,7 @@ func (db *Tables) note(err error) {
 }
 
 // exec executes a statement that writes.
-func (db *Tables) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
+func (db *conn) exec(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
 	if _, audited := domain.AuditOf(ctx); audited {
 		return db.execAudited(ctx, about, statement, args...)
 	}
@@ -96,9 +127,24 @@ func (db *Tables) exec(ctx context.Context, about topics, statement string, args
 	return result, nil
 }
 
+// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is changed no
+// entry is stored.
+func (db *conn) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
+	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
+		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+		return changed(result)
+	})
+	if domain.CodeOf(err) == domain.NotFound {
+		return result, nil
+	}
+	return result, err
+}
+
 // changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as that would leave
 // it unknown whether the change was stored.
-func (db *Tables) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
+func (db *conn) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
 	result, err := db.exec(context.WithoutCancel(ctx), about, statement, args...)
 	if err != nil {
 		return err
@@ -117,7 +163,7 @@ func changed(result sql.Result) error {
 
 // Translate turns an error into a domain error: NotFound for a missing row, the engine's translation for an error that it knows, and
 // Internal for all others, keeping the cause for the log. Domain errors and nil are returned unchanged.
-func (db *Tables) Translate(err error) error {
+func (db *conn) Translate(err error) error {
 	var known *domain.Error
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
@@ -132,7 +178,7 @@ func (db *Tables) Translate(err error) error {
 }
 
 // Ping returns an error if the store does not respond.
-func (db *Tables) Ping(ctx context.Context) error {
+func (db *conn) Ping(ctx context.Context) error {
 	var one int
 	return db.Translate(db.engine.Read.QueryRowContext(ctx, "SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))
 }

@@ -132,7 +132,7 @@ func ScanVisitCounts(row interface{ Scan(...any) error }) (c domain.VisitCounts,
 }
 
 // StoryVisits returns the last limit visits of a story in order.
-func (db *Tables) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit, err error) {
+func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		return EachVisit(ctx, tx, &visits, "SELECT "+VisitColumns+" FROM stage_visits WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3",
 			project, storyID, limit)
@@ -151,7 +151,7 @@ func EachVisit(ctx context.Context, tx *sql.Tx, visits *[]domain.Visit, statemen
 
 // ProjectVisits returns what pages need of the visits of at most 100 projects: the open ones, the newest transitions, and counts of
 // those before that charts of now need.
-func (db *Tables) ProjectVisits(ctx context.Context, projects []string, now time.Time) (found map[string]*domain.ProjectVisits, err error) {
+func (db visits) ProjectVisits(ctx context.Context, projects []string, now time.Time) (found map[string]*domain.ProjectVisits, err error) {
 	found = map[string]*domain.ProjectVisits{}
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		var ended, open []string
@@ -191,7 +191,7 @@ func (db *Tables) ProjectVisits(ctx context.Context, projects []string, now time
 
 // RemoveVisits removes at most limit visits of a project that ended before a time or are not among the newest keep, and returns
 // their number.
-func (db *Tables) RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error) {
+func (db visits) RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error) {
 	err = db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
 		kept, first := before.UnixMilli(), int64(0)
 		err := tx.QueryRowContext(ctx, "SELECT to_ms FROM stage_visits WHERE project = $1 AND to_ms > 0 ORDER BY to_ms DESC LIMIT 1 OFFSET $2", project, keep).Scan(&first)
@@ -211,7 +211,7 @@ func (db *Tables) RemoveVisits(ctx context.Context, token int64, project string,
 }
 
 // VisitedProjects returns the names of all projects that have or had visits, in no particular order.
-func (db *Tables) VisitedProjects(ctx context.Context) ([]string, error) {
+func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
 	return db.SelectTexts(ctx, "SELECT project FROM visit_counts")
 }
 
