@@ -42,13 +42,13 @@ func newInbox(a domain.Alerts) inbox {
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Story != nil:
-		return cutEnd(or(a.Story.StoryName, a.Story.StoryID), 80)
+		return domain.Cut(or(a.Story.StoryName, a.Story.StoryID), 80)
 	case a.Kind == domain.AlertBot:
 		return "Bot configuration"
 	case a.Kind == domain.AlertStore:
 		return "Database"
 	}
-	return cutEnd(or(a.Agent, a.Project), 120)
+	return domain.Cut(or(a.Agent, a.Project), 120)
 }
 
 // alertWhere says what is wrong and where: "Blocked in webshop · QA".
@@ -56,9 +56,9 @@ func alertWhere(a domain.Alert) string {
 	word := alertWord(a.Kind)
 	switch {
 	case a.Story != nil:
-		return word + " in " + cutEnd(a.Project, 40) + " · " + domain.StageTitle(a.Stage)
+		return word + " in " + domain.Cut(a.Project, 40) + " · " + domain.StageTitle(a.Stage)
 	case a.Agent != "" && a.Project != "":
-		return word + ", assigned to " + cutEnd(a.Project, 40)
+		return word + ", assigned to " + domain.Cut(a.Project, 40)
 	}
 	return word
 }

@@ -3,7 +3,6 @@ package views
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 )
@@ -36,19 +35,11 @@ func (t *track) why() string {
 // words says in words what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
 	text := w.state
-	text += cutEnd(or(w.Blocked, w.MergeFailure), 80)
+	text += domain.Cut(or(w.Blocked, w.MergeFailure), 80)
 	if text != "" {
 		text += "; "
 	}
 	return text + "in this stage for "
-}
-
-// cutEnd shortens text to at most length characters by leaving out its end.
-func cutEnd(text string, length int) string {
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	return string([]rune(text)[:length-1]) + "…"
 }
 
 // sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day

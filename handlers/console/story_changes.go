@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -124,7 +123,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 	if err != nil {
 		return err
 	}
-	notice := views.Notice{Text: cutTo(change.said(), 200)}
+	notice := views.Notice{Text: domain.Cut(change.said(), 200)}
 	if version := versionOf(body); version != "" {
 		back, ok := change.undo(version)
 		value, _ := json.Marshal(back) // strings always encode
@@ -166,7 +165,7 @@ func refusal(status int, body []byte, err error) string {
 	case err != nil, status < http.StatusBadRequest:
 		return ""
 	}
-	text := cutTo(strings.TrimSpace(strings.ToValidUTF8(string(body), "")), 200)
+	text := domain.Cut(strings.TrimSpace(strings.ToValidUTF8(string(body), "")), 200)
 	switch status {
 	case http.StatusConflict:
 		return "Not done: " + strings.TrimSuffix(text, ".") + ". This page shows the story as it is now: look at it, then try again."
@@ -201,12 +200,4 @@ func versionOf(body []byte) string {
 	}
 	_ = json.Unmarshal(body, &story)
 	return story.Version
-}
-
-// cutTo shortens text to at most length characters.
-func cutTo(text string, length int) string {
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	return string([]rune(text)[:length-1]) + "…"
 }

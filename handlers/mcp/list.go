@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"strings"
-	"unicode/utf8"
-
+	"switchyard/internal/domain"
 	"switchyard/internal/web"
 )
 
@@ -41,14 +39,12 @@ func (l *list[T]) shown() []T { return append([]T{}, l.items...) }
 // short cuts a text to maxShown.
 func short(text string) string { return shorten(text, maxShown) }
 
+// shorten cuts a text to a number of bytes, which is what it costs a model.
 func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
+	if short := domain.CutBytes(text, most); short != text {
+		return short + "…"
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text
 }
 
 // shortOrNull is null for "".

@@ -3,6 +3,8 @@ package bot
 import (
 	"strings"
 	"unicode"
+
+	"switchyard/internal/domain"
 )
 
 // Message is a message of the bot, line by line. Its texts are literal: each rendering escapes its markup, so that
@@ -81,10 +83,7 @@ func Short(text string, limit int) string {
 		}
 		return r
 	}, text)), " ")
-	if runes := []rune(text); len(runes) > limit {
-		return strings.TrimSpace(string(runes[:limit-1])) + "…"
-	}
-	return text
+	return domain.Cut(text, limit)
 }
 
 // PlainText renders m without markup.

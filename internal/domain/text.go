@@ -31,6 +31,22 @@ func cutTexts(fields map[string]any) {
 	}
 }
 
+// Cut returns text, or its beginning and an ellipsis if it has more than n characters.
+func Cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return strings.TrimRight(string([]rune(text)[:n-1]), " ") + "…"
+}
+
+// CutBytes returns at most the first n bytes of text.
+func CutBytes(text string, n int) string {
+	if len(text) > n {
+		text = strings.ToValidUTF8(text[:n], "")
+	}
+	return text
+}
+
 // Count returns a number with its noun: "1 story", "3 stories".
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {

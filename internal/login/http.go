@@ -57,7 +57,7 @@ func (p *Provider) refused(callback url.Values) error {
 	if more := callback.Get("error_description"); more != "" {
 		reason += ", " + more
 	}
-	return domain.Errorf(domain.Invalid, "%s did not let you in: %s.", p.host, shorten(reason))
+	return domain.Errorf(domain.Invalid, "%s did not let you in: %s.", p.host, domain.Cut(reason, maxForeign))
 }
 
 // failure returns a BadGateway error that users may read. Its cause, for the log, quotes nothing that was sent to the provider: a
@@ -70,7 +70,7 @@ func (p *Provider) failure(err error) error {
 	var text string
 	switch {
 	case errors.As(err, &refused):
-		err = fmt.Errorf("HTTP status %d, error %q", refused.Response.StatusCode, shorten(refused.ErrorCode))
+		err = fmt.Errorf("HTTP status %d, error %q", refused.Response.StatusCode, domain.Cut(refused.ErrorCode, maxForeign))
 		text = "does not accept this login"
 	case strings.Contains(err.Error(), "fetching keys"): // the library has no error type for it
 		text = "does not provide its keys"
@@ -85,16 +85,10 @@ func (p *Provider) failure(err error) error {
 		text = "sends an answer that is not OpenID Connect"
 	}
 	if err != nil {
-		err = errors.New(shorten(err.Error()))
+		err = errors.New(domain.Cut(err.Error(), maxForeign))
 	}
 	return domain.WrapError(domain.BadGateway, err, p.host+" "+text+". Try again in a minute, or log in with a token.")
 }
 
-// shorten cuts text from outside to a displayable length.
-func shorten(text string) string {
-	const longest = 200
-	if characters := []rune(text); len(characters) > longest {
-		return string(characters[:longest]) + "…"
-	}
-	return text
-}
+// maxForeign is the length of a text from outside that is shown, in characters.
+const maxForeign = 200

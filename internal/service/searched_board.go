@@ -1,8 +1,6 @@
 package service
 
 import (
-	"strings"
-
 	"switchyard/internal/domain"
 	"switchyard/internal/fold"
 )
@@ -38,9 +36,4 @@ func newSearchedBoard(stages []domain.Stage) *searchedBoard {
 // maxSearched is how much of a name is searched, in bytes.
 const maxSearched = 300
 
-func clip(text string) string {
-	if len(text) > maxSearched {
-		return strings.ToValidUTF8(text[:maxSearched], "")
-	}
-	return text
-}
+func clip(text string) string { return domain.CutBytes(text, maxSearched) }

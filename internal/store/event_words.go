@@ -32,7 +32,7 @@ func EventWords(project string, r domain.Record) string {
 			continue
 		}
 		if b.WriteString(fold.Text(text) + "\n"); b.Len() > maxWords {
-			return Cut(b.String(), maxWords) + "\n"
+			return domain.CutBytes(b.String(), maxWords) + "\n"
 		}
 	}
 	return b.String()
@@ -55,14 +55,6 @@ func hasText(e domain.Event, text string) bool {
 	return slices.ContainsFunc(append(e.Texts(), e.Project), func(value string) bool {
 		return strings.Contains(fold.Text(value), text)
 	})
-}
-
-// Cut returns at most the first n bytes of text.
-func Cut(text string, n int) string {
-	if len(text) > n {
-		text = strings.ToValidUTF8(text[:n], "")
-	}
-	return text
 }
 
 // EventDigest identifies a record among those of all projects: it is the first 8 bytes of a SHA-256.

@@ -3,7 +3,6 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/wire"
@@ -28,7 +27,7 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 		FrontMatterError: text(s.FrontMatterError), Body: wire.Text(s.Body), BodyCut: s.BodyCut, Writable: s.Writable,
 	}
 	if len(file.Body) > maxStoryBody {
-		file.Body, file.BodyCut = strings.ToValidUTF8(file.Body[:maxStoryBody], ""), true
+		file.Body, file.BodyCut = domain.CutBytes(file.Body, maxStoryBody), true
 	}
 	switch {
 	case s.FrontMatter == nil || string(s.FrontMatter) == "null":

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"switchyard/internal/store"
+	"switchyard/internal/domain"
 )
 
 // Text returns a text as PostgreSQL can store it: valid UTF-8 without NUL. Records of events keep NUL, which JSON
@@ -20,7 +20,7 @@ const maxKey = 2000
 // Key returns the form in which PostgreSQL can store and index a type or a story's id: the text itself or, if that is
 // not possible, another one that ends with a number to be unique.
 func Key(s string) string {
-	short := store.Cut(Text(s), maxKey)
+	short := domain.CutBytes(Text(s), maxKey)
 	if short == s {
 		return s
 	}
