@@ -1,5 +1,6 @@
-// Package cluster elects a leader among the gateways that share a database. The leader holds a lease, which has a fencing token that
-// grows with each take-over. Writes check the token: a gateway that was frozen or cut off writes nothing once another has taken over.
+// Package cluster elects a leader among the gateways that share a database. The leader holds a lease, which has a
+// fencing token that grows with each take-over. Writes check the token: a gateway that was frozen or cut off writes
+// nothing once another has taken over.
 package cluster
 
 import (
@@ -31,7 +32,8 @@ type Lease struct {
 
 // Store keeps the lease and the live gateways in the database.
 type Store interface {
-	// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the others.
+	// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the
+	// others.
 	Renew(ctx context.Context, g Gateway, ttl time.Duration) (lease Lease, others []Gateway, err error)
 	// TakeOver grants the gateway the lease under the next token, unless it has changed since it was read.
 	TakeOver(ctx context.Context, id string, last Lease, ttl time.Duration) (token int64, granted bool, err error)
@@ -48,8 +50,8 @@ type Member struct {
 	store Store
 	log   *slog.Logger
 	wake  chan struct{} // of capacity 1; ends the pause between renewals
-	// Fitness returns why this gateway cannot do the leader's work while others could, "" if it can; nil for always. Set it before
-	// Run.
+	// Fitness returns why this gateway cannot do the leader's work while others could, "" if it can; nil for always. Set
+	// it before Run.
 	Fitness func(others []Gateway) string
 	// Reaches returns Gateway.Reaches; nil for 0. Set it before Run.
 	Reaches func() int
@@ -72,7 +74,8 @@ type Member struct {
 // New returns a member that competes for the lease while it runs. host is this gateway's name for people.
 func New(store Store, log *slog.Logger, host string) *Member {
 	return &Member{
-		store: store, log: log, wake: make(chan struct{}, 1), changed: make(chan struct{}), self: Gateway{ID: rand.Text(), Name: host},
+		store: store, log: log, self: Gateway{ID: rand.Text(), Name: host},
+		wake: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 }
 
@@ -117,8 +120,8 @@ func (m *Member) Refused(token int64) {
 	}
 }
 
-// lead records that this gateway holds the lease. The request that extended it was sent at began. It returns false if writes under
-// the token are refused.
+// lead records that this gateway holds the lease. The request that extended it was sent at began. It returns false if
+// writes under the token are refused.
 func (m *Member) lead(token int64, began time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -117,7 +117,8 @@ func TestOneGatewayLeads(t *testing.T) {
 	}
 }
 
-// TestTheDatabasesClockIsSetBack: a gateway that was dead before is not live again, and a dead leader is replaced in time.
+// TestTheDatabasesClockIsSetBack: a gateway that was dead before is not live again, and a dead leader is replaced in
+// time.
 func TestTheDatabasesClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	url := pgtest.WrongClock(t, time.Hour)

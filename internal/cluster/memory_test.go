@@ -208,7 +208,8 @@ func TestAGatewayThatRenewsTooLateResigns(t *testing.T) {
 	})
 }
 
-// TestALateTakeOverIsReadBack: the gateway has given it up and tries again. Whichever of both counts, it leads under the stored token.
+// TestALateTakeOverIsReadBack: the gateway has given it up and tries again. Whichever of both counts, it leads under
+// the stored token.
 func TestALateTakeOverIsReadBack(t *testing.T) {
 	for _, late := range []time.Duration{2490 * time.Millisecond, 2510 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

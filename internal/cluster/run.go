@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// The lease is timed by the database's clock. A dead leader is replaced when its lease ends, 2.5 to 3 s after it died: the others
-// look at the lease when it ends.
+// The lease is timed by the database's clock. A dead leader is replaced when its lease ends, 2.5 to 3 s after it died:
+// the others look at the lease when it ends.
 //
-// A live leader keeps its lease as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer than a
-// checkpoint on a slow disk or a network switch relearning its routes, and a thousand times a garbage collection pause. A longer
-// lease would lengthen the outage after each crash.
+// A live leader keeps its lease as long as no renewal takes more than LeaseTime - margin - renewal, 2 s. That is longer
+// than a checkpoint on a slow disk or a network switch relearning its routes, and a thousand times a garbage collection
+// pause. A longer lease would lengthen the outage after each crash.
 const (
 	LeaseTime = 3 * time.Second
 	renewal   = 500 * time.Millisecond
-	// margin is how much earlier, by its monotonic clock, the leader considers its own lease over: actions outside the database,
-	// such as a chat message, have that long to complete before another gateway takes over.
+	// margin is how much earlier, by its monotonic clock, the leader considers its own lease over: actions outside the
+	// database, such as a chat message, have that long to complete before another gateway takes over.
 	margin = 500 * time.Millisecond
 	// soonest is the shortest pause between renewals; they come early when the lease is about to end.
 	soonest = 10 * time.Millisecond
@@ -48,8 +48,8 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// logRenewal logs when renewals begin to fail with another error, and when they succeed again. It returns the error's text, ""
-// for success, which the next call takes as failing.
+// logRenewal logs when renewals begin to fail with another error, and when they succeed again. It returns the error's
+// text, "" for success, which the next call takes as failing.
 func (m *Member) logRenewal(ctx context.Context, failing string, err error) string {
 	switch {
 	case ctx.Err() != nil:
@@ -63,8 +63,8 @@ func (m *Member) logRenewal(ctx context.Context, failing string, err error) stri
 	return failing
 }
 
-// step renews what this gateway has and takes the lease if it is free. It returns the interval, from when it was called, after which
-// to call it again.
+// step renews what this gateway has and takes the lease if it is free. It returns the interval, from when it was
+// called, after which to call it again.
 func (m *Member) step(ctx context.Context) (pause time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, LeaseTime-margin)
 	defer cancel()
@@ -101,7 +101,9 @@ func (m *Member) step(ctx context.Context) (pause time.Duration, err error) {
 }
 
 // hold leads under the lease that this gateway holds, unless it should resign.
-func (m *Member) hold(ctx context.Context, lease Lease, others []Gateway, fit bool, began time.Time) (pause time.Duration, err error) {
+func (m *Member) hold(
+	ctx context.Context, lease Lease, others []Gateway, fit bool, began time.Time,
+) (pause time.Duration, err error) {
 	why := ""
 	if fit {
 		why = m.whyResign(others)

@@ -1,5 +1,5 @@
-// Package poll follows the feed of every registered project and hands its records to the service. It must never know how
-// they are stored, nor how a feed is fetched.
+// Package poll follows the feed of every registered project and hands its records to the service. It must never know
+// how they are stored, nor how a feed is fetched.
 package poll
 
 import (
@@ -36,8 +36,8 @@ type Feeds interface {
 
 // Pipelines learns which pipelines may have changed.
 type Pipelines interface {
-	// RefetchIfChanged takes the result of a read, after its records were stored. It is called for every successful read, and for
-	// the first of several failed ones in a row.
+	// RefetchIfChanged takes the result of a read, after its records were stored. It is called for every successful read,
+	// and for the first of several failed ones in a row.
 	RefetchIfChanged(project domain.Project, r domain.FeedResult)
 }
 
@@ -83,8 +83,8 @@ type running struct {
 	done   chan struct{}
 }
 
-// Observe takes the outcome of a call to the project's server that another part of the program made. If one succeeds after
-// failures, the project's feed is read at once instead of after the pause.
+// Observe takes the outcome of a call to the project's server that another part of the program made. If one succeeds
+// after failures, the project's feed is read at once instead of after the pause.
 func (p *Poller) Observe(project string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,8 +145,8 @@ func (p *Poller) start(ctx context.Context, project domain.Project, token int64)
 	})
 }
 
-// stop ends the followers of projects that were removed or changed, and all that do not follow under the token. It returns when none
-// of them can record any more, so that each project has only one follower at a time.
+// stop ends the followers of projects that were removed or changed, and all that do not follow under the token. It
+// returns when none of them can record any more, so that each project has only one follower at a time.
 func (p *Poller) stop(registry *domain.Registry, token int64, leads bool) {
 	var ending, handedOver []running
 	p.mu.Lock()

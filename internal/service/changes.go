@@ -21,10 +21,11 @@ type Changes interface {
 }
 
 const (
-	// reloadInterval is how often a topic is checked even without a notification, so that changes made elsewhere apply within a second.
+	// reloadInterval is how often a topic is checked even without a notification, so that changes made elsewhere apply
+	// within a second.
 	reloadInterval = 800 * time.Millisecond
-	// The pause after reading a topic is reloadShare times as long as reading it took, between reloadPause and maxReloadPause, so
-	// that neither unknown ids nor a busy gateway keep this one reading all the time.
+	// The pause after reading a topic is reloadShare times as long as reading it took, between reloadPause and
+	// maxReloadPause, so that neither unknown ids nor a busy gateway keep this one reading all the time.
 	reloadPause, maxReloadPause = 20 * time.Millisecond, 250 * time.Millisecond
 	reloadShare                 = 4
 	// reloadLimit is how long reading may take.
@@ -48,12 +49,12 @@ func newReloader(changes Changes, topic domain.Topic, read func(context.Context)
 	return &reloader{changes: changes, topic: topic, read: read, lock: make(chan struct{}, 1)}
 }
 
-// refresh reads the topic again, unless another caller has begun to since the call. It does nothing if no other gateway shares
-// the store. The caller must not hold a lock that read takes.
+// refresh reads the topic again, unless another caller has begun to since the call. It does nothing if no other gateway
+// shares the store. The caller must not hold a lock that read takes.
 func (r *reloader) refresh(ctx context.Context) error { return r.take(ctx, true) }
 
-// refreshStale does the same, but only if the topic's version has changed. It is for callers that have not found something in
-// memory. It is cheaper, but misses what this gateway has changed in memory only.
+// refreshStale does the same, but only if the topic's version has changed. It is for callers that have not found
+// something in memory. It is cheaper, but misses what this gateway has changed in memory only.
 func (r *reloader) refreshStale(ctx context.Context) error { return r.take(ctx, false) }
 
 // take waits for its turn and reads the topic if its version has changed or forced is set.
@@ -114,8 +115,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// retry makes a change. If that fails because of what is in memory or the store, it refreshes the topics and tries once more:
-// another gateway may just have changed them.
+// retry makes a change. If that fails because of what is in memory or the store, it refreshes the topics and tries once
+// more: another gateway may just have changed them.
 func retry(ctx context.Context, change func() error, stale ...*reloader) error {
 	err := change()
 	switch domain.CodeOf(err) {

@@ -18,8 +18,8 @@ const (
 	followPage = 1000
 )
 
-// publish makes appended events visible to readers. If there are events between them and the tail, appended by other gateways or
-// by a transaction whose commit was not confirmed, it reads those first.
+// publish makes appended events visible to readers. If there are events between them and the tail, appended by other
+// gateways or by a transaction whose commit was not confirmed, it reads those first.
 func (s *Events) publish(ctx context.Context, appended domain.Appended) {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
@@ -31,7 +31,8 @@ func (s *Events) publish(ctx context.Context, appended domain.Appended) {
 	s.show(appended.Added[from:])
 }
 
-// skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds publishing.
+// skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds
+// publishing.
 func (s *Events) skip(last int64) {
 	old := s.tail.Load()
 	s.tail.Store(newTail(last))
@@ -63,8 +64,8 @@ func (s *Events) readOn(ctx context.Context) error {
 	return nil
 }
 
-// recheck makes the tail start over if the store no longer has its events: a standby database that has taken over may lack them.
-// The caller holds publishing.
+// recheck makes the tail start over if the store no longer has its events: a standby database that has taken over may
+// lack them. The caller holds publishing.
 func (s *Events) recheck(ctx context.Context) error {
 	tail := s.tail.Load()
 	newest := tail.events[max(0, len(tail.events)-followPage):]
@@ -86,7 +87,8 @@ func (s *Events) recheck(ctx context.Context) error {
 	return nil
 }
 
-// Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such change.
+// Follow reads what other gateways append, until ctx ends. changed returns a channel that is closed at the next such
+// change.
 func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) error {
 	s.following.Store(true)
 	asides := supervise.New(ctx, s.log) // what must not delay events
@@ -143,9 +145,9 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// tryWrite makes a harmless write if the last write failed because the store could not be reached: otherwise a gateway with
-// nothing to write would stay unready for as long as that failure counts. It logs when writes begin to fail and when they succeed
-// again, given whether they were failing, and returns whether they fail now.
+// tryWrite makes a harmless write if the last write failed because the store could not be reached: otherwise a gateway
+// with nothing to write would stay unready for as long as that failure counts. It logs when writes begin to fail and
+// when they succeed again, given whether they were failing, and returns whether they fail now.
 func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 	_, err := s.store.WriteFailure()
 	if domain.CodeOf(err) == domain.Unavailable {

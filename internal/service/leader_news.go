@@ -22,7 +22,7 @@ type newsStore interface {
 
 // toldNews are what the leader tells: since when and why.
 type toldNews struct {
-	Ahead       map[string]time.Time `json:"ahead"`       // projects whose feeds have timestamps far ahead of the gateway's clock
+	Ahead       map[string]time.Time `json:"ahead"`       // projects whose feeds have timestamps far ahead of our clock
 	Unreachable map[string]trouble   `json:"unreachable"` // projects
 	Store       *trouble             `json:"store"`       // it cannot write
 }
@@ -129,8 +129,8 @@ func (s *Pipelines) Reach() (all, unreachable int) {
 }
 
 const (
-	// probeInterval is how often a gateway that does not lead tries to reach the projects that the leader cannot reach, at most
-	// maxProbes of them.
+	// probeInterval is how often a gateway that does not lead tries to reach the projects that the leader cannot reach, at
+	// most maxProbes of them.
 	probeInterval = 5 * time.Second
 	maxProbes     = 16
 )

@@ -6,12 +6,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it follows the feeds,
-// keeps the visits, and runs the bot and retention.
+// Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it
+// follows the feeds, keeps the visits, and runs the bot and retention.
 type Leadership interface {
 	Leads() bool
-	// Token returns the fencing token for the leader's writes, which the store refuses once another gateway has taken over; false if
-	// this gateway does not lead.
+	// Token returns the fencing token for the leader's writes, which the store refuses once another gateway has taken
+	// over; false if this gateway does not lead.
 	Token() (token int64, leads bool)
 	// Changed returns a channel that is closed when this gateway begins or ceases to lead. Call it before Leads or Token.
 	Changed() <-chan struct{}

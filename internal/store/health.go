@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ErrNoSpace is the cause of a write that failed because the database's disk is full. That smaller writes succeed does not mean that
-// there is space again.
+// ErrNoSpace is the cause of a write that failed because the database's disk is full. That smaller writes succeed does
+// not mean that there is space again.
 var ErrNoSpace = errors.New("no space is left")
 
 // failureMemory is how long a failed write counts when no other write follows it.
@@ -24,9 +24,12 @@ type health struct {
 	since time.Time // the first of the consecutive failures
 }
 
-// note records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not count.
+// note records the result of a write; err has been translated. Refusals, such as a conflict, and cancellations do not
+// count.
 func (h *health) note(err error) {
-	if code := domain.CodeOf(err); err != nil && (code != domain.Internal && code != domain.Unavailable || errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrNotLeader)) {
+	code := domain.CodeOf(err)
+	refused := code != domain.Internal && code != domain.Unavailable || errors.Is(err, domain.ErrNotLeader)
+	if err != nil && (refused || errors.Is(err, context.Canceled)) {
 		return
 	}
 	now := time.Now()
@@ -50,8 +53,8 @@ func (h *health) failure() (since time.Time, err error) {
 	return h.since, h.err
 }
 
-// WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded or was more
-// than a minute ago. Appending events counts for itself: other writes may succeed where it fails.
+// WriteFailure returns why the last write failed and since when writes have been failing, nil if the last one succeeded
+// or was more than a minute ago. Appending events counts for itself: other writes may succeed where it fails.
 func (db *conn) WriteFailure() (since time.Time, err error) {
 	if since, err := db.appends.failure(); err != nil {
 		return since, err

@@ -25,7 +25,8 @@ func (db state) SetState(ctx context.Context, key, value string) error {
 	return err
 }
 
-// SetLeaderState is SetState under the leader's fencing token. It returns ErrNotLeader once another gateway has taken over.
+// SetLeaderState is SetState under the leader's fencing token. It returns ErrNotLeader once another gateway has taken
+// over.
 func (db state) SetLeaderState(ctx context.Context, token int64, key, value string) error {
 	return db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, PutState, key, value)

@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// CheckAddress returns an error unless address is valid for a database. The error does not quote it, since it may hold a password.
+// CheckAddress returns an error unless address is valid for a database. The error does not quote it, since it may hold
+// a password.
 func CheckAddress(address string) error {
 	_, err := pgxpool.ParseConfig(address)
 	if err == nil {

@@ -14,7 +14,8 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// TestAppendsThatFailShowUntilTheySucceed, whatever else succeeds: renewals of the lease, small writes, attempts at a harmless write.
+// TestAppendsThatFailShowUntilTheySucceed, whatever else succeeds: renewals of the lease, small writes, attempts at a
+// harmless write.
 func TestAppendsThatFailShowUntilTheySucceed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

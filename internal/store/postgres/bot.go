@@ -52,7 +52,8 @@ func (db *DB) storeBotConfig(ctx context.Context, c domain.BotConfig, onConflict
 		return false, err
 	}
 	err = db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO "+onConflict, string(text))
+		statement := "INSERT INTO bot_config (config, version) VALUES ($1, 1) ON CONFLICT (only_row) DO " + onConflict
+		result, err := tx.ExecContext(ctx, statement, string(text))
 		if err != nil {
 			return err
 		}
@@ -84,7 +85,9 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return r, err
 	}
-	r.Status = domain.BotStatus{Transport: s.Transport, State: s.State, Detail: s.Detail, Since: time.UnixMilli(s.SinceMS), Rooms: s.Rooms}
+	r.Status = domain.BotStatus{
+		Transport: s.Transport, State: s.State, Detail: s.Detail, Since: time.UnixMilli(s.SinceMS), Rooms: s.Rooms,
+	}
 	r.Version, r.Gateway = s.Version, s.Gateway
 	return r, nil
 }
@@ -92,7 +95,9 @@ func (db *DB) BotRun(ctx context.Context) (r domain.BotRun, err error) {
 // SetBotRun stores the state of the running bot.
 func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error {
 	s := r.Status
-	text, err := json.Marshal(storedBotRun{s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway})
+	text, err := json.Marshal(storedBotRun{
+		s.Transport, s.State, s.Detail, s.Since.UnixMilli(), s.Rooms, r.Version, r.Gateway,
+	})
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ const (
 	breakerPause = 500 * time.Millisecond
 )
 
-// breaker makes calls fail at once while the database does not respond, except for one now and then that checks whether it
-// responds again. Otherwise each page and each heartbeat would wait for seconds.
+// breaker makes calls fail at once while the database does not respond, except for one now and then that checks whether
+// it responds again. Otherwise each page and each heartbeat would wait for seconds.
 type breaker struct {
 	busy func() bool // whether callers wait for each other rather than for the database
 

@@ -19,7 +19,6 @@ import (
 // poolOptions are the options in which pools differ.
 type poolOptions struct {
 	most      int32         // the maximum number of connections
-	locks     time.Duration // how long the server waits for a lock
 	statement time.Duration // how long the server works on a statement
 	mode      pgx.QueryExecMode
 	noPing    bool // idle connections are used without a round trip to check them
@@ -27,11 +26,16 @@ type poolOptions struct {
 
 // The pools of a gateway: twelve connections, including the one that listens. PostgreSQL allows 100 in all by default.
 //
-// The leader's pool is for the lease and for appending events, which wait for nothing else. Preparing statements pays off there, where
-// there are few: appending takes less than half the time. In the other pool statements differ from one call to the next.
+// The leader's pool is for the lease and for appending events, which wait for nothing else. Preparing statements pays
+// off there, where there are few: appending takes less than half the time. In the other pool statements differ from one
+// call to the next.
 var (
-	leaderPool = poolOptions{most: 3, locks: time.Second, statement: writeLimit, mode: pgx.QueryExecModeCacheStatement, noPing: true}
-	tablePool  = poolOptions{most: 8, locks: 2 * time.Second, statement: store.SearchLimit + time.Second, mode: pgx.QueryExecModeCacheDescribe}
+	leaderPool = poolOptions{
+		most: 3, statement: writeLimit, mode: pgx.QueryExecModeCacheStatement, noPing: true,
+	}
+	tablePool = poolOptions{
+		most: 8, statement: store.SearchLimit + time.Second, mode: pgx.QueryExecModeCacheDescribe,
+	}
 )
 
 const (
@@ -39,8 +43,8 @@ const (
 	maxSearches = 2
 	// acquireLimit is how long to wait for a connection.
 	acquireLimit = 3 * time.Second
-	// callLimit is the time limit of a statement whose context has none. A server that is frozen or cut off would otherwise block its
-	// callers forever.
+	// callLimit is the time limit of a statement whose context has none. A server that is frozen or cut off would
+	// otherwise block its callers forever.
 	callLimit = 5 * time.Second
 	// writeLimit is how long a transaction that appends or removes events may take.
 	writeLimit = 5 * time.Second
@@ -51,6 +55,7 @@ var parameters = map[string]string{
 	"application_name": "switchyard",
 	// A gateway that is frozen in a transaction would block all others.
 	"idle_in_transaction_session_timeout": "2000",
+	"lock_timeout":                        "2000",
 	"jit":                                 "off", // compiling takes longer than any of our statements
 	// The server drops a gateway that has been cut off.
 	"tcp_user_timeout":        "5000",
@@ -60,7 +65,9 @@ var parameters = map[string]string{
 }
 
 // newPool connects to the database at url. seen, unless nil, is called with each statement.
-func newPool(ctx context.Context, url string, o poolOptions, seen func(statement string, args []any)) (*pgxpool.Pool, error) {
+func newPool(
+	ctx context.Context, url string, o poolOptions, seen func(statement string, args []any),
+) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -84,16 +91,17 @@ func newPool(ctx context.Context, url string, o poolOptions, seen func(statement
 // choosesMode reports whether an address chooses how statements are sent, as may be needed for PgBouncer.
 func choosesMode(url string) bool { return strings.Contains(url, "default_query_exec_mode") }
 
-// errTransactionPooling is the error for a PgBouncer in transaction mode, in which prepared statements, including those for leases,
-// fail now and then.
+// errTransactionPooling is the error for a PgBouncer in transaction mode, in which prepared statements, including those
+// for leases, fail now and then.
 var errTransactionPooling error = domain.Errorf(domain.Internal,
 	"PgBouncer pools transactions: make it pool sessions, or add default_query_exec_mode=cache_describe to the address")
 
-// poolingRounds is how often checkPooling asks each of two connections for its process: on a busy PgBouncer they rarely share one,
-// but soon have another.
+// poolingRounds is how often checkPooling asks each of two connections for its process: on a busy PgBouncer they rarely
+// share one, but soon have another.
 const poolingRounds = 5
 
-// checkPooling returns an error if connections change or share processes of the server, unless the address allows for that.
+// checkPooling returns an error if connections change or share processes of the server, unless the address allows for
+// that.
 func checkPooling(ctx context.Context, pool *pgxpool.Pool, url string) error {
 	if choosesMode(url) {
 		return nil
@@ -130,7 +138,6 @@ func configure(config *pgx.ConnConfig, o poolOptions) {
 		return !strings.HasPrefix(err.SeverityUnlocalized, "FATAL") && err.Code != readOnly
 	}
 	wanted := maps.Clone(parameters)
-	wanted["lock_timeout"] = strconv.FormatInt(o.locks.Milliseconds(), 10)
 	wanted["statement_timeout"] = strconv.FormatInt(o.statement.Milliseconds(), 10)
 	for name, value := range wanted {
 		if _, ok := config.RuntimeParams[name]; !ok {

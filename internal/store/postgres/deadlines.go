@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// deadlines limits statements and batches whose contexts have no deadline to callLimit. It does so as pgx's tracer, which all
-// statements pass, those of package sql as well.
+// deadlines limits statements and batches whose contexts have no deadline to callLimit. It does so as pgx's tracer,
+// which all statements pass, those of package sql as well.
 type deadlines struct {
 	seen func(statement string, args []any) // unless nil, called with each statement
 }

@@ -11,10 +11,12 @@ import (
 	"switchyard/internal/store"
 )
 
-// readOnly is the code for a write on a read-only connection. Whether it is one is decided when it begins, so it is closed.
+// readOnly is the code for a write on a read-only connection. Whether it is one is decided when it begins, so it is
+// closed.
 const readOnly = "25006"
 
-// reasons are the messages for PostgreSQL's error codes, or their first two characters, about which people can do something.
+// reasons are the messages for PostgreSQL's error codes, or their first two characters, about which people can do
+// something.
 var reasons = map[string]string{
 	"08":     "cannot be reached",
 	readOnly: "is read-only",
@@ -39,8 +41,8 @@ func reason(code string) string {
 	return ""
 }
 
-// code translates an error: Conflict for a row that already exists, NotFound for a dangling reference, and Unavailable for all
-// others, since the database may recover by itself.
+// code translates an error: Conflict for a row that already exists, NotFound for a dangling reference, and Unavailable
+// for all others, since the database may recover by itself.
 func code(err error) *domain.Error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -76,7 +78,8 @@ func openFailure(err error) error {
 		}
 		return code(err)
 	case strings.Contains(refused.Message, "startup parameter"):
-		return domain.WrapError(domain.Internal, err, "PgBouncer refuses a startup parameter: list all of ours in its ignore_startup_parameters")
+		return domain.WrapError(domain.Internal, err,
+			"PgBouncer refuses a startup parameter: list all of ours in its ignore_startup_parameters")
 	}
 	switch refused.Code[:2] {
 	case "08", "53", "55", "57":

@@ -89,7 +89,8 @@ func observe(ctx context.Context, db *postgres.DB, token int64) error {
 	return err
 }
 
-// TestAReaderMissesNothing: during concurrent appends, a reader that always continues after the last id sees each event, in order.
+// TestAReaderMissesNothing: during concurrent appends, a reader that always continues after the last id sees each
+// event, in order.
 func TestAReaderMissesNothing(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)

@@ -8,7 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// leaseHeld locks the key of the lease under a token, so that no other gateway takes over before the transaction is committed.
+// leaseHeld locks the key of the lease under a token, so that no other gateway takes over before the transaction is
+// committed.
 const leaseHeld = "SELECT TRUE FROM lease WHERE token = $1 FOR KEY SHARE"
 
 // fence returns domain.ErrNotLeader if another gateway has taken over since the token was granted.

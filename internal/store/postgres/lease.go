@@ -26,15 +26,20 @@ func (db *DB) Lease() *Lease { return &Lease{db.leader, &db.clock, db.listener, 
 // Released returns a channel that is closed when a gateway joins, leaves, or releases the lease.
 func (l *Lease) Released() <-chan struct{} { return l.listener.changed(domain.TopicLease) }
 
-// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the other gateways.
-// It does not wait for writes under the lease, which lock only its key.
-func (l *Lease) Renew(ctx context.Context, g cluster.Gateway, ttl time.Duration) (lease cluster.Lease, others []cluster.Gateway, err error) {
+// Renew keeps the gateway in the list of live ones, extends the lease if the gateway holds it, and returns it and the
+// other gateways. It does not wait for writes under the lease, which lock only its key.
+func (l *Lease) Renew(
+	ctx context.Context, g cluster.Gateway, ttl time.Duration,
+) (lease cluster.Lease, others []cluster.Gateway, err error) {
 	var batch pgx.Batch
-	batch.Queue(`INSERT INTO gateways (id, name, started_at, until, unfit, reaches) VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3, $4, $5)
-		ON CONFLICT (id) DO UPDATE SET until = excluded.until, unfit = excluded.unfit, reaches = excluded.reaches`, g.ID, g.Name, ttl, g.Unfit, g.Reaches)
+	batch.Queue(`INSERT INTO gateways (id, name, started_at, until, unfit, reaches)
+		VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET until = excluded.until, unfit = excluded.unfit, reaches = excluded.reaches`,
+		g.ID, g.Name, ttl, g.Unfit, g.Reaches)
 	batch.Queue("UPDATE lease SET until = clock_timestamp() + $2 WHERE gateway = $1", g.ID, ttl)
 	var now time.Time
-	batch.Queue("SELECT token, gateway, until, until - clock_timestamp(), clock_timestamp() FROM lease").QueryRow(func(row pgx.Row) error {
+	read := batch.Queue("SELECT token, gateway, until, until - clock_timestamp(), clock_timestamp() FROM lease")
+	read.QueryRow(func(row pgx.Row) error {
 		return row.Scan(&lease.Token, &lease.Holder, &lease.Until, &lease.Left, &now)
 	})
 	batch.Queue(liveGateways).Query(func(rows pgx.Rows) error {
@@ -54,13 +59,18 @@ func (l *Lease) Renew(ctx context.Context, g cluster.Gateway, ttl time.Duration)
 	return lease, others, nil
 }
 
-// TakeOver grants the gateway the lease under the next token, unless it has changed since it was read. It waits for writes under the
-// last token. It removes lapsed gateways, so that none is live again when the database's clock is set back.
-func (l *Lease) TakeOver(ctx context.Context, id string, last cluster.Lease, ttl time.Duration) (token int64, granted bool, err error) {
+// TakeOver grants the gateway the lease under the next token, unless it has changed since it was read. It waits for
+// writes under the last token. It removes lapsed gateways, so that none is live again when the database's clock is set
+// back.
+func (l *Lease) TakeOver(
+	ctx context.Context, id string, last cluster.Lease, ttl time.Duration,
+) (token int64, granted bool, err error) {
 	defer func() { l.unblock(ctx, err) }()
 	var batch pgx.Batch
-	batch.Queue(`UPDATE lease SET token = token + 1, gateway = $1, until = clock_timestamp() + $2 WHERE token = $3 AND until = $4
-		RETURNING token`, id, ttl, last.Token, last.Until).Query(func(rows pgx.Rows) error {
+	batch.Queue("SELECT set_config('lock_timeout', '1000', TRUE)") // of this transaction: the leader must be replaced soon
+	taken := batch.Queue(`UPDATE lease SET token = token + 1, gateway = $1, until = clock_timestamp() + $2
+		WHERE token = $3 AND until = $4 RETURNING token`, id, ttl, last.Token, last.Until)
+	taken.Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&token}, func() error { granted = true; return nil })
 		return err
 	})
@@ -70,7 +80,8 @@ func (l *Lease) TakeOver(ctx context.Context, id string, last cluster.Lease, ttl
 	return token, granted && err == nil, err
 }
 
-// release releases the lease if the gateway $1 holds it. The token stays: the next gateway that takes over has a greater one.
+// release releases the lease if the gateway $1 holds it. The token stays: the next gateway that takes over has a
+// greater one.
 const release = "UPDATE lease SET gateway = '', until = clock_timestamp() WHERE gateway = $1"
 
 // Resign releases the lease if the gateway holds it.
@@ -90,7 +101,8 @@ func (l *Lease) Leave(ctx context.Context, id string) error {
 	return l.pool.SendBatch(ctx, &batch).Close()
 }
 
-const liveGateways = "SELECT id, name, started_at, unfit, reaches FROM gateways WHERE until > clock_timestamp() ORDER BY started_at, id"
+const liveGateways = `SELECT id, name, started_at, unfit, reaches FROM gateways WHERE until > clock_timestamp()
+	ORDER BY started_at, id`
 
 func scanGateway(row pgx.CollectableRow) (g cluster.Gateway, err error) {
 	err = row.Scan(&g.ID, &g.Name, &g.StartedAt, &g.Unfit, &g.Reaches)

@@ -28,7 +28,8 @@ func (p *pace) begin() {
 	p.began = time.Now()
 }
 
-// end records the result of an append. That the server refuses it does not make it slow: it would refuse other gateways as well.
+// end records the result of an append. That the server refuses it does not make it slow: it would refuse other gateways
+// as well.
 func (p *pace) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

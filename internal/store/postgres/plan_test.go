@@ -21,10 +21,12 @@ import (
 // scan is a step that reads all rows of a table that grows with the stream.
 var scan = regexp.MustCompile(`Seq Scan on (events|event_digests|stories|stage_visits)\b`)
 
-// mayScan matches statements that may scan texts: they search for one or two characters, and stop when they have found enough.
+// mayScan matches statements that may scan texts: they search for one or two characters, and stop when they have found
+// enough.
 var mayScan = regexp.MustCompile(`FROM event_texts WHERE folded LIKE`)
 
-// TestNoQueryReadsAllEvents checks the plans of all statements in a database whose statistics show a hundred million events.
+// TestNoQueryReadsAllEvents checks the plans of all statements in a database whose statistics show a hundred million
+// events.
 func TestNoQueryReadsAllEvents(t *testing.T) {
 	address := pgtest.Database(t)
 	db, recorder := postgres.OpenRecorded(t, address)

@@ -1,5 +1,5 @@
-// Package postgres keeps the database that several gateways share. It has what differs from other engines, and the coordination
-// between gateways; see package store.
+// Package postgres keeps the database that several gateways share. It has what differs from other engines, and the
+// coordination between gateways; see package store.
 package postgres
 
 import (
@@ -31,8 +31,8 @@ type DB struct {
 	Refused func(token int64)
 }
 
-// Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns Unavailable if the
-// database cannot be reached at the moment.
+// Open connects to the database at url and brings its schema up to date, one gateway after the other. It returns
+// Unavailable if the database cannot be reached at the moment.
 func Open(ctx context.Context, url string) (*DB, error) { return open(ctx, url, nil) }
 
 // open is Open with a function that is called with each statement; it may be nil.
@@ -65,8 +65,8 @@ func open(ctx context.Context, url string, seen func(statement string, args []an
 	db.slow.SetMaxOpenConns(maxSearches)
 	db.listener = newListener(db.pool)
 	db.Tables = store.NewTables(store.Engine{
-		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit, Snapshot: sql.LevelRepeatableRead,
-		Dialect: dialect{}, Code: code, Notify: notify, Fence: db.fence,
+		Write: db.tables, Read: db.tables, Searches: db.slow, SearchLimit: store.SearchLimit,
+		Snapshot: sql.LevelRepeatableRead, Dialect: dialect{}, Code: code, Notify: notify, Fence: db.fence,
 	})
 	return db, nil
 }
@@ -105,11 +105,13 @@ func (db *DB) Ping(ctx context.Context) error {
 // Run receives other gateways' notifications until ctx ends.
 func (db *DB) Run(ctx context.Context) error { return db.listener.run(ctx) }
 
-// Changed returns a channel that is closed when a gateway has changed the topic, or when a notification may have been missed. Call it before
-// reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in transaction mode.
+// Changed returns a channel that is closed when a gateway has changed the topic, or when a notification may have been
+// missed. Call it before reading the topic. There are no notifications unless Run is running, nor behind a PgBouncer in
+// transaction mode.
 func (db *DB) Changed(topic domain.Topic) <-chan struct{} { return db.listener.changed(topic) }
 
-// write runs fn in one transaction. It returns domain.ErrNotLeader if another gateway has taken over since the token was granted.
+// write runs fn in one transaction. It returns domain.ErrNotLeader if another gateway has taken over since the token
+// was granted.
 func (db *DB) write(ctx context.Context, token int64, fn func(pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()

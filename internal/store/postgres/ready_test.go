@@ -7,7 +7,8 @@ import (
 	"switchyard/internal/pgtest"
 )
 
-// TestAHarmlessWriteShowsThatWritingWorksAgain: a load balancer sends no requests, and so no writes, to a gateway that is not ready.
+// TestAHarmlessWriteShowsThatWritingWorksAgain: a load balancer sends no requests, and so no writes, to a gateway that
+// is not ready.
 func TestAHarmlessWriteShowsThatWritingWorksAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.Database(t))

@@ -14,8 +14,8 @@ import (
 	"switchyard/internal/store/postgres"
 )
 
-// stubServer starts a fake PostgreSQL with these parameters, which answers each statement with a number, 4711 plus the number of
-// statements before divided by same. It returns the address.
+// stubServer starts a fake PostgreSQL with these parameters, which answers each statement with a number, 4711 plus the
+// number of statements before divided by same. It returns the address.
 func stubServer(t *testing.T, parameters map[string]string, same int64) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

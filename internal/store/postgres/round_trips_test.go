@@ -49,7 +49,8 @@ func TestFollowingTheStreamTakesOneRoundTrip(t *testing.T) {
 	}
 }
 
-// countTrips returns the address of a proxy for a database, and how often a client has begun to send after the database sent.
+// countTrips returns the address of a proxy for a database, and how often a client has begun to send after the database
+// sent.
 func countTrips(t *testing.T, address string) (proxy string, trips *atomic.Int64) {
 	t.Helper()
 	target, err := url.Parse(address)

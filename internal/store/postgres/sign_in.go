@@ -21,21 +21,23 @@ const (
 // AddSignInFlow stores a pending sign-in.
 func (db *DB) AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error {
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds()); err != nil {
+		_, err := tx.ExecContext(ctx,
+			"DELETE FROM sign_in_flows WHERE began_at < clock_timestamp() - make_interval(secs => $1)", flowLife.Seconds())
+		if err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
+		_, err = tx.ExecContext(ctx, "INSERT INTO sign_in_flows (state, verifier, redirect_uri) VALUES ($1, $2, $3)",
 			digest(state), f.Verifier.Reveal(), f.RedirectURI)
 		return err
 	})
 }
 
-// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the others get
-// NotFound, as for an unknown state.
+// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the
+// others get NotFound, as for an unknown state.
 func (db *DB) TakeSignInFlow(ctx context.Context, state string) (f domain.SignInFlow, err error) {
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri", digest(state)).
-			Scan(&f.Verifier, &f.RedirectURI)
+		statement := "DELETE FROM sign_in_flows WHERE state = $1 RETURNING verifier, redirect_uri"
+		return tx.QueryRowContext(ctx, statement, digest(state)).Scan(&f.Verifier, &f.RedirectURI)
 	})
 	return f, err
 }
@@ -51,7 +53,8 @@ func (db *DB) SessionKey(ctx context.Context) ([]byte, error) {
 	rand.Read(key) // never fails
 	var text string
 	err := db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", sessionKeyName, hex.EncodeToString(key))
+		_, err := tx.ExecContext(ctx, "INSERT INTO state (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+			sessionKeyName, hex.EncodeToString(key))
 		if err != nil {
 			return err
 		}

@@ -16,10 +16,11 @@ const (
 )
 
 // takeSpace temporarily takes 10 MB of disk space.
-const takeSpace = "CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)"
+const takeSpace = `CREATE TEMPORARY TABLE switchyard_space ON COMMIT DROP
+	AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)`
 
-// TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few rows fit on a
-// full disk as well. After events could not be appended it appends none.
+// TryWrite makes a harmless write, which updates WriteFailure. After the disk was full it is a large one, since a few
+// rows fit on a full disk as well. After events could not be appended it appends none.
 func (db *DB) TryWrite(ctx context.Context) error {
 	if failure := db.AppendFailure(); failure != nil && !errors.Is(failure, store.ErrNoSpace) {
 		if err := db.tryAppend(ctx); err != nil {

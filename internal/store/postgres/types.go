@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// registerTypes registers the types of arguments, for addresses with default_query_exec_mode=exec or simple_protocol, where the
-// server does not report what it expects. The program is built without pgx's list of all types, which takes 1.4 MB (build tag
-// nopgxregisterdefaulttypes).
+// registerTypes registers the types of arguments, for addresses with default_query_exec_mode=exec or simple_protocol,
+// where the server does not report what it expects. The program is built without pgx's list of all types, which takes
+// 1.4 MB (build tag nopgxregisterdefaulttypes).
 func registerTypes(types *pgtype.Map) {
 	registerType[bool](types, "bool")
 	registerType[int](types, "int8")

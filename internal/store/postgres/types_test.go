@@ -11,8 +11,8 @@ import (
 	"switchyard/internal/waittest"
 )
 
-// TestAnAddressMaySayThatTheServerDescribesNoStatement: then only the client knows the types of arguments. make test sets the build
-// tag of released programs.
+// TestAnAddressMaySayThatTheServerDescribesNoStatement: then only the client knows the types of arguments. make test
+// sets the build tag of released programs.
 func TestAnAddressMaySayThatTheServerDescribesNoStatement(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol"} {

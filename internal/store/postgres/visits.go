@@ -16,8 +16,8 @@ var visitSQL = store.NewVisitSQL("json_array_elements($1::json) AS each")
 // saveVisits also marks the rows as changed by this transaction.
 var saveVisits = visitSQL.Save + ", changed = DEFAULT"
 
-// ObserveVisits applies sightings of a project's pipeline, which was asked for at asked, to the visits of their stories. It returns the
-// changed ones; settled is false if newer events contradict a sighting.
+// ObserveVisits applies sightings of a project's pipeline, which was asked for at asked, to the visits of their
+// stories. It returns the changed ones; settled is false if newer events contradict a sighting.
 func (db *DB) ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) (changed []domain.Visit, settled bool, err error) {
 	err = db.write(ctx, token, func(tx pgx.Tx) error {
 		var batch pgx.Batch
@@ -77,8 +77,8 @@ func writeVisits(batch *pgx.Batch, book *domain.VisitBook) (changed []domain.Vis
 	return changed
 }
 
-// VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before any transaction
-// in progress, so some may be returned again.
+// VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
+// any transaction in progress, so some may be returned again.
 func (db *DB) VisitsSince(ctx context.Context, position int64) (changed []domain.Visit, next int64, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").Scan(&next); err != nil || position == 0 {
