@@ -178,7 +178,7 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	g.loops = append(
 		shared.followers(g.service),
 		loop{"feeds", feeds.Run},
-		loop{"pipelines", g.service.Pipelines.Run},
+		loop{"pipelines", g.service.Overview.Run},
 		loop{"agents", g.service.Agents.Run},
 		loop{"access", g.service.Access.Run},
 		loop{"audit", later(g.service.Audit.Run)},

@@ -5,7 +5,6 @@ package console
 import (
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
@@ -22,7 +21,6 @@ type Console struct {
 	sessions Sessions
 	sample   Sample
 	notices  notices
-	order    atomic.Pointer[boardOrder]
 }
 
 // Sessions begins and ends the reader's session.

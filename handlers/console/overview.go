@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"switchyard/internal/domain"
-	"switchyard/internal/service"
 	"switchyard/views"
 )
 
@@ -26,9 +25,10 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	order, _ := s.Shared(func() any { return views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck) }).(*views.TrackOrder)
 	p := views.OverviewProps{
 		Active:    s.Registry.Active,
-		Pipelines: s.Pipelines, Order: c.orderOf(s),
+		Pipelines: s.Pipelines, Order: order,
 		Alerts: s.Alerts,
 		Events: latest,
 		Charts: s.Charts, Together: s.Together, Agents: s.Agents,
@@ -43,22 +43,6 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 		part:       views.OverviewPart(p),
 		pageAround: views.Overview,
 	})
-}
-
-// boardOrder is the order of the tracks of these boards.
-type boardOrder struct {
-	boards *service.Boards
-	tracks *views.TrackOrder
-}
-
-// orderOf returns the order of the tracks, which readers of the same boards share: a page shows only a few of thousands.
-func (c *Console) orderOf(s *service.Snapshot) *views.TrackOrder {
-	last := c.order.Load()
-	if last == nil || last.boards != s.Boards {
-		last = &boardOrder{s.Boards, views.NewTrackOrder(s.Pipelines, s.Alerts.Stuck)}
-		c.order.Store(last)
-	}
-	return last.tracks
 }
 
 // showCookie holds which projects the reader wants to see; without it, all are shown.

@@ -93,7 +93,6 @@ func startPatientGateway(t testing.TB, interval, timeout time.Duration) *realGat
 		_ = poll.New(poll.Options{Projects: g.Projects, Events: g.Events, Feeds: client, Pipelines: g.Pipelines, Interval: interval, Log: log}).Run(ctx) // nil
 	}()
 	var background sync.WaitGroup
-	background.Go(func() { _ = g.Pipelines.Run(ctx) })
 	background.Go(func() { _ = g.Visits.Run(ctx) })
 	g.stop = func() {
 		cancel()

@@ -41,8 +41,9 @@ func derive(ctx context.Context, all *Visits, project string, answer *domain.Pip
 	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
 	limit := func(string, string) time.Duration { return domain.StuckByDefault }
 	visits, err := all.Project(ctx, project)
+	known := err == nil && visits != nil
 	switch {
-	case err == nil:
+	case known:
 		next.stages = visits.Times(answer.Stages)
 		next.raw, limit = wire.WithTimes(raw, next.stages), limitsOf(visits, now)
 		if last.drawsSame(next, now) {
@@ -60,7 +61,7 @@ func derive(ctx context.Context, all *Visits, project string, answer *domain.Pip
 	shown := domain.ProjectPipeline{Project: project, Reachable: true, Stages: next.stages, Summarized: &next.summary}
 	next.alerts, next.until = domain.FindAlertsUntil([]domain.ProjectPipeline{shown}, limit, now)
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location())
-	if next.until = earlier(next.until, tomorrow); err != nil {
+	if next.until = earlier(next.until, tomorrow); !known {
 		next.until = earlier(next.until, now.Add(deriveRetry))
 	}
 	next.searched = sync.OnceValue(func() *searchedBoard { return newSearchedBoard(next.stages) })

@@ -66,6 +66,24 @@ func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	return o.last
 }
 
+// Run forgets removed projects at once, until ctx ends.
+func (o *Overview) Run(ctx context.Context) error {
+	for {
+		changed := o.projects.Changed()
+		o.pipelines.forget()
+		o.mu.Lock()
+		if o.last != nil && o.last.Registry != o.projects.Registry() {
+			o.last = nil
+		}
+		o.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // OpenAlerts returns the number of alerts in the last snapshot that nobody has acknowledged. It never waits.
 func (o *Overview) OpenAlerts() int { return int(o.openAlerts.Load()) }
 

@@ -39,21 +39,3 @@ func pageAge(maxAge time.Duration, projects int) pipelineAge {
 	age.trusted = min(max(trustedAge, time.Duration(projects)*trustedAgeEach), maxTrustedAge)
 	return age
 }
-
-// isCurrent reports whether the known pipeline is not too old.
-func (state *pipelineState) isCurrent(a pipelineAge) bool {
-	if !state.askedAt.Before(a.oldest) {
-		return true
-	}
-	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
-	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner && state.isNamed()
-}
-
-// isStale reports whether the known pipeline must be marked as too old.
-func (state *pipelineState) isStale(a pipelineAge) bool {
-	a.oldest = a.oldest.Add(-a.grace)
-	if a.trusted > 0 {
-		a.trusted += a.grace
-	}
-	return !state.isCurrent(a)
-}

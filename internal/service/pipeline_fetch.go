@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"time"
 
 	"switchyard/internal/clock"
@@ -9,71 +11,85 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// await waits until these projects are current, or until there is no more need to wait.
-func (s *Pipelines) await(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
-	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
-	defer cancel()
-	patience := time.NewTimer(pipelineBudget)
-	defer patience.Stop()
-	for _, state := range asked {
-		s.awaitOne(ctx, state, age.oldest, patience)
-	}
+const (
+	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration of the last
+	// fetch if that is longer, so that a project that changes all the time costs little.
+	refetchPause  = 250 * time.Millisecond
+	refetchFactor = 10
+)
+
+// ProjectServers calls project servers. It limits time and size of responses.
+type ProjectServers interface {
+	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has changed.
+	// The messages of errors say in words why the project is unreachable.
+	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
-// budget returns how long to wait for these projects, which is less if there is a usable state of all of them.
-func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
-	if age.trusted == 0 {
-		return pipelineBudget
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, state := range awaited {
-		if state.known == nil || state.err == nil && state.isStale(age) {
-			return pipelineBudget
-		}
-	}
-	return knownBudget
+// fetcher fetches pipelines and derives what pages show of them.
+type fetcher struct {
+	projects *Projects
+	servers  ProjectServers
+	visits   *Visits
+	log      *slog.Logger
+	queue    fetchQueue
+
+	mu       sync.Mutex
+	registry *domain.Registry
+	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
+	changes  int              // how often a state or the registry has changed
 }
 
-// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses
-// the timer.
-func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
-	for ctx.Err() == nil {
-		s.mu.Lock()
-		task, failed := state.task, state.err != nil
-		done := task == nil || failed || !state.askedAt.Before(oldest) && !s.isOutdated(state)
-		var began time.Time
-		if task != nil {
-			began = task.began
-		}
-		s.mu.Unlock()
-		if done {
-			return
-		}
-		patience := pipelineBudget
-		if !began.IsZero() {
-			patience -= time.Since(began)
-		}
-		timer.Reset(patience)
-		select {
-		case <-task.done:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
+// setRegistry forgets projects that have been removed or have a new address or token. The caller holds mu.
+func (s *fetcher) setRegistry() {
+	registry := s.projects.Registry()
+	if s.registry == registry {
+		return
+	}
+	states := make([]*pipelineState, len(registry.Projects))
+	for i, project := range registry.Projects {
+		states[i] = s.state(project)
+		if states[i] == nil {
+			states[i] = newPipelineState(project)
 		}
 	}
+	s.registry, s.states = registry, states
+	s.changes++
 }
 
-// want makes a fetch necessary that begins at or after oldest: if the current one began earlier, another follows it.
-func (state *pipelineState) want(oldest time.Time) {
-	if state.wanted.Before(oldest) {
-		state.wanted = oldest
+// state returns the state of a project at its address, nil if there is none. The caller holds mu.
+func (s *fetcher) state(project domain.Project) *pipelineState {
+	if s.registry == nil {
+		return nil
 	}
+	i, found := s.registry.Index(project.Name)
+	if !found || s.registry.Projects[i] != project {
+		return nil
+	}
+	return s.states[i]
+}
+
+func (s *fetcher) isOutdated(state *pipelineState) bool {
+	return state.known.isOutdated(s.visits.Version(state.project.Name), clock.Now())
+}
+
+// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to wait for that.
+// The caller holds mu.
+func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
+	if !state.isCurrent(age) {
+		state.want(age.oldest)
+		s.begin(state, t)
+		return age.trusted == 0 || !state.isNamed() || s.isOutdated(state)
+	}
+	outdated := s.isOutdated(state)
+	if outdated {
+		s.begin(state, t)
+	}
+	return outdated
 }
 
 // begin queues what is to be done for a project, unless it is queued or running. What failed last has its turn behind the others.
 // The caller holds mu.
-func (s *Pipelines) begin(state *pipelineState, t turn) {
+func (s *fetcher) begin(state *pipelineState, t turn) {
 	if state.err != nil {
 		t = turnBehind
 	}
@@ -97,7 +113,7 @@ type result struct {
 
 // work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that caused it,
 // and ends within the limits of ProjectServers.
-func (s *Pipelines) work(state *pipelineState, task *pipelineTask) {
+func (s *fetcher) work(state *pipelineState, task *pipelineTask) {
 	s.mu.Lock()
 	if !task.began.IsZero() {
 		s.mu.Unlock()
@@ -131,7 +147,7 @@ func (s *Pipelines) work(state *pipelineState, task *pipelineTask) {
 }
 
 // renewed returns what is known of a project after fetching its pipeline or, without that, after deriving it again.
-func (s *Pipelines) renewed(project domain.Project, r result, began time.Time, fetches bool) (result, error) {
+func (s *fetcher) renewed(project domain.Project, r result, began time.Time, fetches bool) (result, error) {
 	ctx := context.Background()
 	if !fetches {
 		r.known = derive(ctx, s.visits, project.Name, r.known.answer, r.known.raw, r.known)
@@ -156,7 +172,7 @@ func (s *Pipelines) renewed(project domain.Project, r result, began time.Time, f
 }
 
 // finish records what a task has found out, and begins what must follow it. The caller holds mu.
-func (s *Pipelines) finish(state *pipelineState, task *pipelineTask, after result, fetched bool) {
+func (s *fetcher) finish(state *pipelineState, task *pipelineTask, after result, fetched bool) {
 	if state.known != after.known || (state.err == nil) != (after.err == nil) || domain.MessageOf(state.err) != domain.MessageOf(after.err) {
 		s.changes++
 	}
@@ -181,7 +197,7 @@ func (s *Pipelines) finish(state *pipelineState, task *pipelineTask, after resul
 }
 
 // observe has the known pipeline observed by visits. The caller holds mu.
-func (s *Pipelines) observe(state *pipelineState) {
+func (s *fetcher) observe(state *pipelineState) {
 	answer, generation := state.known.answer, s.visits.Generation()
 	queued := s.visits.Observe(state.project.Name, answer, state.askedAt, func(settled bool) {
 		s.mu.Lock()
@@ -199,8 +215,32 @@ func (s *Pipelines) observe(state *pipelineState) {
 	}
 }
 
+// isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that until now.
+func (s *fetcher) isUnobserved(state *pipelineState) bool {
+	return state.known != nil && !state.known.answer.EventsOnly &&
+		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
+}
+
+// refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds mu.
+func (s *fetcher) refetchLater(state *pipelineState) {
+	feed := &state.feed
+	if feed.paused || state.task != nil || !state.askedAt.Before(feed.at) {
+		return
+	}
+	feed.paused = true
+	time.AfterFunc(time.Until(state.askedAt.Add(max(refetchPause, refetchFactor*state.took))), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		feed.paused = false
+		if s.state(state.project) == state && state.askedAt.Before(feed.at) {
+			state.want(feed.at)
+			s.begin(state, turnBehind)
+		}
+	})
+}
+
 // logReachability logs when a project becomes unreachable and when it is reachable again, not each failure in between.
-func (s *Pipelines) logReachability(state *pipelineState, err error) {
+func (s *fetcher) logReachability(state *pipelineState, err error) {
 	switch {
 	case err != nil && (state.err == nil || domain.MessageOf(err) != domain.MessageOf(state.err)):
 		s.log.Warn("project is unreachable", "project", state.project.Name, "url", state.project.URL, "error", err)

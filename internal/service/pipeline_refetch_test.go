@@ -54,16 +54,11 @@ func refetching(t *testing.T, test func(s *service.Service, up *versioned, read 
 	t.Helper()
 	up := &versioned{version: 1}
 	withServers(t, []answerFunc{up.answer}, func(t *testing.T, s *service.Service, _ *servers) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { _ = s.Pipelines.Run(ctx) })
 		test(s, up, func(r domain.FeedResult) {
 			s.Pipelines.RefetchIfChanged(domain.Project{Name: "p0000", URL: "http://p0000"}, r)
 			time.Sleep(time.Second)
 			synctest.Wait()
 		})
-		cancel()
-		running.Wait()
 	})
 }
 

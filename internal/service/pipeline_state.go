@@ -8,6 +8,10 @@ import (
 	"switchyard/internal/domain"
 )
 
+// refetchInterval is how often a pipeline is fetched whose server does not report changes, less up to a quarter so that fetches
+// of different projects do not coincide.
+const refetchInterval = time.Minute
+
 // pipelineState is what is known of one project at one address. Pipelines.mu guards all fields but project and spread.
 type pipelineState struct {
 	project domain.Project
@@ -110,4 +114,29 @@ func (state *pipelineState) charts() domain.Charts {
 		return domain.Charts{}
 	}
 	return state.known.charts
+}
+
+// want makes a fetch necessary that begins at or after oldest: if the current one began earlier, another follows it.
+func (state *pipelineState) want(oldest time.Time) {
+	if state.wanted.Before(oldest) {
+		state.wanted = oldest
+	}
+}
+
+// isCurrent reports whether the known pipeline is not too old.
+func (state *pipelineState) isCurrent(a pipelineAge) bool {
+	if !state.askedAt.Before(a.oldest) {
+		return true
+	}
+	sooner := time.Duration(state.spread * float64(a.trusted) / 2)
+	return a.trusted > 0 && a.now.Sub(state.askedAt) <= a.trusted-sooner && state.isNamed()
+}
+
+// isStale reports whether the known pipeline must be marked as too old.
+func (state *pipelineState) isStale(a pipelineAge) bool {
+	a.oldest = a.oldest.Add(-a.grace)
+	if a.trusted > 0 {
+		a.trusted += a.grace
+	}
+	return !state.isCurrent(a)
 }

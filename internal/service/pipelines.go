@@ -4,41 +4,22 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
-
-// ProjectServers calls project servers. It limits time and size of responses.
-type ProjectServers interface {
-	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has changed.
-	// The messages of errors say in words why the project is unreachable.
-	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
-}
 
 // Pipelines keeps the projects' pipelines and what is derived from them. It fetches them when a caller needs them, and when a
 // project's feed reports a change.
 type Pipelines struct {
-	projects *Projects
-	servers  ProjectServers
-	visits   *Visits
-	log      *slog.Logger
-	queue    fetchQueue
-
+	fetcher
 	reaches atomic.Int64 // see Reaches
-
-	mu       sync.Mutex
-	registry *domain.Registry
-	states   []*pipelineState // of registry.Projects, in its order; replaced, never changed, with the registry
-	changes  int              // how often a state or the registry has changed
-	last     *Boards
+	last    *Boards
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, visits *Visits, log *slog.Logger) *Pipelines {
-	return &Pipelines{projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}}
+	return &Pipelines{fetcher: fetcher{projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}}}
 }
 
 // CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns Invalid
@@ -65,6 +46,54 @@ func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Regi
 		shown[i] = state.show(age)
 	}
 	return registry, shown
+}
+
+// Board returns the board of one project as Boards does. It asks no other project. It returns NotFound.
+func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Duration) (*domain.Registry, Board, error) {
+	age := pageAge(maxAge, len(s.projects.Registry().Projects))
+	registry, state, err := s.one(ctx, project, age)
+	if err != nil {
+		return nil, Board{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return registry, Board{state.show(age), state.charts(), state.alerts()}, nil
+}
+
+// Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names the known
+// version, so that refreshing pages costs no fetches while nothing happens, and pipelines that are only a little too old do not
+// count as stale. It returns the last boards if nothing has changed.
+func (s *Pipelines) Boards(ctx context.Context, maxAge time.Duration) *Boards {
+	age := pageAge(maxAge, len(s.projects.Registry().Projects))
+	s.update(ctx, age)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setRegistry()
+	if s.last == nil || !s.last.isCurrent(s.changes, s.states, age) {
+		s.last = newBoards(s.registry, s.states, s.changes, age)
+	}
+	return s.last
+}
+
+// forget frees the memory of removed projects.
+func (s *Pipelines) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.setRegistry(); s.last != nil && s.last.Registry != s.registry {
+		s.last = nil
+	}
+}
+
+// RefetchIfChanged takes what a read of the project's feed says about its pipeline, and fetches that if it may have changed.
+func (s *Pipelines) RefetchIfChanged(project domain.Project, r domain.FeedResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setRegistry()
+	state := s.state(project)
+	if state != nil && (state.mayHaveChanged(r, time.Now()) || s.isUnobserved(state) && state.observing == nil) {
+		state.feed.at = time.Now()
+		s.refetchLater(state)
+	}
 }
 
 // update fetches all projects that are not current, derives again what is outdated, and waits for that.
@@ -101,6 +130,61 @@ func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*
 	return registry, state, nil
 }
 
+// await waits until these projects are current, or until there is no more need to wait.
+func (s *Pipelines) await(ctx context.Context, age pipelineAge, asked ...*pipelineState) {
+	ctx, cancel := context.WithTimeout(ctx, s.budget(asked, age))
+	defer cancel()
+	patience := time.NewTimer(pipelineBudget)
+	defer patience.Stop()
+	for _, state := range asked {
+		s.awaitOne(ctx, state, age.oldest, patience)
+	}
+}
+
+// budget returns how long to wait for these projects, which is less if there is a usable state of all of them.
+func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Duration {
+	if age.trusted == 0 {
+		return pipelineBudget
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range awaited {
+		if state.known == nil || state.err == nil && state.isStale(age) {
+			return pipelineBudget
+		}
+	}
+	return knownBudget
+}
+
+// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses
+// the timer.
+func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		task, failed := state.task, state.err != nil
+		done := task == nil || failed || !state.askedAt.Before(oldest) && !s.isOutdated(state)
+		var began time.Time
+		if task != nil {
+			began = task.began
+		}
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		patience := pipelineBudget
+		if !began.IsZero() {
+			patience -= time.Since(began)
+		}
+		timer.Reset(patience)
+		select {
+		case <-task.done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+		}
+	}
+}
+
 // find returns a story and its stage from the project's last good response, nil if there is none. It fetches the pipeline and
 // waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
@@ -120,52 +204,4 @@ func (s *Pipelines) find(ctx context.Context, project, story string) (item *doma
 		}
 	}
 	return nil, ""
-}
-
-// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to wait for that.
-// The caller holds mu.
-func (s *Pipelines) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
-	if !state.isCurrent(age) {
-		state.want(age.oldest)
-		s.begin(state, t)
-		return age.trusted == 0 || !state.isNamed() || s.isOutdated(state)
-	}
-	outdated := s.isOutdated(state)
-	if outdated {
-		s.begin(state, t)
-	}
-	return outdated
-}
-
-func (s *Pipelines) isOutdated(state *pipelineState) bool {
-	return state.known.isOutdated(s.visits.Version(state.project.Name), clock.Now())
-}
-
-// setRegistry forgets projects that have been removed or have a new address or token. The caller holds mu.
-func (s *Pipelines) setRegistry() {
-	registry := s.projects.Registry()
-	if s.registry == registry {
-		return
-	}
-	states := make([]*pipelineState, len(registry.Projects))
-	for i, project := range registry.Projects {
-		states[i] = s.state(project)
-		if states[i] == nil {
-			states[i] = newPipelineState(project)
-		}
-	}
-	s.registry, s.states, s.last = registry, states, nil
-	s.changes++
-}
-
-// state returns the state of a project at its address, nil if there is none. The caller holds mu.
-func (s *Pipelines) state(project domain.Project) *pipelineState {
-	if s.registry == nil {
-		return nil
-	}
-	i, found := s.registry.Index(project.Name)
-	if !found || s.registry.Projects[i] != project {
-		return nil
-	}
-	return s.states[i]
 }
