@@ -293,5 +293,3 @@ func eventually(t *testing.T, check func() string) {
 		}
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -37,8 +37,8 @@ func Bold(text string) Span { return Span{Text: Short(text, MaxName), Style: Bol
 
 func Code(text string) Span { return Span{Text: Short(text, MaxName), Style: CodeStyle} }
 
-// say returns a message of one line: each %s in format stands for a Span, or for a plain text, which is cut to the length
-// of a reason.
+// say returns a message of one line: each %s in format stands for a Span, or for a plain text, which is cut to the
+// length of a reason.
 func say(format string, args ...any) Message {
 	var line Line
 	for i, text := range strings.Split(format, "%s") {

@@ -13,13 +13,11 @@ import (
 	"switchyard/internal/domain"
 )
 
-func (s *Supervisor) begin(transport domain.BotTransport, b *bot, state domain.BotState, detail string) {
+func (s *Supervisor) begin(b *bot, status domain.BotStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = b
-	s.status = domain.BotStatus{
-		Transport: cmp.Or(transport, s.status.Transport), State: state, Detail: detail, Since: clock.Now(),
-	}
+	status.Transport, status.Since = cmp.Or(status.Transport, s.status.Transport), clock.Now()
+	s.running, s.status = b, status
 }
 
 // report sets the status to b's state, unless another bot runs by now.

@@ -104,16 +104,31 @@ func (s *Supervisor) token() (token int64, leads bool, moved <-chan struct{}) {
 	return token, leads, moved
 }
 
-// start starts a bot that ends with ctx and returns a channel that is closed when it has ended. Unless this gateway
-// leads, it only answers requests of a chat server.
+// start starts a bot that ends with ctx and returns a channel that is closed when it has ended.
 func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, leads bool) <-chan struct{} {
+	b, status := s.newBot(ctx, gateway, token, leads)
+	s.begin(b, status)
 	ended := make(chan struct{})
-	config, err := gateway.Bot.Config(ctx)
-	if err != nil {
-		s.options.Log.ErrorContext(ctx, "bot configuration", "error", err)
-		s.begin(config.Transport, nil, domain.BotFailed, domain.MessageOf(err))
+	if b == nil {
 		close(ended)
 		return ended
+	}
+	supervise.Go(b.Log, "bot", func() {
+		defer close(ended)
+		b.run()
+	})
+	return ended
+}
+
+// newBot returns a bot with the stored configuration, nil if there is none to run, and its status. Unless this gateway
+// leads, the bot only answers requests of a chat server.
+func (s *Supervisor) newBot(ctx context.Context, gateway Gateway, token int64, leads bool) (*bot, domain.BotStatus) {
+	config, err := gateway.Bot.Config(ctx)
+	status := domain.BotStatus{Transport: config.Transport, State: domain.BotConnecting}
+	if err != nil {
+		s.options.Log.ErrorContext(ctx, "bot configuration", "error", err)
+		status.State, status.Detail = domain.BotFailed, domain.MessageOf(err)
+		return nil, status
 	}
 	o := s.options
 	if token != 0 && o.LeaderState != nil {
@@ -121,24 +136,16 @@ func (s *Supervisor) start(ctx context.Context, gateway Gateway, token int64, le
 	}
 	chat, err := newTransport(o, config)
 	if err != nil {
-		s.begin(config.Transport, nil, domain.BotOff, domain.MessageOf(err))
-		close(ended)
-		return ended
+		status.State, status.Detail = domain.BotOff, domain.MessageOf(err)
+		return nil, status
 	}
 	if _, asked := chat.(Webhook); !leads && !asked {
-		s.begin(config.Transport, nil, domain.BotConnecting, "")
-		close(ended)
-		return ended
+		return nil, status
 	}
 	commands := commands{gateway: gateway, operators: o.Operators, log: o.Log, links: links(o.PublicURL)}
 	b := &bot{Options: o, chat: chat, gateway: gateway, answer: commands.answer, posts: leads, life: ctx}
 	b.report = func(state domain.BotState, detail string) { s.report(b, state, detail) }
-	s.begin(config.Transport, b, domain.BotConnecting, "")
-	supervise.Go(o.Log, "bot", func() {
-		defer close(ended)
-		b.run()
-	})
-	return ended
+	return b, status
 }
 
 // Restart ends the bot and starts it with the stored configuration. It returns when the new one runs, before it has
