@@ -22,7 +22,8 @@ func encodeAgent(a domain.Agent) agentJSON {
 
 func (s *Server) addAgents() {
 	add(s, tool{
-		name: "list_agents", needs: domain.RoleViewer, description: "The live build agents, and the projects to which they are assigned.",
+		name: "list_agents", needs: domain.RoleViewer,
+		description: "The live build agents, and the projects to which they are assigned.",
 	}, func(context.Context, struct{}) (any, error) {
 		var agents list[agentJSON]
 		for _, a := range s.service.Agents.Alive() {
@@ -34,7 +35,8 @@ func (s *Server) addAgents() {
 		}{agents.shown(), agents.more}, nil
 	})
 	add(s, tool{
-		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"}, nullable: []string{"project"},
+		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"},
+		nullable:    []string{"project"},
 		description: "Send a build agent to a project, or to none (project: null). Returns the agent.",
 		arguments:   `"agent_id":{"type":"string","description":"an id, not a label"},"project":{"type":["string","null"]}`,
 	}, func(ctx context.Context, in struct {

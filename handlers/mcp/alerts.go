@@ -11,7 +11,8 @@ func (s *Server) addAlerts() {
 	add(s, tool{
 		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
 		description: "Acknowledge something that needs attention: nobody is notified of it any more.",
-		arguments:   `"key":{"type":"string","description":"from overview"},"for":{"type":"string","description":"such as 4h; by default until it ends or changes"}`,
+		arguments: `"key":{"type":"string","description":"from overview"},"for":{"type":"string","description":"such as ` +
+			`4h; by default until it ends or changes"}`,
 	}, func(ctx context.Context, in struct {
 		Key string  `json:"key"`
 		For *string `json:"for"`

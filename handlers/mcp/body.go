@@ -11,7 +11,8 @@ import (
 	"switchyard/internal/web"
 )
 
-// maxBatch is the most messages in a batch, which earlier versions of the protocol allow. They are handled concurrently.
+// maxBatch is the most messages in a batch, which earlier versions of the protocol allow. They are handled
+// concurrently.
 const maxBatch = 16
 
 // newestVersion is the version of the protocol from which on the SDK answers unknown methods as JSON-RPC asks for.
@@ -40,8 +41,8 @@ func (m message) wantsProgress() bool {
 }
 
 // readBody reads a request's message, or batch of messages, without the notifications: none of them matters to a server
-// without sessions. The body is nil when nothing is left. stream is whether the answer has to be an event stream. It returns
-// UnsupportedType, TooLarge and Invalid.
+// without sessions. The body is nil when nothing is left. stream is whether the answer has to be an event stream. It
+// returns UnsupportedType, TooLarge and Invalid.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool, err error) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		return nil, false, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
@@ -51,7 +52,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, stream bool,
 	}
 	body = bytes.TrimSpace(body)
 	if !json.Valid(body) {
-		return nil, false, domain.Errorf(domain.Invalid, "the body must be one JSON value: a JSON-RPC message, or a batch of them")
+		return nil, false, domain.Errorf(domain.Invalid, "the body must be one JSON-RPC message, or one batch")
 	}
 	var batch []json.RawMessage
 	isBatch := json.Unmarshal(body, &batch) == nil && body[0] == '[' // null is no error either

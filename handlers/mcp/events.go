@@ -40,10 +40,13 @@ type eventFilter struct {
 func (s *Server) addEvents() {
 	add(s, tool{
 		name: "wait_for_events", needs: domain.RoleViewer,
-		description: "Events after the position after, oldest first; with wait, waits for the first. With project and story_id it also returns as soon as the story is blocked or unblocked, " +
+		description: "Events after the position after, oldest first; with wait, waits for the first. With project and " +
+			"story_id it also returns as soon as the story is blocked or unblocked, " +
 			"and story has its current state. Pass next as after in the next call: nothing is missed.",
-		arguments: `"after":{"type":"integer","minimum":0,"description":"next from an earlier answer. By default, with wait: events from now on; without: the newest events"},` +
-			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; 50s at most"}`,
+		arguments: `"after":{"type":"integer","minimum":0,"description":"next from an earlier answer. By default, with ` +
+			`wait: events from now on; without: the newest events"},` +
+			`"project":{"type":"string"},"story_id":{"type":"string"},"wait":{"type":"string","description":"such as 30s; ` +
+			`50s at most"}`,
 	}, func(ctx context.Context, in eventFilter) (any, error) { return s.waitForEvents(ctx, in) })
 }
 
@@ -139,13 +142,15 @@ func (w *waiter) wait() (eventsJSON, error) {
 			now, _ = w.state()
 		}
 		changed := watched && now != nil && before != nil && !now.equal(before)
-		if len(found.items) > 0 || changed || scanned >= maxScan || w.ctx.Err() != nil || len(page.Events) == 0 && !time.Now().Before(w.ends) {
+		if len(found.items) > 0 || changed || scanned >= maxScan || w.ctx.Err() != nil ||
+			len(page.Events) == 0 && !time.Now().Before(w.ends) {
 			return eventsJSON{found.shown(), w.query.After, now}, nil
 		}
 	}
 }
 
-// state returns the state of the story that is waited for, nil if it is not known, and whether the filter names a story.
+// state returns the state of the story that is waited for, nil if it is not known, and whether the filter names a
+// story.
 func (w *waiter) state() (state *stateJSON, watched bool) {
 	if w.filter.Project == nil || w.filter.StoryID == "" {
 		return nil, false

@@ -1,5 +1,6 @@
-// Package mcp is the gateway's MCP server for coding agents: tools, resources and prompts over the same service calls as the
-// API and the console. Requests are independent of each other; the HTTP guards and the access check run before it.
+// Package mcp is the gateway's MCP server for coding agents: tools, resources and prompts over the same service calls
+// as the API and the console. Requests are independent of each other; the HTTP guards and the access check run before
+// it.
 package mcp
 
 import (
@@ -20,7 +21,8 @@ import (
 	"switchyard/internal/web"
 )
 
-const instructions = "Switchyard gathers many projects: their stories, which move through stages, their events and their build agents. " +
+const instructions = "Switchyard gathers many projects: their stories, which move through stages, their events and " +
+	"their build agents. " +
 	"Begin with overview. Times end in _ms: Unix milliseconds. In a list that was cut, more says how many are left out."
 
 // Server answers MCP.
@@ -32,7 +34,8 @@ type Server struct {
 	mcp     *sdk.Server
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
-	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never need.
+	// http is made by the first request: the tools' schemas take a megabyte and a millisecond, which most processes never
+	// need.
 	http func() (plain, streams http.Handler)
 }
 
@@ -44,14 +47,15 @@ func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCal
 }
 
 func (server *Server) handlers(version string) (plain, streams http.Handler) {
-	server.mcp = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version}, &sdk.ServerOptions{
-		Instructions: instructions,
-		// No list ever changes, so there is nothing to subscribe to.
-		Capabilities: &sdk.ServerCapabilities{
-			Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
-		},
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
-	})
+	server.mcp = sdk.NewServer(&sdk.Implementation{Name: "switchyard", Title: "Switchyard", Version: version},
+		&sdk.ServerOptions{
+			Instructions: instructions,
+			// No list ever changes, so there is nothing to subscribe to.
+			Capabilities: &sdk.ServerCapabilities{
+				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
+			},
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
+		})
 	server.addOverview()
 	server.addStories()
 	server.addEvents()
@@ -121,8 +125,8 @@ type requestKey struct{}
 // the request.
 func requestOf(ctx context.Context) *http.Request { return *ctx.Value(requestKey{}).(**http.Request) }
 
-// guard refuses methods that are not offered, some of which would hold a stream open, and turns a panic, which would end the
-// process, into an error.
+// guard refuses methods that are not offered, some of which would hold a stream open, and turns a panic, which would
+// end the process, into an error.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -133,7 +137,8 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		if !offered[method] {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this method is not offered here; wait_for_events waits for news"}
+			const text = "this method is not offered here; wait_for_events waits for news"
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: text}
 		}
 		if call, ok := request.(*sdk.CallToolRequest); ok {
 			call.Params.Arguments = withoutNulls(call.Params.Arguments, s.nullable[call.Params.Name])

@@ -36,7 +36,10 @@ type stageJSON struct {
 const maxStages = 20
 
 func encodeProject(p domain.ProjectPipeline, alerts int) projectJSON {
-	encoded := projectJSON{Name: p.Project, Reachable: p.Reachable, Error: shortOrNull(p.Error), Stages: []stageJSON{}, Alerts: alerts}
+	encoded := projectJSON{
+		Name: p.Project, Reachable: p.Reachable, Error: shortOrNull(p.Error), Stages: []stageJSON{},
+		Alerts: alerts,
+	}
 	for _, stage := range p.Stages[:min(len(p.Stages), maxStages)] {
 		encoded.Stages = append(encoded.Stages, stageJSON{short(stage.Name), len(stage.Items)})
 	}
@@ -57,8 +60,9 @@ type alertJSON struct {
 
 func encodeAlert(a domain.Alert) alertJSON {
 	encoded := alertJSON{
-		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Stage: shortOrNull(a.Stage), AgentID: web.OrNull(a.AgentID),
-		Text: short(a.Text()), SinceMS: a.Since.UnixMilli(),
+		Key: a.Key(), Kind: a.Kind, Project: web.OrNull(a.Project), Stage: shortOrNull(a.Stage),
+		AgentID: web.OrNull(a.AgentID),
+		Text:    short(a.Text()), SinceMS: a.Since.UnixMilli(),
 	}
 	if a.Story != nil {
 		encoded.StoryID = &a.Story.StoryID
@@ -72,12 +76,15 @@ func encodeAlert(a domain.Alert) alertJSON {
 func (s *Server) addOverview() {
 	add(s, tool{
 		name: "overview", needs: domain.RoleViewer,
-		description: "The active project, each project's stages with their number of stories, and what needs attention, most urgent first. next is the newest event, for wait_for_events.",
+		description: "The active project, each project's stages with their number of stories, and what needs attention, " +
+			"most urgent first. next is the newest event, for wait_for_events.",
 	}, func(ctx context.Context, _ struct{}) (any, error) { return s.overview(ctx) })
 	add(s, tool{
 		name: "search", needs: domain.RoleViewer, required: []string{"q"},
-		description: "Find stories, projects and agents by words in their names or ids, including finished stories (stage null).",
-		arguments:   `"q":{"type":"string","description":"1 to 200 characters"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"of each kind; 10 by default"}`,
+		description: "Find stories, projects and agents by words in their names or ids, including finished stories (stage " +
+			"null).",
+		arguments: `"q":{"type":"string","description":"1 to 200 characters"},"limit":{"type":"integer","minimum":1,` +
+			`"maximum":50,"description":"of each kind; 10 by default"}`,
 	}, s.search)
 }
 

@@ -49,9 +49,10 @@ const projectOrActive = `{"type":"string","description":"the active one by defau
 const maxSchema = 4 << 10
 
 type projectToolJSON struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // left out if there is no room: the server explains wrong arguments
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// left out if there is no room: the server explains wrong arguments
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 }
 
 func (s *Server) projectTools(ctx context.Context, in struct {
@@ -95,7 +96,8 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 	progress, _ := ctx.Value(progressKey{}).(func(json.RawMessage))
 	raw, err := s.service.Tools.Call(ctx, in.Project, in.Tool, in.Arguments, progress)
 	if err != nil {
-		return nil, hint(s.explainTools(in.Project, err), domain.Invalid, "project_tools lists its tools with their arguments")
+		err = s.explainTools(in.Project, err)
+		return nil, hint(err, domain.Invalid, "project_tools lists its tools with their arguments")
 	}
 	var result struct {
 		Content           []json.RawMessage `json:"content"`
@@ -116,7 +118,8 @@ func (s *Server) callProjectTool(ctx context.Context, in struct {
 	return answer, nil
 }
 
-// foreignContent is content of any type, passed on unchanged. The pointer provides a method that the SDK does not export.
+// foreignContent is content of any type, passed on unchanged. The pointer provides a method that the SDK does not
+// export.
 type foreignContent struct {
 	*sdk.TextContent
 	raw json.RawMessage

@@ -61,10 +61,11 @@ func (s *Server) project(ctx context.Context, name string) (any, error) {
 		return nil, err
 	}
 	overview := s.service.Overview.Snapshot(ctx)
+	project := encodeProject(snapshot.Pipeline, overview.Alerts.ByProject[name])
 	return struct {
 		projectJSON
 		Active  bool       `json:"active"`
 		Stories []itemJSON `json:"stories"`
 		More    int        `json:"more"`
-	}{encodeProject(snapshot.Pipeline, overview.Alerts.ByProject[name]), snapshot.Active, stories.Stories, stories.More}, nil
+	}{project, snapshot.Active, stories.Stories, stories.More}, nil
 }

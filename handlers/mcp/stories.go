@@ -40,19 +40,24 @@ func (s *Server) addStories() {
 	add(s, tool{
 		name: "list_stories", needs: domain.RoleViewer,
 		description: "Stories on the boards, by stage. Narrow a list that is cut by project or stage.",
-		arguments: `"project":{"type":"string","description":"all projects by default"},"stage":{"type":"string","description":"2_current, or current"},` +
+		arguments: `"project":{"type":"string","description":"all projects by default"},"stage":{"type":"string",` +
+			`"description":"2_current, or current"},` +
 			`"trouble":{"type":"boolean","description":"only those that are blocked, failed to merge, or are stuck"}`,
 	}, func(ctx context.Context, in storyFilter) (any, error) { return s.listStories(ctx, in) })
 	add(s, tool{
 		name: "get_story", needs: domain.RoleViewer, required: []string{"project", "story_id"},
-		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed in each stage.",
-		arguments:   storyArguments,
+		description: "Everything about a story: its text, state, version, commits, newest events, and how long it stayed " +
+			"in each stage.",
+		arguments: storyArguments,
 	}, func(ctx context.Context, in storyKey) (any, error) { return s.getStory(ctx, in) })
 	add(s, tool{
-		name: "update_story", needs: domain.RoleOperator, required: []string{"project", "story_id"}, nullable: []string{"blocked"},
-		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its merge failure. Returns its new state.",
+		name: "update_story", needs: domain.RoleOperator, required: []string{"project", "story_id"},
+		nullable: []string{"blocked"},
+		description: "Move a story to another stage, block it with a reason, unblock it (blocked: null), or clear its " +
+			"merge failure. Returns its new state.",
 		arguments: storyArguments + `,"stage":{"type":"string","description":"its full name, as list_stories shows it"},` +
-			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},"clear_merge_failure":{"type":"boolean"},` +
+			`"blocked":{"type":["string","null"],"description":"why it is blocked; null unblocks it"},` +
+			`"clear_merge_failure":{"type":"boolean"},` +
 			`"version":{"type":"string","description":"from get_story: refuse the change if the story has changed since"}`,
 	}, s.updateStory)
 }
@@ -102,14 +107,16 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		}
 	}
 	if in.Stage != "" && len(stories.items) == 0 && len(stages) > 0 && !hasStage(stages, in.Stage) {
-		return storiesJSON{}, domain.Errorf(domain.NotFound, "no project has a stage '%s'. The stages are: %s", short(in.Stage), names(stages))
+		return storiesJSON{}, domain.Errorf(domain.NotFound, "no project has a stage '%s'. The stages are: %s",
+			short(in.Stage), names(stages))
 	}
 	return storiesJSON{stories.shown(), stories.more, unreachable.shown()}, nil
 }
 
 func encodeItem(project, stage string, item *domain.Item, stuck bool) itemJSON {
 	return itemJSON{
-		Project: project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage, SinceMS: item.Since.UnixMilli(),
+		Project: project, StoryID: item.StoryID, StoryName: short(item.StoryName), Stage: stage,
+		SinceMS: item.Since.UnixMilli(),
 		Blocked: shortOrNull(item.Blocked), MergeFailure: shortOrNull(item.MergeFailure), Stuck: stuck,
 	}
 }

@@ -71,9 +71,11 @@ func (s *Server) getStory(ctx context.Context, key storyKey) (storyJSON, error) 
 
 func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
-		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
-		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
-		Error: web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
+		Project: s.Project, StoryID: s.ID, StoryName: short(s.Name), Stage: web.OrNull(s.Stage),
+		SinceMS: wire.TimeOrNull(s.Since),
+		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince),
+		MergeFailure: web.OrNull(s.MergeFailure),
+		Error:        web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
 		Commits: []commitJSON{}, Visits: []wire.Visit{}, History: []domain.Event{},
 	}
 	var past list[domain.Event]

@@ -89,9 +89,11 @@ func readUpdate(project string, status int, answer []byte) (any, error) {
 	case status == 403:
 		return nil, domain.Errorf(domain.Forbidden, "%s. Only its operator can allow that: tell the user", reason)
 	case status == 404:
-		return nil, domain.Errorf(domain.NotFound, "%s. The project server has no such story: list_stories shows the ones that exist", reason)
+		return nil, domain.Errorf(domain.NotFound, "%s. The project server has no such story: list_stories shows the ones "+
+			"that exist", reason)
 	case status >= 400:
-		return nil, domain.Errorf(domain.Invalid, "the project server refuses the change (HTTP status %d): %s", status, reason)
+		return nil, domain.Errorf(domain.Invalid, "the project server refuses the change (HTTP status %d): %s", status,
+			reason)
 	}
 	var now wire.Story
 	if err := json.Unmarshal(answer, &now); err != nil {

@@ -24,8 +24,8 @@ type tool struct {
 	needs             domain.Role
 }
 
-// add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is already
-// a tool result.
+// add adds a tool. run gets the context of the HTTP request; its result is encoded as one JSON object, unless it is
+// already a tool result.
 func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, error)) {
 	schema := fmt.Sprintf(`{"type":"object","properties":{%s},"additionalProperties":false`, t.arguments)
 	if len(t.required) > 0 {
@@ -36,10 +36,13 @@ func add[In any](s *Server, t tool, run func(ctx context.Context, in In) (any, e
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.needs == domain.RoleViewer},
 	}
 	s.nullable[t.name] = t.nullable
-	sdk.AddTool(s.mcp, described, func(ctx context.Context, call *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(s.mcp, described, func(
+		ctx context.Context, call *sdk.CallToolRequest, in In,
+	) (*sdk.CallToolResult, any, error) {
 		r := requestOf(ctx)
 		if role := web.InfoOf(r.Context()).Role; !role.Allows(t.needs) {
-			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an administrator of this gateway for another token", t.name, t.needs, role)
+			text := fmt.Sprintf("%s needs the role %s, and your token has the role %s. Do without it, or ask an "+
+				"administrator of this gateway for another token", t.name, t.needs, role)
 			return nil, nil, errors.New(text + ".")
 		}
 		out, err := run(context.WithValue(r.Context(), progressKey{}, progress(ctx, call)), in)
@@ -94,13 +97,16 @@ func (s *Server) explain(r *http.Request, err error) error {
 	text := shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), 2*maxMessage)
 	switch domain.CodeOf(err) {
 	case domain.Internal:
-		text = fmt.Sprintf("internal error, request %s. Try again later; the gateway's log has the cause under this id", web.RequestID(r.Context()))
+		text = fmt.Sprintf("internal error, request %s. Try again later; the gateway's log has the cause under this id",
+			web.RequestID(r.Context()))
 	case domain.BadGateway:
 		if errors.Is(err, domain.ErrMayHaveRun) {
-			text = "no usable answer from the project's tool: " + text + ". It may have run: find out before you call it once more"
+			text = "no usable answer from the project's tool: " + text + ". It may have run: find out before you call it " +
+				"once more"
 			break
 		}
-		text = "no usable answer from the project server: " + text + ". Try again in a minute; overview says which projects are reachable"
+		text = "no usable answer from the project server: " + text + ". Try again in a minute; overview says which " +
+			"projects are reachable"
 	case domain.Unavailable:
 		text += ". Try again in a minute"
 	}
@@ -115,7 +121,8 @@ func hint(err error, code domain.Code, format string, args ...any) error {
 	if domain.CodeOf(err) != code {
 		return err
 	}
-	return domain.WrapError(code, err, shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), maxMessage)+". "+fmt.Sprintf(format, args...))
+	text := shorten(strings.TrimRight(domain.MessageOf(err), ".\n"), maxMessage)
+	return domain.WrapError(code, err, text+". "+fmt.Sprintf(format, args...))
 }
 
 // findProject returns a project, or NotFound with the names of the projects that exist.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxTurns is how many requests of one caller are worked on at a time; the others wait in line, so that a thousand batches
-	// of one caller do not keep everybody else from the processors.
+	// maxTurns is how many requests of one caller are worked on at a time; the others wait in line, so that a thousand
+	// batches of one caller do not keep everybody else from the processors.
 	maxTurns = 8
 	// turnTime is after how long a request that goes on, or waits for something, lets the next one begin.
 	turnTime = 100 * time.Millisecond

@@ -40,7 +40,7 @@ type follower struct {
 	readSince time.Time // start of the current run of successful reads; zero for none
 	retry     supervise.Backoff
 	refused   refused
-	allowance allowance
+	rateLimit rateLimit
 
 	wake    chan struct{} // of capacity 1; ends a pause after a failure
 	mayWake atomic.Bool   // whether a successful call of another kind ends that pause
@@ -67,7 +67,8 @@ func (f *follower) run(ctx context.Context) error {
 		if !f.readSince.IsZero() && time.Since(f.readSince) > steady {
 			f.retry.Reset()
 		}
-		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable { // Unavailable comes from the store
+		// Unavailable comes from the store
+		if !f.failing && !errors.Is(err, errChanged) && domain.CodeOf(err) != domain.Unavailable {
 			f.failing = true
 			f.mayWake.Store(true)
 			f.Pipelines.RefetchIfChanged(f.project, domain.FeedResult{Failed: true})
@@ -87,8 +88,9 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// observe takes the outcome of a call of another kind to the project's server. A success after a failure means that the server is
-// back: its feed is read at once. A server of which only the feed fails is not read more often because of that.
+// observe takes the outcome of a call of another kind to the project's server. A success after a failure means that the
+// server is back: its feed is read at once. A server of which only the feed fails is not read more often because of
+// that.
 func (f *follower) observe(err error) {
 	if err != nil {
 		f.mayWake.Store(true)
@@ -127,7 +129,7 @@ func (f *follower) follow(ctx context.Context) error {
 		f.Pipelines.RefetchIfChanged(f.project, domain.FeedResult{Version: pipeline, News: answer.Received > 0})
 		now := time.Now()
 		next := began.Add(pace.pause(answer, before, f.position.cursor, began))
-		if due := now.Add(f.allowance.take(answer, now)); due.After(next) {
+		if due := now.Add(f.rateLimit.spend(answer, now)); due.After(next) {
 			next = due
 		}
 		if !supervise.Sleep(ctx, time.Until(next)) {
@@ -138,7 +140,7 @@ func (f *follower) follow(ctx context.Context) error {
 
 // load loads the position at which to resume.
 func (f *follower) load(ctx context.Context) error {
-	slot, err := f.slots.take(ctx)
+	slot, err := f.slots.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,12 +152,15 @@ func (f *follower) load(ctx context.Context) error {
 	return err
 }
 
-// read requests the records after the position and stores them; with a wait, the server also answers when the pipeline's version
-// is no longer the given one. It returns false when the server has a new buffer, which the next read takes from its beginning.
-func (f *follower) read(ctx context.Context, wait time.Duration, pipeline string) (answer upstream.FeedAnswer, continued bool, err error) {
+// read requests the records after the position and stores them; with a wait, the server also answers when the
+// pipeline's version is no longer the given one. It returns false when the server has a new buffer, which the next read
+// takes from its beginning.
+func (f *follower) read(
+	ctx context.Context, wait time.Duration, pipeline string,
+) (answer upstream.FeedAnswer, continued bool, err error) {
 	answered := func() {}
 	if wait == 0 {
-		slot, err := f.slots.take(ctx)
+		slot, err := f.slots.acquire(ctx)
 		if err != nil {
 			return answer, false, err
 		}

@@ -17,16 +17,16 @@ const movedPause = 50 * time.Millisecond
 // pace decides when a feed is read next.
 type pace struct {
 	interval time.Duration
-	// wait is how long the server is asked to hold its answer: 0 at first, to find out at once whether it still has the same
-	// buffer.
+	// wait is how long the server is asked to hold its answer: 0 at first, to find out at once whether it still has the
+	// same buffer.
 	wait   time.Duration
 	opened time.Time // when the server's current buffer was first read
 	moved  bool      // the pipeline has changed
 }
 
-// pause returns the time from the beginning of a read, which moved the position from one to another, to the next read. The next
-// one follows at once only if more is to be expected. A server that answers early with nothing, repeats itself or has a
-// new buffer each time is read at the interval.
+// pause returns the time from the beginning of a read, which moved the position from one to another, to the next read.
+// The next one follows at once only if more is to be expected. A server that answers early with nothing, repeats itself
+// or has a new buffer each time is read at the interval.
 func (p *pace) pause(answer upstream.FeedAnswer, from, to domain.FeedCursor, began time.Time) time.Duration {
 	pause := p.interval
 	newBuffer := answer.Instance != from.Instance

@@ -33,7 +33,8 @@ func (p *position) find() int {
 	return slices.IndexFunc(p.known, func(c domain.FeedCursor) bool { return c.URL == p.cursor.URL })
 }
 
-// since returns the ?since= of the next request. Without Feed-Instance stamps may repeat, so the last one is requested again.
+// since returns the ?since= of the next request. Without Feed-Instance stamps may repeat, so the last one is requested
+// again.
 func (p *position) since() int64 {
 	if p.cursor.Instance == "" {
 		return max(p.cursor.Since-1, 0)
@@ -52,14 +53,15 @@ func (p *position) continues(answer upstream.FeedAnswer, since int64) bool {
 	return answer.Instance == p.cursor.Instance || since == 0
 }
 
-// repeats reports whether the answer has nothing new: no records, or just those of the last stored answer, as from a server
-// that ignores since.
+// repeats reports whether the answer has nothing new: no records, or just those of the last stored answer, as from a
+// server that ignores since.
 func (p *position) repeats(answer upstream.FeedAnswer) bool {
-	return answer.Instance == p.cursor.Instance && p.find() >= 0 && (len(answer.Records) == 0 || hash(answer.Records) == p.last)
+	return answer.Instance == p.cursor.Instance && p.find() >= 0 &&
+		(len(answer.Records) == 0 || hash(answer.Records) == p.last)
 }
 
-// read returns the read to record for an answer that arrived at now: its records in the order of their stamps, after a marker for
-// those that were dropped before they could be read, and the position that it leads to.
+// read returns the read to record for an answer that arrived at now: its records in the order of their stamps, after a
+// marker for those that were dropped before they could be read, and the position that it leads to.
 func (p *position) read(answer upstream.FeedAnswer, now time.Time) domain.FeedRead {
 	read := domain.FeedRead{Cursor: p.cursor, ReceivedAt: now}
 	before, after := p.count(answer)

@@ -10,7 +10,8 @@ const (
 	// readSlots is how many feeds are read from their beginning at a time: each may return a whole buffer, and a gateway
 	// that starts reads all of them.
 	readSlots = 32
-	// slotLimit is the time after which a server that has not answered loses its slot, so that slow ones do not hold up others.
+	// slotLimit is the time after which a server that has not answered loses its slot, so that slow ones do not hold up
+	// others.
 	slotLimit = 250 * time.Millisecond
 )
 
@@ -23,8 +24,8 @@ type slot struct {
 	limit   *time.Timer
 }
 
-// take waits for a slot. It returns ctx's error when that ends first.
-func (s slots) take(ctx context.Context) (slot, error) {
+// acquire waits for a slot. It returns ctx's error when that ends first.
+func (s slots) acquire(ctx context.Context) (slot, error) {
 	select {
 	case s <- struct{}{}:
 		release := sync.OnceFunc(func() { <-s })

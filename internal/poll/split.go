@@ -2,8 +2,8 @@ package poll
 
 import "switchyard/internal/domain"
 
-// split splits a read into parts of at most size records, each with the position that it leads to, so that storing a huge feed
-// does not hold up the others.
+// split splits a read into parts of at most size records, each with the position that it leads to, so that storing a
+// huge feed does not hold up the others.
 func split(read domain.FeedRead, size int) []domain.FeedRead {
 	var parts []domain.FeedRead
 	for len(read.Records) > size {

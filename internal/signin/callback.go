@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// ParseCallback reads the parameters of a callback's query; the first of a repeated one counts. Badly escaped values are
-// kept as they are: url.ParseQuery would drop the parameter and so miss a refusal.
+// ParseCallback reads the parameters of a callback's query; the first of a repeated one counts. Badly escaped values
+// are kept as they are: url.ParseQuery would drop the parameter and so miss a refusal.
 func ParseCallback(query string) domain.SignInCallback {
 	var c domain.SignInCallback
 	parameters := map[string]**string{
@@ -31,8 +31,8 @@ func unescaped(text string) string {
 	return text
 }
 
-// ParsePastedCallback reads what a person copied by hand: the whole callback address, only its query, or "code#state" as
-// some providers show it. It returns Invalid for anything else.
+// ParsePastedCallback reads what a person copied by hand: the whole callback address, only its query, or "code#state"
+// as some providers show it. It returns Invalid for anything else.
 func ParsePastedCallback(text string) (domain.SignInCallback, error) {
 	text = strings.TrimSpace(text)
 	address, _, _ := strings.Cut(text, "#")
@@ -46,8 +46,9 @@ func ParsePastedCallback(text string) (domain.SignInCallback, error) {
 	if code, state, found := strings.Cut(text, "#"); found && !isAddress && isToken(code) && isToken(state) {
 		return domain.SignInCallback{Code: &code, State: &state}, nil
 	}
-	return domain.SignInCallback{}, domain.Errorf(domain.Invalid, "This is neither a callback address nor a code with its state. "+
-		"Copy the whole address from the browser's address bar, or all of the code.")
+	return domain.SignInCallback{}, domain.Errorf(domain.Invalid,
+		"This is neither a callback address nor a code with its state. "+
+			"Copy the whole address from the browser's address bar, or all of the code.")
 }
 
 // isToken reports whether text may be a code or a state, rather than an address or prose.

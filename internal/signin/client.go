@@ -39,7 +39,8 @@ func (c Config) scopes() []string {
 	if c.Scopes != nil {
 		return c.Scopes
 	}
-	return []string{"user:inference", "user:profile", "user:mcp_servers", "user:sessions:" + c.Product + "_code", "user:file_upload"}
+	sessions := "user:sessions:" + c.Product + "_code"
+	return []string{"user:inference", "user:profile", "user:mcp_servers", sessions, "user:file_upload"}
 }
 
 // Client signs people in at one identity provider. It is safe for concurrent use.
@@ -67,8 +68,8 @@ func (c *Client) Begin(ctx context.Context, redirectURI string) (address string,
 	return c.config.authorizeAddress(f, state), nil
 }
 
-// Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even when
-// the exchange fails. Every error is a *domain.SignInError.
+// Redeem ends the flow with the given state and exchanges the code for tokens within 15 s. A state works once, even
+// when the exchange fails. Every error is a *domain.SignInError.
 func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credentials, error) {
 	f, err := c.flows.TakeSignInFlow(ctx, state)
 	if domain.CodeOf(err) == domain.NotFound {

@@ -19,8 +19,8 @@ const (
 	maxTokenResponse = 1 << 20
 )
 
-// newTransport returns a transport for the identity provider, which uses the environment's proxy. Exchanges are rare, so
-// no connection is kept. Compression is off, so that the size limit also holds on the wire.
+// newTransport returns a transport for the identity provider, which uses the environment's proxy. Exchanges are rare,
+// so no connection is kept. Compression is off, so that the size limit also holds on the wire.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -34,14 +34,18 @@ func newTransport() *http.Transport {
 // exchange calls the token endpoint. Every error is a *domain.SignInError.
 func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (tokenResponse, error) {
 	if c.config.TokenURL == "" {
-		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: "no token address is set: sign_in.token_url"}
+		return tokenResponse{}, &domain.SignInError{
+			Outcome: domain.SignInUnreachable, Detail: "no token address is set: sign_in.token_url",
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	contentType, body := c.config.tokenRequest(f, code, state)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.TokenURL, strings.NewReader(body))
 	if err != nil {
-		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: "its token address is not valid"}
+		return tokenResponse{}, &domain.SignInError{
+			Outcome: domain.SignInUnreachable, Detail: "its token address is not valid",
+		}
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/json")

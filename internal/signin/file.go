@@ -17,8 +17,8 @@ const recordKey = "oauth"
 // errNoRecord means that the credentials file has no well-formed record.
 var errNoRecord = errors.New("holds no sign-in")
 
-// File is the credentials file: {"oauth": {…}} besides whatever keys other programs keep there. Several processes may use
-// it at once.
+// File is the credentials file: {"oauth": {…}} besides whatever keys other programs keep there. Several processes may
+// use it at once.
 type File struct{ path string }
 
 // NewFile returns the credentials file at path, which need not exist.
@@ -39,8 +39,8 @@ type record struct {
 	RateLimitTier    *string  `json:"rate_limit_tier"`
 }
 
-// Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is not a JSON
-// object, or has no record with the strings access_token and refresh_token and the unsigned integer expires_at.
+// Read returns the stored credentials without their scopes. It returns an error when the file cannot be read, is not a
+// JSON object, or has no record with the strings access_token and refresh_token and the unsigned integer expires_at.
 func (f *File) Read() (domain.Credentials, error) {
 	members, err := f.read()
 	if err != nil {
@@ -57,11 +57,13 @@ func (f *File) Read() (domain.Credentials, error) {
 	if err != nil {
 		return domain.Credentials{}, errNoRecord
 	}
-	return domain.Credentials{AccessToken: domain.Secret(*access), RefreshToken: domain.Secret(*refresh), ExpiresAt: expiresAt}, nil
+	return domain.Credentials{
+		AccessToken: domain.Secret(*access), RefreshToken: domain.Secret(*refresh), ExpiresAt: expiresAt,
+	}, nil
 }
 
-// Write replaces the record by c and keeps every other key. It returns ErrNoObject, and changes nothing, when the file is
-// not a JSON object.
+// Write replaces the record by c and keeps every other key. It returns ErrNoObject, and changes nothing, when the file
+// is not a JSON object.
 func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
 		AccessToken: c.AccessToken.Reveal(), RefreshToken: c.RefreshToken.Reveal(),

@@ -11,8 +11,8 @@ import (
 // Flows keeps pending sign-ins by their state.
 type Flows interface {
 	AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error
-	// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the others
-	// get NotFound, as for an unknown state.
+	// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the
+	// others get NotFound, as for an unknown state.
 	TakeSignInFlow(ctx context.Context, state string) (domain.SignInFlow, error)
 }
 

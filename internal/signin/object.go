@@ -10,8 +10,8 @@ import (
 // ErrNoObject is returned for a credentials file that is not a JSON object; it is not overwritten.
 var ErrNoObject = errors.New("is not a JSON object; move it away and sign in again")
 
-// object is a JSON object that keeps the order of its members and the text of their values, so that other programs' members
-// are written back as they were.
+// object is a JSON object that keeps the order of its members and the text of their values, so that other programs'
+// members are written back as they were.
 type object []member
 
 type member struct {

@@ -14,8 +14,8 @@ const (
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// unbiased is the greatest multiple of the alphabet's size that fits a byte. Bytes from there on are discarded: they would
-// make the first letters more likely than the others.
+// unbiased is the greatest multiple of the alphabet's size that fits a byte. Bytes from there on are discarded: they
+// would make the first letters more likely than the others.
 const unbiased = 256 / len(alphabet) * len(alphabet)
 
 // randomText returns n characters of the alphabet, each equally likely.

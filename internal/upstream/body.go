@@ -46,8 +46,8 @@ var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 // maxPooled is the largest buffer that is kept, in bytes.
 const maxPooled = 64 << 10
 
-// readBody reads an answer's body, until enough reports true if that is not nil, with slots for its size, for which it waits
-// until ctx ends. The caller releases all when it is done with them.
+// readBody reads an answer's body, until enough reports true if that is not nil, with slots for its size, for which it
+// waits until ctx ends. The caller releases all when it is done with them.
 func (s *slots) readBody(
 	ctx context.Context, project string, response *http.Response, enough func([]byte) bool,
 ) (body []byte, release func(), err error) {

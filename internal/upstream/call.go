@@ -35,11 +35,13 @@ type answer struct {
 	body   []byte // at most maxAnswer; valid until read returns
 }
 
-// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, for a call that
-// a gateway has passed on already LoopDetected; every other failure is a BadGateway error with a message for people.
+// do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, for a
+// call that a gateway has passed on already LoopDetected; every other failure is a BadGateway error with a message for
+// people.
 func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(answer) error) error {
 	if domain.ActorOf(ctx).Forwarded {
-		return domain.Errorf(domain.LoopDetected, "this request came through a gateway already, and is not passed on to a project again")
+		return domain.Errorf(domain.LoopDetected, "this request came through a gateway already, and is not passed on to a "+
+			"project again")
 	}
 	bounded, end := context.WithCancel(ctx)
 	defer end()
@@ -53,7 +55,9 @@ func (c *Client) do(ctx context.Context, p domain.Project, call call, read func(
 	return explain(err, bounded.Err() != nil, call.limit)
 }
 
-func (c *Client) send(ctx context.Context, timer *time.Timer, p domain.Project, call call, read func(answer) error) error {
+func (c *Client) send(
+	ctx context.Context, timer *time.Timer, p domain.Project, call call, read func(answer) error,
+) error {
 	request, err := newRequest(ctx, p, call)
 	if err != nil {
 		return err
@@ -87,8 +91,8 @@ func (c *Client) send(ctx context.Context, timer *time.Timer, p domain.Project, 
 	return read(answer{response.StatusCode, response.Header, body})
 }
 
-// roundTrip repeats a GET once whose answer was probably none to it: the rest of an earlier one, or that an idle connection
-// timed out. What comes while a connection is idle makes the transport discard it; this came later.
+// roundTrip repeats a GET once whose answer was probably none to it: the rest of an earlier one, or that an idle
+// connection timed out. What comes while a connection is idle makes the transport discard it; this came later.
 func roundTrip(t *http.Transport, request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTrip(request)
 	switch {

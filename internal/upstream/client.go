@@ -1,5 +1,5 @@
-// Package upstream is the client of project servers. It trusts none of them: the time, size and address of every call are
-// limited, and every failure is an error with a message for people.
+// Package upstream is the client of project servers. It trusts none of them: the time, size and address of every call
+// are limited, and every failure is an error with a message for people.
 package upstream
 
 import (
@@ -18,7 +18,8 @@ const (
 
 // Client calls project servers. It is safe for concurrent use.
 type Client struct {
-	// ToolTimeout is how long a project's tool may take, 0 for as long as other calls. It must be set before the first call.
+	// ToolTimeout is how long a project's tool may take, 0 for as long as other calls. It must be set before the first
+	// call.
 	ToolTimeout time.Duration
 	// Observe, if not nil, is called after each call, except those that their callers cancelled.
 	// It must be set before the first call.

@@ -68,7 +68,8 @@ func mediaType(header http.Header) string {
 	return media
 }
 
-// explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned unchanged.
+// explain gives a failed call a message for people and keeps the cause for the log. A domain error is returned
+// unchanged.
 func explain(err error, timedOut bool, timeout time.Duration) error {
 	var known *domain.Error
 	var refused addressError

@@ -36,8 +36,8 @@ type RefusedRecord struct {
 // FeedRequest says which records a project server is asked for.
 type FeedRequest struct {
 	Since int64 // records with a greater timestamp_ms
-	// Wait asks the server to hold the answer for that long while there is no such record; a server that does not support it
-	// answers at once. Pipeline, unless "", asks it to answer also when its Pipeline-Version is a different one.
+	// Wait asks the server to hold the answer for that long while there is no such record; a server that does not support
+	// it answers at once. Pipeline, unless "", asks it to answer also when its Pipeline-Version is a different one.
 	Wait     time.Duration
 	Pipeline string
 }

@@ -9,16 +9,19 @@ import (
 )
 
 const (
-	// maxStages and maxItems are the most stages, and items in all stages together, that are kept of a pipeline. The first ones are
-	// kept; the last stages, where finished work piles up, are cut first.
+	// maxStages and maxItems are the most stages, and items in all stages together, that are kept of a pipeline. The first
+	// ones are kept; the last stages, where finished work piles up, are cut first.
 	maxStages, maxItems = 50, 20_000
 	// maxRaw is the largest pipeline that is passed on unchanged, in bytes.
 	maxRaw = 4 << 20
 )
 
-// limit cuts the stages of a pipeline to what one project may cost the others; raw is their JSON. If anything was cut, the JSON
-// is encoded again with only the known fields, and the note says so. missing is how many items the server already left out.
-func limit(list []wire.Stage, raw json.RawMessage, missing int) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
+// limit cuts the stages of a pipeline to what one project may cost the others; raw is their JSON. If anything was cut,
+// the JSON is encoded again with only the known fields, and the note says so. missing is how many items the server
+// already left out.
+func limit(
+	list []wire.Stage, raw json.RawMessage, missing int,
+) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
 	stages, items := len(list), 0
 	for _, stage := range list {
 		items += len(stage.Items)

@@ -59,7 +59,8 @@ func (s *mcpSession) begin(ctx context.Context) error {
 		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something other than MCP")
 	}
 	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
-	_, err = s.send(ctx, call{method: http.MethodPost}, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	initialized := map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}
+	_, err = s.send(ctx, call{method: http.MethodPost}, initialized)
 	return err
 }
 
@@ -169,7 +170,8 @@ func isHeaderValue(text string) bool { return text != "" && domain.Secret(text).
 
 const eventStream = "text/event-stream"
 
-// nextEvent returns the data of the first event of a stream and the length of all up to its end, 0 if it is not complete.
+// nextEvent returns the data of the first event of a stream and the length of all up to its end, 0 if it is not
+// complete.
 func nextEvent(stream []byte) (data []byte, length int) {
 	for line := range bytes.Lines(stream) {
 		if !bytes.HasSuffix(line, []byte("\n")) {

@@ -15,7 +15,9 @@ var errNoPipeline = errors.New("not a pipeline")
 // Pipeline requests a project server's pipeline. known is its last answer or nil, and is returned itself when
 // nothing has changed since. A server with a feed, but without a valid pipeline, has events only. It returns
 // BadGateway with a message for people, or ctx's error.
-func (c *Client) Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+func (c *Client) Pipeline(
+	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
+) (*domain.PipelineAnswer, error) {
 	result, err := c.pipeline(ctx, p, known)
 	if (errors.Is(err, errNotFound) || errors.Is(err, errNoPipeline)) && c.servesFeed(ctx, p) {
 		result, err = eventsOnly(known), nil
@@ -26,7 +28,9 @@ func (c *Client) Pipeline(ctx context.Context, p domain.Project, known *domain.P
 	return result, err
 }
 
-func (c *Client) pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+func (c *Client) pipeline(
+	ctx context.Context, p domain.Project, known *domain.PipelineAnswer,
+) (*domain.PipelineAnswer, error) {
 	// Our own project servers leave out items that would be cut anyway: a board of 60,000 stories would be too large.
 	ask := call{path: "/api/pipeline", query: "items=" + strconv.Itoa(maxItems)}
 	if known != nil {

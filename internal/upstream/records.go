@@ -28,8 +28,9 @@ var (
 	errNestedRecord = errors.New("record is nested more than 100 levels deep")
 )
 
-// decodeFeed decodes the answer to a request for records after since. It is tolerant: an invalid record does not affect the
-// others. Time is linear in the answer's length except for sorting, and memory a small multiple of the records' size.
+// decodeFeed decodes the answer to a request for records after since. It is tolerant: an invalid record does not affect
+// the others. Time is linear in the answer's length except for sorting, and memory a small multiple of the records'
+// size.
 func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error) {
 	elements, err := splitFeed(body)
 	if err != nil {
@@ -44,7 +45,8 @@ func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error
 		if err == nil {
 			feed.Records = append(feed.Records, record)
 		} else if len(feed.Refused) < maxRefused {
-			feed.Refused = append(feed.Refused, RefusedRecord{JSON: bytes.Clone(element[:min(len(element), maxRefusedJSON)]), Why: err})
+			beginning := bytes.Clone(element[:min(len(element), maxRefusedJSON)])
+			feed.Refused = append(feed.Refused, RefusedRecord{JSON: beginning, Why: err})
 		}
 	}
 	return feed, nil
@@ -78,8 +80,8 @@ func splitFeed(body []byte) ([][]byte, error) {
 	return elements, nil
 }
 
-// oldest returns all elements, or, if more than maxAtOnce of them are new, only the oldest of the new ones and all others. It never
-// separates elements with the same timestamp, so that the next read can continue after it.
+// oldest returns all elements, or, if more than maxAtOnce of them are new, only the oldest of the new ones and all
+// others. It never separates elements with the same timestamp, so that the next read can continue after it.
 func oldest(elements [][]byte, since int64) [][]byte {
 	if len(elements) <= maxAtOnce {
 		return elements
@@ -96,7 +98,9 @@ func oldest(elements [][]byte, since int64) [][]byte {
 			known++
 		}
 	}
-	slices.SortFunc(order, func(a, b stamped) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(order, func(a, b stamped) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
+	})
 	n := min(known+maxAtOnce, len(order))
 	for n < len(order) && order[n].at == order[n-1].at {
 		n++

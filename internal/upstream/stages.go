@@ -15,8 +15,8 @@ const (
 	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
 	// one to some 20 MiB.
 	maxParts = 200_000
-	// maxDepth is how deep objects and lists may nest. Many JSON decoders fail at 1000 levels, some at 256: they would fail
-	// on all projects in the same document.
+	// maxDepth is how deep objects and lists may nest. Many JSON decoders fail at 1000 levels, some at 256: they would
+	// fail on all projects in the same document.
 	maxDepth = 100
 )
 

@@ -44,10 +44,12 @@ func unless(condition bool, err error) error {
 	return err
 }
 
-// PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at most
-// 8 MiB. For an id that no server can have the status is 404. It returns BadGateway with a message for people, or ctx's error,
-// when there is no answer, or only a redirect or a 401.
-func (c *Client) PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error) {
+// PatchStory sends a change of a story unchanged, and returns the server's status and body unchanged; the body is at
+// most 8 MiB. For an id that no server can have the status is 404. It returns BadGateway with a message for people, or
+// ctx's error, when there is no answer, or only a redirect or a 401.
+func (c *Client) PatchStory(
+	ctx context.Context, p domain.Project, id string, change []byte,
+) (status int, body []byte, err error) {
 	path, ok := storyPath(id)
 	if !ok {
 		return http.StatusNotFound, []byte("story not found\n"), nil

@@ -33,7 +33,8 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	case s.FrontMatter == nil || string(s.FrontMatter) == "null":
 		file.FrontMatter = json.RawMessage("{}")
 	case len(s.FrontMatter) > maxFrontMatter || s.FrontMatter[0] != '{' || nestsOver(s.FrontMatter, maxDepth):
-		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that cannot be shown"
+		file.FrontMatter, file.FrontMatterError = json.RawMessage("{}"), "the project server sent front matter that "+
+			"cannot be shown"
 	}
 	if s.Criteria != nil {
 		file.Criteria = &domain.Criteria{Done: s.Criteria.Done, Total: s.Criteria.Total}
@@ -43,7 +44,8 @@ func decodeStory(a answer, id string) (domain.Story, error) {
 	}
 	for _, c := range s.Commits {
 		file.Commits = append(file.Commits, domain.Commit{
-			Hash: domain.CutText(c.Hash), Author: domain.CutText(c.Author), Subject: domain.CutText(c.Subject), At: wire.Time(&c.AtMS),
+			Hash: domain.CutText(c.Hash), Author: domain.CutText(c.Author), Subject: domain.CutText(c.Subject),
+			At:    wire.Time(&c.AtMS),
 			Files: c.Files, Added: c.Added, Removed: c.Removed,
 		})
 	}

@@ -40,9 +40,9 @@ func (c *Client) ListTools(ctx context.Context, p domain.Project) (tools []json.
 	return tools, err
 }
 
-// CallTool calls a tool of a project's MCP server and returns the result object unchanged. progress, unless nil, gets the
-// params of each of its notifications of progress. The errors are those of ListTools; one that wraps domain.ErrMayHaveRun
-// came after the tool was called.
+// CallTool calls a tool of a project's MCP server and returns the result object unchanged. progress, unless nil, gets
+// the params of each of its notifications of progress. The errors are those of ListTools; one that wraps
+// domain.ErrMayHaveRun came after the tool was called.
 func (c *Client) CallTool(
 	ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
 ) (result json.RawMessage, err error) {
@@ -54,7 +54,8 @@ func (c *Client) CallTool(
 		params["_meta"] = map[string]any{"progressToken": 1}
 	}
 	err = c.withMCP(ctx, p, func(session *mcpSession) error {
-		result, err = session.call(ctx, mcpRequest{method: "tools/call", params: params, limit: c.ToolTimeout, progress: progress})
+		request := mcpRequest{method: "tools/call", params: params, limit: c.ToolTimeout, progress: progress}
+		result, err = session.call(ctx, request)
 		if domain.CodeOf(err) == domain.BadGateway {
 			err = domain.WrapError(domain.BadGateway, errors.Join(domain.ErrMayHaveRun, err), domain.MessageOf(err))
 		}

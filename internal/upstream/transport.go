@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// buffer is the size of a connection's read and write buffers, in bytes: a request fits, and most of the default 4 KiB would never be used.
+	// buffer is the size of a connection's read and write buffers, in bytes: a request fits, and most of the default 4 KiB
+	// would never be used.
 	buffer = 512
 	// idleFeeds is how long the idle connection of a feed stays open.
 	idleFeeds = 90 * time.Second

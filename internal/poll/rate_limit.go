@@ -14,19 +14,19 @@ const (
 	burst = 10_000
 )
 
-// allowance is a token bucket that limits how much is read of a project.
-type allowance struct {
+// rateLimit is a token bucket that limits how much is read of a project.
+type rateLimit struct {
 	used float64 // at the time at; over burst when too much was read
 	at   time.Time
 }
 
-// take records what an answer cost and returns how long to wait before the next read.
-func (a *allowance) take(answer upstream.FeedAnswer, now time.Time) time.Duration {
+// spend records what an answer cost and returns how long to wait before the next read.
+func (l *rateLimit) spend(answer upstream.FeedAnswer, now time.Time) time.Duration {
 	cost := answer.Received - answer.Left
 	for _, r := range answer.Records {
 		cost += len(r.JSON) >> 10
 	}
-	a.used = max(a.used-now.Sub(a.at).Seconds()*recordsPerSecond, 0) + float64(cost)
-	a.at = now
-	return time.Duration(max(a.used-burst, 0) / recordsPerSecond * float64(time.Second))
+	l.used = max(l.used-now.Sub(l.at).Seconds()*recordsPerSecond, 0) + float64(cost)
+	l.at = now
+	return time.Duration(max(l.used-burst, 0) / recordsPerSecond * float64(time.Second))
 }
