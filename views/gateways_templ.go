@@ -63,7 +63,7 @@ func gatewayTable(gateways []domain.LiveGateway, now time.Time) templ.Component 
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(g.ID[:min(len(g.ID), shownGatewayID)])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/gateways.templ`, Line: 27, Col: 141}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/gateways.templ`, Line: 30, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
