@@ -303,3 +303,42 @@ func TestTwoGatewaysOnOnePostgreSQL(t *testing.T) {
 		t.Errorf("%d events of %d; twice: %v %v", n, said, byThird.twice, byOther.twice)
 	}
 }
+
+// TestAppendsThatFailAreSaidSteadily: the role may do everything but store events. Readiness says so until it may, the log
+// once, and the gateway that does not lead shows it.
+func TestAppendsThatFailAreSaidSteadily(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	role := pgtest.Writer(t, database)
+	leader := sharing(t, strings.Replace(database, "postgres@", role+"@", 1), "leader")
+	waittest.Until(t, "it leads", func() bool { return leader.metric(t, "switchyard_leader") == 1 })
+	other := sharing(t, database, "other")
+	other.awaitStatus(t, "/readyz", 200)
+	feed := newFeedServer(t)
+	remote{t, leader.url}.register("alpha", feed.URL)
+	count := func() int {
+		_, text := leader.do(t, "GET", "/api/gateway/events", "")
+		return strings.Count(text, `"story_id"`)
+	}
+	feed.say()
+	waittest.Until(t, "the first event is stored", func() bool { return count() == 1 })
+
+	pgtest.Execute(t, database, "REVOKE INSERT ON events FROM "+role)
+	feed.say()
+	leader.awaitStatus(t, "/readyz", 503)
+	for began := time.Now(); time.Since(began) < 3*time.Second; {
+		if status, text := leader.do(t, "GET", "/readyz", ""); status != 503 || !strings.Contains(text, "required privilege") {
+			t.Fatalf("readiness: %d, %s", status, text)
+		}
+	}
+	waittest.Until(t, "the other gateway shows it", func() bool {
+		_, text := other.do(t, "GET", "/api/gateway/attention", "")
+		return strings.Contains(text, "store_failed") && strings.Contains(text, "required privilege")
+	})
+	if n := leader.stderr.Count("does not accept writes"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+	pgtest.Execute(t, database, "GRANT INSERT ON events TO "+role)
+	leader.awaitStatus(t, "/readyz", 200)
+	waittest.Until(t, "the second event is stored", func() bool { return count() == 2 })
+}

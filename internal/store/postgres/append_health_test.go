@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +28,7 @@ func TestAppendsThatFailShowUntilTheySucceed(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
 			owner := open(t, url)
-			role := "writer_" + path.Base(strings.TrimSuffix(url, "?sslmode=disable"))
-			execute(t, url, "CREATE ROLE "+role+" LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO "+role+"; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO "+role)
+			role := pgtest.Writer(t, url)
 			db := open(t, strings.Replace(url, "postgres@", role+"@", 1))
 			admin, err := pgx.Connect(t.Context(), url)
 			if err != nil {
@@ -86,8 +84,7 @@ func TestARoleThatWasReadOnlyWritesAgain(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	open(t, url)
-	role := "reader_" + path.Base(strings.TrimSuffix(url, "?sslmode=disable"))
-	execute(t, url, "CREATE ROLE "+role+" LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO "+role+"; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO "+role)
+	role := pgtest.Writer(t, url)
 	db := open(t, strings.Replace(url, "postgres@", role+"@", 1))
 	writes := map[string]func() error{
 		"state": func() error { return db.SetState(t.Context(), "key", "value") },
