@@ -79,7 +79,7 @@ collect:
 	return []row{
 		{
 			"1,000 followed feeds, idle", fmt.Sprintf("%.1f %% of a core, %.0f MiB", idle, resident),
-			"≤ 1 % of a core, ≤ 80 MiB", idle <= 1 && resident <= 80,
+			"≤ 1 % of a core, ≤ 90 MiB", idle <= 1 && resident <= 90,
 		},
 		{
 			"event at a project server → stream reader, 1,000 projects",

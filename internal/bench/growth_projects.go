@@ -68,7 +68,7 @@ func measureProjects(binary string, count int, g *growth) error {
 	}
 	time.Sleep(5 * time.Second) // until their events are stored
 	g.add("idle", cpuShare(gateway, feedRound), "% of a core", "≤ 6 %")
-	g.add("memory, idle", memory(gateway.pid()), "MiB", "≤ 400 MiB")
+	g.add("memory, idle", memory(gateway.pid()), "MiB", "≤ 600 MiB")
 
 	if err := measureAnswers(gateway, g); err != nil {
 		return err
@@ -89,7 +89,7 @@ func measureProjects(binary string, count int, g *growth) error {
 	g.add("100 tabs, 10 events/s", cpuShare(gateway, feedRound), "% of a core", "≤ 30 %")
 	cancel()
 	g.add("of their requests failed", float64(<-failures), "", "0")
-	g.add("memory after all that", memory(gateway.pid()), "MiB", "≤ 600 MiB")
+	g.add("memory after all that", memory(gateway.pid()), "MiB", "")
 	return nil
 }
 

@@ -129,14 +129,14 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-// memory returns a process's resident set in MiB, from /proc/PID/status.
+// memory returns a process's private memory in MiB, RssAnon of /proc/PID/status.
 func memory(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
-		if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if kib, ok := strings.CutPrefix(line, "RssAnon:"); ok {
 			n, _ := strconv.Atoi(strings.Fields(kib)[0])
 			return float64(n) / 1024
 		}
