@@ -28,8 +28,8 @@ const (
 // isOfPeople reports whether a route asks for more than an agent's secret.
 func (r role) isOfPeople() bool { return r != public && r != agent }
 
-// access finds out who asks, and lets through those who may use a route. While no authentication is set up, everyone who has
-// passed the guards is the administrator.
+// access finds out who asks, and lets through those who may use a route. While no authentication is set up, everyone
+// who has passed the guards is the administrator.
 type access struct {
 	web.Errors
 	open     bool          // nothing is set up that callers have to show
@@ -49,7 +49,8 @@ func newAccess(g Gateway) *access {
 	callers := callers{g.TrustedProxies}
 	proxies := proxyLogin{g.ProxyLogin, callers}
 	return &access{
-		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "" && g.Login == nil && !proxies.isOn(), token: g.AdminToken, named: g.Service.Access, agents: g.Service.Agents,
+		Errors: web.Errors{Log: g.Log}, open: g.AdminToken == "" && g.Login == nil && !proxies.isOn(), token: g.AdminToken,
+		named: g.Service.Access, agents: g.Service.Agents,
 		sessions: newSessions(g.Service.Access, g.SessionKey, g.AdminToken), callers: callers, log: g.Log,
 		logins: newLogins(g), proxies: proxies,
 	}
@@ -97,7 +98,7 @@ func (a *access) callerOf(c caller, r *http.Request) string {
 	case c.SessionID != "":
 		return "session " + c.SessionID
 	}
-	return "address " + a.callers.of(r).String()
+	return "address " + a.callers.networkOf(r).String()
 }
 
 // refusal answers a request that may not use a route.
@@ -136,9 +137,9 @@ func (c caller) checkRole(needs role) error {
 	return domain.Errorf(domain.Forbidden, "This needs the role %s; yours is %s.", needs, c.Role)
 }
 
-// authenticate returns who makes the request: by its token if it has one, else by its session, else by the headers of a trusted
-// proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came from the caller's
-// address, and Forbidden for a user whom a proxy names but who has no role.
+// authenticate returns who makes the request: by its token if it has one, else by its session, else by the headers of a
+// trusted proxy. It returns Unauthorized when there is none of these, RateLimited when too many wrong tokens came from
+// the caller's address, and Forbidden for a user whom a proxy names but who has no role.
 func (a *access) authenticate(w http.ResponseWriter, r *http.Request) (caller, error) {
 	token, ok := web.BearerToken(r)
 	if a.open {
@@ -191,8 +192,8 @@ func (a *access) authenticateAgent(r *http.Request) (caller, error) {
 	return caller{auth: web.AuthAgent, Identity: service.Identity{Actor: domain.Actor{Who: id, Via: domain.ViaAgent}}}, nil
 }
 
-// authenticateAgentOrAdmin also accepts the agent that the path names. A caller with an agent's secret acts as that agent, even
-// where everyone else is the administrator; that an agent does not exist is for the handler to report.
+// authenticateAgentOrAdmin also accepts the agent that the path names. A caller with an agent's secret acts as that
+// agent, even where everyone else is the administrator; that an agent does not exist is for the handler to report.
 func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request) (caller, error) {
 	self, err := a.authenticateAgent(r)
 	if err == nil {
@@ -216,8 +217,8 @@ func (a *access) authenticateAgentOrAdmin(w http.ResponseWriter, r *http.Request
 	return caller{}, err
 }
 
-// checkToken returns whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong ones
-// came from the same address.
+// checkToken returns whose token this is. It returns Unauthorized for a wrong token, RateLimited when too many wrong
+// ones came from the same address.
 func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string) (service.Identity, error) {
 	if a.token != "" && web.MatchesToken(token, a.token) {
 		return service.Identity{Actor: domain.Administrator(domain.ViaAdminToken)}, nil
@@ -228,13 +229,14 @@ func (a *access) checkToken(w http.ResponseWriter, r *http.Request, token string
 	if err := a.countWrong(w, r); err != nil {
 		return service.Identity{}, err
 	}
-	a.log.WarnContext(r.Context(), "wrong token", "from", a.callers.of(r), "id", web.RequestID(r.Context()))
+	a.log.WarnContext(r.Context(), "wrong token", "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
 	return service.Identity{}, unauthorized()
 }
 
-// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, when too many came from the same address.
+// countWrong counts a wrong token. It returns RateLimited, and sets Retry-After, when too many came from the same
+// address.
 func (a *access) countWrong(w http.ResponseWriter, r *http.Request) error {
-	retryAfter, limited := a.limiter.count(a.callers.of(r))
+	retryAfter, limited := a.limiter.count(a.callers.networkOf(r))
 	if !limited {
 		return nil
 	}
@@ -256,7 +258,7 @@ func (a *access) LogIn(w http.ResponseWriter, r *http.Request, token string) err
 func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity service.Identity) error {
 	info := web.InfoOf(r.Context())
 	info.Identify(info.Auth, identity.Actor, nil)
-	switch err := a.sessions.begin(w, r, identity, a.callers.of(r).String()); {
+	switch err := a.sessions.begin(w, r, identity, a.callers.networkOf(r).String()); {
 	case domain.CodeOf(err) == domain.Unavailable:
 		return err
 	case err != nil:

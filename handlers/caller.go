@@ -9,11 +9,12 @@ import (
 
 var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 
-// callers finds out where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody can send it.
+// callers finds out where requests come from. X-Forwarded-For counts only if a trusted proxy sent it: anybody can send
+// it.
 type callers struct{ trustedProxies []netip.Prefix }
 
-// of returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
-func (c callers) of(r *http.Request) netip.Prefix {
+// networkOf returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
+func (c callers) networkOf(r *http.Request) netip.Prefix {
 	from := c.address(r)
 	switch {
 	case !from.IsValid():

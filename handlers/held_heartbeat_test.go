@@ -159,7 +159,7 @@ func TestAHeldHeartbeatOfARemovedAgentIsRefused(t *testing.T) {
 	}
 	waittest.Until(t, "the answer is counted", func() bool { // it is counted when it is answered
 		_, text := g.call("GET", "/metrics", "", "")
-		return strings.Contains(text, `switchyard_http_requests_total{route="/gateway/agents/{id}/heartbeat",method="POST",status="401"} 1`)
+		return strings.Contains(text, `switchyard_http_requests_total{method="POST",route="/gateway/agents/{id}/heartbeat",status="401"} 1`)
 	})
 }
 

@@ -24,8 +24,8 @@ const (
 	maxNext = 300
 )
 
-// logins handles logins through the OpenID Connect provider. Each login under way is kept in a cookie of its own, in the browser that
-// started it: tabs that start at the same time do not know of each other.
+// logins handles logins through the OpenID Connect provider. Each login under way is kept in a cookie of its own, in
+// the browser that started it: tabs that start at the same time do not know of each other.
 type logins struct {
 	provider  *login.Provider // nil for none
 	publicURL string
@@ -47,8 +47,8 @@ func newLogins(g Gateway) logins {
 	return logins{g.Login, strings.TrimRight(g.PublicURL, "/"), codec, cookieName(derive) + "_login"}
 }
 
-// LoginLink returns where people log in through the provider, and the provider's name, "" for none. If the gateway has a public
-// address, the login starts there: otherwise its cookie would not come back.
+// LoginLink returns where people log in through the provider, and the provider's name, "" for none. If the gateway has
+// a public address, the login starts there: otherwise its cookie would not come back.
 func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	if a.logins.provider == nil {
 		return "", ""
@@ -59,8 +59,8 @@ func (a *access) LoginLink(r *http.Request) (address, provider string) {
 	return views.LoginStartURL, a.logins.provider.Host()
 }
 
-// StartLogin starts a login that leads to next, and returns the provider's address for it. It returns BadGateway when the
-// provider cannot be reached.
+// StartLogin starts a login that leads to next, and returns the provider's address for it. It returns BadGateway when
+// the provider cannot be reached.
 func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string) (address string, err error) {
 	address, begun, err := a.logins.provider.Begin(r.Context(), a.logins.redirectURI(r))
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *access) StartLogin(w http.ResponseWriter, r *http.Request, next string)
 	return address, a.logins.keep(w, r, attempt{begun, next})
 }
 
-// FinishLogin takes the callback of a login that this browser started, begins a session and returns where to go. It returns
-// Invalid, BadGateway, and Forbidden for a user who has no role.
+// FinishLogin takes the callback of a login that this browser started, begins a session and returns where to go. It
+// returns Invalid, BadGateway, and Forbidden for a user who has no role.
 func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next string, err error) {
 	callback := r.URL.Query()
 	attempts := a.logins.attempts(r)
@@ -99,7 +99,7 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 
 // log logs why a login failed, and returns err.
 func (l logins) log(a *access, r *http.Request, err error) error {
-	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.of(r), "id", web.RequestID(r.Context()))
+	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
 	return err
 }
 

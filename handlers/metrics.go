@@ -16,7 +16,8 @@ func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	g.Metrics.Handler(registry, func(show metrics.Show) {
 		show.Build(g.Version)
 		show("switchyard_projects", "Projects registered.", float64(len(registry.Projects)))
-		show("switchyard_stream_last_event_id", "The id of the newest event of the merged stream.", float64(g.Service.Events.LastID()))
+		show("switchyard_stream_last_event_id", "The id of the newest event of the merged stream.",
+			float64(g.Service.Events.LastID()))
 		g.showAgents(show)
 		g.showGateways(show, r)
 		metrics.States(show, "switchyard_bot_state", "1 for the bot's current state.", g.Service.Bot.Status().State,
@@ -49,7 +50,8 @@ func (g Gateway) showGateways(show metrics.Show, r *http.Request) {
 	}
 	show("switchyard_gateways", "Live gateways that share the database.", float64(len(gateways)))
 	leads := slices.ContainsFunc(gateways, func(each domain.LiveGateway) bool { return each.Asked && each.Leads })
-	show("switchyard_leader", "Whether this gateway leads: follows the projects, runs the bot, removes old events.", metrics.Bool(leads))
+	show("switchyard_leader", "Whether this gateway leads: follows the projects, runs the bot, removes old events.",
+		metrics.Bool(leads))
 }
 
 func (g Gateway) showAgents(show metrics.Show) {

@@ -38,8 +38,8 @@ func (p proxyLogin) clean(next http.Handler) http.Handler {
 	})
 }
 
-// identity returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a role. More
-// than one name counts as none: the proxy may have added its own to one that the caller sent.
+// identity returns the caller whom a proxy names, false if there is none. It returns Forbidden for a user without a
+// role. More than one name counts as none: the proxy may have added its own to one that the caller sent.
 func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	names := r.Header.Values(p.UserHeader)
 	if !p.isOn() || len(names) != 1 || names[0] == "" {
@@ -54,7 +54,9 @@ func (p proxyLogin) identity(r *http.Request) (service.Identity, bool, error) {
 	name := domain.CutText(strings.ToValidUTF8(names[0], "\uFFFD"))
 	role := p.Roles.Of(groups, names[0])
 	if role == "" {
-		return service.Identity{}, true, domain.Errorf(domain.Forbidden, "You are %s, but have no access to this gateway. Ask its administrator for a role.", name)
+		return service.Identity{}, true, domain.Errorf(domain.Forbidden,
+			"You are %s, but have no access to this gateway. Ask its administrator for a role.", name)
 	}
-	return service.Identity{Actor: domain.Actor{Who: name, Via: domain.ViaProxy, Role: role, Account: "proxy " + names[0]}}, true, nil
+	actor := domain.Actor{Who: name, Via: domain.ViaProxy, Role: role, Account: "proxy " + names[0]}
+	return service.Identity{Actor: actor}, true, nil
 }

@@ -24,7 +24,8 @@ type routeTable struct {
 
 func newRouteTable(a *access, c *console.Console, watched func(), waiting web.HandlerFunc) *routeTable {
 	return &routeTable{
-		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, watched: watched, waiting: waiting,
+		Router: chi.NewRouter(), access: a, console: c, open: map[string]bool{}, api: map[string]bool{}, watched: watched,
+		waiting: waiting,
 	}
 }
 
@@ -79,7 +80,8 @@ func (t *routeTable) form(who role, address string, h console.FormHandler) {
 	t.page(who, address, console.Form(h))
 }
 
-// refusePage redirects people to the login, or says that their role is too low. Programs, which send a token, get plain text.
+// refusePage redirects people to the login, or says that their role is too low. Programs, which send a token, get plain
+// text.
 func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	_, hasToken := web.BearerToken(r)
 	switch {
@@ -92,9 +94,11 @@ func (t *routeTable) refusePage(w http.ResponseWriter, r *http.Request, err erro
 	}
 }
 
-// add adds a route: adapt makes an HTTP handler of h, and refuse answers callers who may not use it. Without a service nobody is
-// checked: the answer says only that there is no service.
-func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler, h web.HandlerFunc, options []option) {
+// add adds a route: adapt makes an HTTP handler of h, and refuse answers callers who may not use it. Without a service
+// nobody is checked: the answer says only that there is no service.
+func (t *routeTable) add(who role, address string, refuse refusal, adapt func(web.HandlerFunc) http.Handler,
+	h web.HandlerFunc, options []option,
+) {
 	var r route
 	r.method, r.path, _ = strings.Cut(address, " ")
 	for _, o := range options {
@@ -126,8 +130,8 @@ func (t *routeTable) watch(who role, next http.Handler) http.Handler {
 	})
 }
 
-// addFallbacks adds the answers for addresses without a route. Callers without access do not learn which addresses exist.
-// It must be called before the routes are added: afterwards the router would search all of them for subrouters.
+// addFallbacks adds the answers for addresses without a route. Callers without access do not learn which addresses
+// exist. It must be called before the routes are added: afterwards the router would search all of them for subrouters.
 func (t *routeTable) addFallbacks() {
 	viewers := func(h http.HandlerFunc) http.Handler { return t.access.check(viewer, t.access.inForm(web.Plain), h) }
 	if t.waiting != nil {

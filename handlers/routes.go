@@ -1,5 +1,5 @@
-// Package handlers is the HTTP of the gateway: one table of all routes with the role that each needs, and the access check. The
-// handlers are in handlers/api and, for people, handlers/console; rules are in package service.
+// Package handlers is the HTTP of the gateway: one table of all routes with the role that each needs, and the access
+// check. The handlers are in handlers/api and, for people, handlers/console; rules are in package service.
 package handlers
 
 import (
@@ -84,8 +84,8 @@ func (g Gateway) router(waiting web.HandlerFunc) chi.Router {
 	return t
 }
 
-// routes is the whole route table: who may use a route, its address, its handler, and for the API the form of a refusal;
-// pages redirect to the login. GET routes answer HEAD as well, unless they are getOnly.
+// routes is the whole route table: who may use a route, its address, its handler, and for the API the form of a
+// refusal; pages redirect to the login. GET routes answer HEAD as well, unless they are getOnly.
 func (g Gateway) routes(t *routeTable, a *api.API, c *console.Console, held *web.HeldCalls) {
 	t.plain(public, "GET /healthz", a.Healthz, withoutService)
 	t.plain(public, "GET /readyz", a.Readyz)

@@ -84,7 +84,8 @@ func (s sessions) cookie(secure bool, value string, maxAge int) *http.Cookie {
 	return c
 }
 
-// sessionCookie returns a cookie that scripts cannot read and that requests from other sites carry only when people follow a link.
+// sessionCookie returns a cookie that scripts cannot read and that requests from other sites carry only when people
+// follow a link.
 func sessionCookie(name string, secure bool) *http.Cookie {
 	c := &http.Cookie{Name: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if secure {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxWrong is how many wrong tokens are accepted from an address within wrongWindow, which begins with the first of them,
-	// before it is rate limited. Valid tokens are not counted and always accepted.
+	// maxWrong is how many wrong tokens are accepted from an address within wrongWindow, which begins with the first of
+	// them, before it is rate limited. Valid tokens are not counted and always accepted.
 	maxWrong    = 20
 	wrongWindow = time.Minute
 	// maxWindows is the most addresses that are remembered, at about 100 bytes each.

@@ -173,7 +173,8 @@ func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 	case code == domain.Invalid, code == domain.Forbidden, code == domain.Unavailable:
 		return err
 	case err != nil:
-		a.Log.WarnContext(r.Context(), "agent not assigned", "id", web.RequestID(r.Context()), "agent", web.PathParam(r, "id"), "error", err)
+		a.Log.WarnContext(r.Context(), "agent not assigned", "id", web.RequestID(r.Context()),
+			"agent", web.PathParam(r, "id"), "error", err)
 		return domain.WrapError(domain.NotFound, err, "agent not found")
 	}
 	web.WriteJSON(w, http.StatusOK, encodeAgent(agent))

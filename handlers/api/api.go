@@ -1,5 +1,5 @@
-// Package api is the gateway's JSON API. Each handler decodes a request, makes one service call, and encodes the answer. Rules
-// are in package service; the package must know nothing of pages, SQL or other servers.
+// Package api is the gateway's JSON API. Each handler decodes a request, makes one service call, and encodes the
+// answer. Rules are in package service; the package must know nothing of pages, SQL or other servers.
 package api
 
 import (

@@ -45,7 +45,10 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	entries, next := make([]auditJSON, len(page.Entries)), q.Before
 	for i, e := range page.Entries {
-		entries[i] = auditJSON{e.ID, e.At.UnixMilli(), e.Who, e.Via, web.OrNull(e.Role), e.Action, e.Subject, e.Detail, web.OrNull(e.RequestID)}
+		entries[i] = auditJSON{
+			e.ID, e.At.UnixMilli(), e.Who, e.Via, web.OrNull(e.Role), e.Action, e.Subject, e.Detail,
+			web.OrNull(e.RequestID),
+		}
 		next = e.ID
 	}
 	web.WriteJSON(w, http.StatusOK, struct {

@@ -9,7 +9,8 @@ import (
 	"switchyard/internal/web"
 )
 
-// ListEvents answers with a page of the merged stream: the events after a position, optionally waiting for one, or those before it.
+// ListEvents answers with a page of the merged stream: the events after a position, optionally waiting for one, or
+// those before it.
 func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	query, err := web.ParseQuery(r)
 	if err != nil {
@@ -45,8 +46,8 @@ func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Feed answers in the format of a project server's feed: with those of the newest 500 records that are newer than since,
-// optionally waiting for the first of them.
+// Feed answers in the format of a project server's feed: with those of the newest 500 records that are newer than
+// since, optionally waiting for the first of them.
 func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	if domain.ActorOf(r.Context()).Forwarded {
 		return domain.Errorf(domain.NotFound, "this is a gateway; other gateways cannot follow it")
@@ -71,8 +72,8 @@ func (a *API) Feed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeSize is the number of bytes after which the part of an answer encoded so far is written. It bounds the memory that a
-// slow client can hold.
+// writeSize is the number of bytes after which the part of an answer encoded so far is written. It bounds the memory
+// that a slow client can hold.
 const writeSize = 256 << 10
 
 // writeEvents writes events as the elements of a JSON array, between before and after.
@@ -108,7 +109,10 @@ func writeEvents(w http.ResponseWriter, before string, events []domain.Event, af
 
 // eventQuery returns which events of the merged stream the query selects, and the position that it names.
 func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err error) {
-	selected = domain.EventQuery{Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before")}
+	selected = domain.EventQuery{
+		Project: q.Get("project"), Type: domain.EventType(q.Get("type")),
+		Backward: q.Has("before"),
+	}
 	limit, err := q.Number("limit", 200, 1, 1000)
 	if err != nil {
 		return selected, 0, err

@@ -13,18 +13,18 @@ import (
 const (
 	// streamComment is the silence after which a comment is sent to keep the connection alive.
 	streamComment = 15 * time.Second
-	// streamPatience is how long a write may block before the client is disconnected. It reconnects with the id of its last
-	// event.
+	// streamPatience is how long a write may block before the client is disconnected. It reconnects with the id of its
+	// last event.
 	streamPatience = 10 * time.Second
-	// streamPage is the number of events that are read at once, and streamBytes their size: as much as a client that reads nothing
-	// holds until it is disconnected.
+	// streamPage is the number of events that are read at once, and streamBytes their size: as much as a client that reads
+	// nothing holds until it is disconnected.
 	streamPage, streamBytes = 200, 256 << 10
 	// streamWrite is the number of buffered bytes after which they are written.
 	streamWrite = 64 << 10
 )
 
-// StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the client disconnects or
-// cannot keep up, or the server stops.
+// StreamEvents sends the merged stream as server-sent events, from a position or from now on, until the client
+// disconnects or cannot keep up, or the server stops.
 func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.streamQuery(r)
 	if err == nil {
@@ -95,14 +95,17 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in the
-// address, which browsers send unchanged when they reconnect.
+// streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in
+// the address, which browsers send unchanged when they reconnect.
 func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
 	query, err := web.ParseQuery(r)
 	if err != nil {
 		return domain.EventQuery{}, err
 	}
-	q := domain.EventQuery{Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"), Type: domain.EventType(query.Get("type"))}
+	q := domain.EventQuery{
+		Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"),
+		Type: domain.EventType(query.Get("type")),
+	}
 	if q.After, err = query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64); err != nil {
 		return q, err
 	}

@@ -23,8 +23,9 @@ func encodeStory(s domain.Story) storyJSON {
 	encoded := storyJSON{
 		Story: wire.Story{
 			Project: s.Project, StoryID: s.ID, StoryName: s.Name, Stage: web.OrNull(s.Stage), SinceMS: wire.TimeOrNull(s.Since),
-			Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince), MergeFailure: web.OrNull(s.MergeFailure),
-			FrontMatter: json.RawMessage("{}"),
+			Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince),
+			MergeFailure: web.OrNull(s.MergeFailure),
+			FrontMatter:  json.RawMessage("{}"),
 		},
 		URL: s.URL, Reachable: s.Reachable, Error: web.OrNull(s.Error),
 		History: append([]domain.Event{}, s.History...), Visits: make([]wire.Visit, len(s.Visits)),
@@ -49,7 +50,8 @@ func addFile(s *wire.Story, f *domain.StoryFile) {
 	}
 	for i, c := range f.Commits {
 		s.Commits[i] = wire.Commit{
-			Hash: c.Hash, Author: c.Author, AtMS: c.At.UnixMilli(), Subject: c.Subject, Files: c.Files, Added: c.Added, Removed: c.Removed,
+			Hash: c.Hash, Author: c.Author, AtMS: c.At.UnixMilli(), Subject: c.Subject, Files: c.Files, Added: c.Added,
+			Removed: c.Removed,
 		}
 	}
 }
@@ -70,7 +72,8 @@ func (a *API) PatchStory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, answer, err := a.service.Stories.Patch(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id"), body)
+	status, answer, err := a.service.Stories.Patch(r.Context(),
+		web.PathParam(r, "name"), web.PathParam(r, "story_id"), body)
 	return pass(w, status, answer, err)
 }
 

@@ -68,7 +68,10 @@ func newTokenFields(b web.Body) (n service.NewToken, err error) {
 func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 	tokens := []namedTokenJSON{}
 	for _, t := range a.service.Access.Tokens() {
-		tokens = append(tokens, namedTokenJSON{t.ID, t.Name, t.Role, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt), wire.TimeOrNull(t.LastUsed)})
+		tokens = append(tokens, namedTokenJSON{
+			t.ID, t.Name, t.Role, t.CreatedAt.UnixMilli(), wire.TimeOrNull(t.ExpiresAt),
+			wire.TimeOrNull(t.LastUsed),
+		})
 	}
 	web.WriteJSON(w, http.StatusOK, struct {
 		Tokens []namedTokenJSON `json:"tokens"`

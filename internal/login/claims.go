@@ -47,7 +47,8 @@ func (c claims) person(config Config) Person {
 	return Person{ID: config.Issuer + " " + c.text("sub"), Name: c.name(email), Role: config.Roles.Of(groups, email)}
 }
 
-// account names the account to the person who has logged in with it, who knows it by its address or name rather than by its id.
+// account names the account to the person who has logged in with it, who knows it by its address or name rather than by
+// its id.
 func (c claims) account() string {
 	for _, name := range []string{"email", "preferred_username", "name"} {
 		if text := c.text(name); text != "" {
@@ -64,9 +65,11 @@ func (c claims) refusal(config Config) string {
 	case c.text("email") != "" && !c.isTrue("email_verified"):
 		return "your e-mail address is not verified there, and none of your groups has a role here"
 	case len(groups) == 0:
-		return fmt.Sprintf("the provider names no groups of yours (claim %q), and your e-mail address has no role here", config.RolesClaim)
+		return fmt.Sprintf("the provider names no groups of yours (claim %q), and your e-mail address has no role here",
+			config.RolesClaim)
 	}
-	return fmt.Sprintf("neither your e-mail address nor any of your groups (%s) has a role here", printable(strings.Join(groups, ", ")))
+	return fmt.Sprintf("neither your e-mail address nor any of your groups (%s) has a role here",
+		printable(strings.Join(groups, ", ")))
 }
 
 // name returns a name that users cannot choose for themselves.

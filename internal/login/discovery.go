@@ -87,7 +87,10 @@ func (p *Provider) discover(ctx context.Context) (*endpoints, error) {
 			return nil, errors.New("the discovery document lacks an address")
 		}
 	}
-	e := &endpoints{config: p.config, provider: provider, style: oauth2.AuthStyleInHeader, scopes: []string{oidc.ScopeOpenID}}
+	e := &endpoints{
+		config: p.config, provider: provider, style: oauth2.AuthStyleInHeader,
+		scopes: []string{oidc.ScopeOpenID},
+	}
 	e.verifier = provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: clock.Now})
 	if p.config.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		e.style = oauth2.AuthStyleInParams
@@ -106,6 +109,7 @@ func (e *endpoints) client(redirectURI string) *oauth2.Config {
 	endpoint := e.provider.Endpoint()
 	endpoint.AuthStyle = e.style
 	return &oauth2.Config{
-		ClientID: e.config.ClientID, ClientSecret: e.config.ClientSecret.Reveal(), Endpoint: endpoint, RedirectURL: redirectURI, Scopes: e.scopes,
+		ClientID: e.config.ClientID, ClientSecret: e.config.ClientSecret.Reveal(), Endpoint: endpoint,
+		RedirectURL: redirectURI, Scopes: e.scopes,
 	}
 }

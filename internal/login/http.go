@@ -23,13 +23,14 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// newHTTPClient returns a client for the provider, which uses the environment's proxy. Logins are rare, so no connection
-// is kept.
+// newHTTPClient returns a client for the provider, which uses the environment's proxy. Logins are rare, so no
+// connection is kept.
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout: callLimit,
 		Transport: bounded{&http.Transport{
-			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer,
+			ForceAttemptHTTP2: true,
 		}},
 		// A redirect would send the code and the client secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -60,8 +61,8 @@ func (p *Provider) refused(callback url.Values) error {
 	return domain.Errorf(domain.Invalid, "%s did not let you in: %s.", p.host, domain.Cut(reason, maxForeign))
 }
 
-// failure returns a BadGateway error that users may read. Its cause, for the log, quotes nothing that was sent to the provider: a
-// response may repeat a code or a secret.
+// failure returns a BadGateway error that users may read. Its cause, for the log, quotes nothing that was sent to the
+// provider: a response may repeat a code or a secret.
 func (p *Provider) failure(err error) error {
 	var refused *oauth2.RetrieveError
 	var wrong untrusted

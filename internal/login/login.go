@@ -1,6 +1,6 @@
-// Package login lets people log in to the console through an OpenID Connect provider: the code flow with PKCE, state and
-// nonce. It is unrelated to the sign-in (package signin), which gets tokens for the gateway itself. It must know neither pages,
-// cookies nor sessions.
+// Package login lets people log in to the console through an OpenID Connect provider: the code flow with PKCE, state
+// and nonce. It is unrelated to the sign-in (package signin), which gets tokens for the gateway itself. It must know
+// neither pages, cookies nor sessions.
 package login
 
 import (
@@ -25,8 +25,8 @@ const (
 	AttemptTime = 10 * time.Minute
 	// callbackLimit is the time limit of all requests that a callback makes to the provider: tokens, keys and user info.
 	callbackLimit = 15 * time.Second
-	// maxCallbacks is how many callbacks are handled at once, since anybody can send them. One more ends the one that has taken
-	// longest: an honest one takes a moment.
+	// maxCallbacks is how many callbacks are handled at once, since anybody can send them. One more ends the one that has
+	// taken longest: an honest one takes a moment.
 	maxCallbacks = 32
 )
 
@@ -83,14 +83,18 @@ func (p *Provider) Begin(ctx context.Context, redirectURI string) (address strin
 	if err != nil {
 		return "", Attempt{}, err
 	}
-	a = Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), BeganMS: clock.Now().UnixMilli()}
+	a = Attempt{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		BeganMS: clock.Now().UnixMilli(),
+	}
 	client := e.client(redirectURI)
-	return client.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
+	return client.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)),
+		a, nil
 }
 
-// Finish completes a login, once, with the parameters of its callback, and returns who has logged in. It returns Invalid for a
-// callback that does not confirm this attempt, BadGateway when the provider fails or its tokens cannot be trusted, and Forbidden
-// for a user without a role.
+// Finish completes a login, once, with the parameters of its callback, and returns who has logged in. It returns
+// Invalid for a callback that does not confirm this attempt, BadGateway when the provider fails or its tokens cannot be
+// trusted, and Forbidden for a user without a role.
 func (p *Provider) Finish(ctx context.Context, a Attempt, redirectURI string, callback url.Values) (Person, error) {
 	ctx, cancel := context.WithTimeout(ctx, callbackLimit)
 	defer cancel()
@@ -142,8 +146,8 @@ func (p *Provider) enter(ctx context.Context) (_ context.Context, leave func()) 
 	}
 }
 
-// redeem redeems a code and returns the verified claims. A token that does not fit what the provider once published, such as its
-// signing algorithm, is looked at again after a fresh discovery.
+// redeem redeems a code and returns the verified claims. A token that does not fit what the provider once published,
+// such as its signing algorithm, is looked at again after a fresh discovery.
 func (p *Provider) redeem(ctx context.Context, a Attempt, redirectURI, code string) (claims, error) {
 	e, err := p.endpoints(ctx)
 	if err != nil {

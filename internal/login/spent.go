@@ -15,8 +15,8 @@ type Spent interface {
 	SpendLogin(ctx context.Context, state string) (first bool, err error)
 }
 
-// spent is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a code's second
-// use. The zero value is ready for use.
+// spent is the Spent of a single gateway. Under a flood it forgets sooner; then only the provider refuses a code's
+// second use. The zero value is ready for use.
 type spent struct {
 	mu            sync.Mutex
 	recent, older map[string]bool

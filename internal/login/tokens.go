@@ -32,8 +32,8 @@ func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code s
 	return e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 }
 
-// claims verifies that the ID token was issued for this attempt and returns its claims, with missing ones from the provider's
-// user info endpoint if it has one.
+// claims verifies that the ID token was issued for this attempt and returns its claims, with missing ones from the
+// provider's user info endpoint if it has one.
 func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
@@ -41,7 +41,8 @@ func (e *endpoints) claims(ctx context.Context, a Attempt, token *oauth2.Token) 
 	}
 	idToken, err := e.verifier.Verify(ctx, raw)
 	switch {
-	case err != nil && (strings.Contains(err.Error(), "malformed jwt") || strings.Contains(err.Error(), "failed to verify signature")):
+	case err != nil && (strings.Contains(err.Error(), "malformed jwt") ||
+		strings.Contains(err.Error(), "failed to verify signature")):
 		return nil, untrusted{unverified{err}} // the library has no error types for them
 	case err != nil:
 		return nil, untrusted{err}

@@ -17,14 +17,16 @@ import (
 )
 
 var (
-	// requestBuckets are in seconds, from small responses to held ones; lagBuckets up to the events of a project that was away.
+	// requestBuckets are in seconds, from small responses to held ones; lagBuckets up to the events of a project that was
+	// away.
 	requestBuckets = []float64{0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60}
 	lagBuckets     = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
 )
 
 // Counts are a gateway's counters since its start. They are safe for concurrent use.
 type Counts struct {
-	// Follows reports whether this gateway reads the project's feed; nil if it reads all. It must be set before Handler is called.
+	// Follows reports whether this gateway reads the project's feed; nil if it reads all. It must be set before Handler is
+	// called.
 	Follows func(project string) bool
 
 	registry          *prometheus.Registry
@@ -56,16 +58,21 @@ func New(perProject bool) *Counts {
 	}
 	c.inFlight = gauge("switchyard_http_requests_in_flight", "Requests being served, including this one and held ones.")
 	c.streams = gauge("switchyard_open_streams", "Readers of the merged stream through server-sent events.")
-	c.requests = counter("switchyard_http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status")
+	c.requests = counter("switchyard_http_requests_total", "Requests answered, by route, method and status.",
+		"route", "method", "status")
 	c.durations = with.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "switchyard_http_request_duration_seconds", Help: "Duration of requests in seconds, by route.", Buckets: requestBuckets,
+		Name: "switchyard_http_request_duration_seconds", Help: "Duration of requests in seconds, by route.",
+		Buckets: requestBuckets,
 	}, []string{"route"})
 	c.events = counter("switchyard_events_total",
-		"Events stored by this gateway since its start, by type; types that are not Switchyard's own are counted as other.", "type")
+		"Events stored by this gateway since its start, by type; types that are not Switchyard's own are counted as other.",
+		"type")
 	c.lag = with.NewHistogram(prometheus.HistogramOpts{
-		Name: "switchyard_stream_lag_seconds", Help: "Time from an event at its project to its arrival here, by their clocks.", Buckets: lagBuckets,
+		Name: "switchyard_stream_lag_seconds",
+		Help: "Time from an event at its project to its arrival here, by their clocks.", Buckets: lagBuckets,
 	})
-	c.messages = counter("switchyard_bot_messages_total", "Messages about events, by whether the room accepted or refused them.", "result")
+	c.messages = counter("switchyard_bot_messages_total",
+		"Messages about events, by whether the room accepted or refused them.", "result")
 	c.messages.WithLabelValues("sent")
 	c.messages.WithLabelValues("refused")
 	labels := []string{"kind"}
@@ -83,7 +90,8 @@ func (c *Counts) StreamOpened() (closed func()) {
 	return c.streams.Dec
 }
 
-// Events counts events that were stored. Types that pages do not offer share a series, since projects choose them freely.
+// Events counts events that were stored. Types that pages do not offer share a series, since projects choose them
+// freely.
 func (c *Counts) Events(added []domain.Event) {
 	for _, e := range added {
 		label := "other"
@@ -108,7 +116,10 @@ func (c *Counts) BotMessage(refused bool) {
 func (c *Counts) RequestBegan() { c.inFlight.Inc() }
 
 // methods are those with a label of their own: clients cannot create series.
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete,
+}
 
 // RequestEnded counts a completed request, of the route "none" if there is none.
 func (c *Counts) RequestEnded(route, method string, status int, took time.Duration) {
@@ -138,7 +149,8 @@ func (c *Counts) Call(project, kind string, err error) {
 	}
 }
 
-// Handler returns a handler that shows all counters, those of projects only for registered ones, and the values of a scrape.
+// Handler returns a handler that shows all counters, those of projects only for registered ones, and the values of a
+// scrape.
 func (c *Counts) Handler(registered *domain.Registry, more Scrape) http.Handler {
 	c.forget(registered)
 	scrape := prometheus.NewRegistry()
@@ -174,7 +186,8 @@ func (c *Counts) showCalls(show Show) {
 			up[k.kind]++
 		}
 		if c.perProject {
-			show("switchyard_upstream_up", "Whether the last call of a project server succeeded.", Bool(succeeded), "kind", k.kind, "project", k.project)
+			show("switchyard_upstream_up", "Whether the last call of a project server succeeded.", Bool(succeeded),
+				"kind", k.kind, "project", k.project)
 		}
 	}
 	for _, kind := range []string{"feed", "pipeline"} {

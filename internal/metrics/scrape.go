@@ -22,7 +22,8 @@ func (s Scrape) Collect(to chan<- prometheus.Metric) {
 		for i := 0; i < len(labels); i += 2 {
 			names, values = append(names, labels[i]), append(values, labels[i+1])
 		}
-		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), prometheus.GaugeValue, value, values...)
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), prometheus.GaugeValue, value,
+			values...)
 	})
 }
 

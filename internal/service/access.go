@@ -78,26 +78,31 @@ func newSessionEntry(s domain.Session) *sessionEntry {
 
 // loadAccess loads sessions and tokens from the store. Run removes those that have expired.
 func loadAccess(ctx context.Context, store accessStore, changes Changes, audit *Audit) (*Access, error) {
-	a := &Access{store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{}, byHash: map[string]*tokenEntry{}}
+	a := &Access{
+		store: store, audit: audit, sessions: map[string]*sessionEntry{}, tokens: map[string]*tokenEntry{},
+		byHash: map[string]*tokenEntry{},
+	}
 	a.stored = newReloader(changes, domain.TopicAccess, a.load)
 	return a, a.load(ctx)
 }
 
-// BeginSession begins a session for an actor who has just logged in from an address. tokenID is the named token that was used, with
-// which the session ends, or "". It returns Unauthorized when that token has ended.
+// BeginSession begins a session for an actor who has just logged in from an address. tokenID is the named token that
+// was used, with which the session ends, or "". It returns Unauthorized when that token has ended.
 func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, from string) (domain.Session, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
 	now := clock.Now()
 	s := domain.Session{
-		ID: randomText(sessionIDBytes), Who: actor.Who, Account: actor.Account, Via: actor.Via, Role: actor.Role, TokenID: tokenID,
+		ID: randomText(sessionIDBytes), Who: actor.Who, Account: actor.Account, Via: actor.Via, Role: actor.Role,
+		TokenID:   tokenID,
 		CreatedAt: now, LastSeen: now,
 	}
 	if tokenID != "" && a.tokenByID(tokenID) == nil {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
 	change := domain.Change{
-		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), is("from", from)), Project: actor.Project, Repeats: true,
+		Action: domain.SessionBegan, Subject: s.Who, Detail: details("role: "+string(s.Role), is("from", from)),
+		Project: actor.Project, Repeats: true,
 	}
 	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error {
 		return a.store.AddSession(ctx, s, maxSessions)
@@ -128,8 +133,8 @@ func (a *Access) dropOldest(added domain.Session) {
 	}
 }
 
-// Session returns the identity of a session and updates its last use. It returns false when the session has ended or never
-// existed.
+// Session returns the identity of a session and updates its last use. It returns false when the session has ended or
+// never existed.
 func (a *Access) Session(ctx context.Context, id string) (Identity, bool) {
 	if who, ok := a.session(id); ok || a.stored.refreshStale(ctx) != nil { // another gateway may just have begun it
 		return who, ok
@@ -201,14 +206,16 @@ func (a *Access) endSession(ctx context.Context, id string) error {
 		return domain.Errorf(domain.NotFound, "there is no such session")
 	}
 	change := domain.Change{
-		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt), Project: domain.ActorOf(ctx).Project,
+		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt),
+		Project: domain.ActorOf(ctx).Project,
 		Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
 	}
-	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) }, func() { a.dropSession(s) })
+	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) },
+		func() { a.dropSession(s) })
 }
 
-// end removes a session or token from the store, where another gateway may have removed it already, and then from memory by
-// calling drop with mu held.
+// end removes a session or token from the store, where another gateway may have removed it already, and then from
+// memory by calling drop with mu held.
 func (a *Access) end(ctx context.Context, change domain.Change, remove func(context.Context) error, drop func()) error {
 	err := a.audit.change(context.WithoutCancel(ctx), change, remove)
 	if err != nil && domain.CodeOf(err) != domain.NotFound {

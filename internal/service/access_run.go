@@ -12,8 +12,8 @@ import (
 // useInterval is how often the last uses of sessions and tokens are stored. A crash can lose those of one interval.
 const useInterval = 30 * time.Second
 
-// Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when the
-// store failed; nothing is lost if it is run again.
+// Run stores the last uses of sessions and tokens, and removes expired ones, until ctx ends. It returns an error when
+// the store failed; nothing is lost if it is run again.
 func (a *Access) Run(ctx context.Context) error {
 	ticker := time.NewTicker(useInterval)
 	defer ticker.Stop()

@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// agentEntry is an agent in memory. mu guards everything but the record's id, secret and time of joining, which never change.
-// Methods in lower case that say so in their comment are for callers that hold it.
+// agentEntry is an agent in memory. mu guards everything but the record's id, secret and time of joining, which never
+// change. Methods in lower case that say so in their comment are for callers that hold it.
 type agentEntry struct {
 	mu      *sync.Mutex // the table's
 	timeout time.Duration
@@ -22,8 +22,8 @@ type agentEntry struct {
 	held    chan struct{} // closed, and replaced, when another heartbeat is held
 	unsaved bool          // heartbeats have changed it since it was saved
 	news    bool          // they have changed its state or detail
-	// ours is whether this gateway stored its last heartbeat, that is, the agent calls here. storedSeen is its stored LastSeen, in
-	// Unix milliseconds, and savedAt when this gateway last stored it.
+	// ours is whether this gateway stored its last heartbeat, that is, the agent calls here. storedSeen is its stored
+	// LastSeen, in Unix milliseconds, and savedAt when this gateway last stored it.
 	ours       bool
 	storedSeen int64
 	savedAt    time.Time
@@ -36,7 +36,8 @@ type agentEntry struct {
 // recoveredAfter is how long a command must run after a failure to count as healthy again.
 const recoveredAfter = time.Minute
 
-// begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a newer state.
+// begin records a heartbeat, which is open until end is called. shared is whether other gateways may have stored a
+// newer state.
 func (e *agentEntry) begin(b Heartbeat, shared bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,8 +88,8 @@ func (e *agentEntry) supersede() {
 	}
 }
 
-// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
-// answered yet.
+// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it
+// has been answered yet.
 func (e *agentEntry) knownAssignment(project string) assignment {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +99,8 @@ func (e *agentEntry) knownAssignment(project string) assignment {
 	return assignment{project: project}
 }
 
-// send records the assignment in a response, and reports whether the heartbeat said something that other gateways need to know.
+// send records the assignment in a response, and reports whether the heartbeat said something that other gateways need
+// to know.
 func (e *agentEntry) send(a assignment) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,8 +108,8 @@ func (e *agentEntry) send(a assignment) (news bool) {
 	return e.news
 }
 
-// view returns the agent's current state and a channel that is closed when its assignment changes; ok is false when the agent has
-// been removed.
+// view returns the agent's current state and a channel that is closed when its assignment changes; ok is false when the
+// agent has been removed.
 func (e *agentEntry) view(registry *domain.Registry) (a domain.Agent, changed <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -156,7 +158,8 @@ func (e *agentEntry) touch(now time.Time) {
 	e.seen, e.record.LastSeen, e.unsaved = now, clock.Of(now), true
 }
 
-// agent returns the agent for callers. An assignment to a project that is just being removed shows as none. The caller holds mu.
+// agent returns the agent for callers. An assignment to a project that is just being removed shows as none. The caller
+// holds mu.
 func (e *agentEntry) agent(registry *domain.Registry) domain.Agent {
 	r := e.record
 	a := domain.Agent{
@@ -209,8 +212,8 @@ func (e *agentEntry) apply(r domain.AgentRecord, seen time.Time) {
 	e.supersede() // it calls another gateway by now
 }
 
-// isDue reports whether the agent's heartbeats must be stored now: it has reported something new, has begun or stopped calling this
-// gateway, or was last stored too long ago. The caller holds mu.
+// isDue reports whether the agent's heartbeats must be stored now: it has reported something new, has begun or stopped
+// calling this gateway, or was last stored too long ago. The caller holds mu.
 func (e *agentEntry) isDue(now time.Time) bool {
 	return e.news || !e.ours || now.Sub(e.savedAt) >= e.timeout/3 || e.open == 0 && now.Sub(e.seen) >= quietAfter
 }

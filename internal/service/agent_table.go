@@ -27,14 +27,15 @@ type agentStore interface {
 	RemoveAgent(ctx context.Context, id string) error
 }
 
-// agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so that setting
-// the wall clock does not make agents disappear.
+// agentTable holds all agents that have an identity, alive or not. It measures silence with the monotonic clock, so
+// that setting the wall clock does not make agents disappear.
 type agentTable struct {
 	timeout time.Duration
 	store   agentStore
 	changes Changes // nil if no other gateway shares the store
 	stored  *reloader
-	// change is held while stored fields and memory are changed, so that the two agree. It is never taken while holding mu.
+	// change is held while stored fields and memory are changed, so that the two agree. It is never taken while holding
+	// mu.
 	change sync.Mutex
 	// saving is held while heartbeats are stored. It is taken after change, never while holding mu.
 	saving sync.Mutex
@@ -44,7 +45,9 @@ type agentTable struct {
 }
 
 // loadAgentTable loads the agents from the store.
-func loadAgentTable(ctx context.Context, store agentStore, changes Changes, timeout time.Duration) (*agentTable, error) {
+func loadAgentTable(
+	ctx context.Context, store agentStore, changes Changes, timeout time.Duration,
+) (*agentTable, error) {
 	t := &agentTable{timeout: timeout, store: store, changes: changes, byID: map[string]*agentEntry{}}
 	t.stored = newReloader(changes, domain.TopicAgents, t.load)
 	return t, t.load(ctx)
@@ -83,7 +86,8 @@ func (t *agentTable) load(ctx context.Context) error {
 // insert adds an agent that was last seen at seen. The caller holds mu.
 func (t *agentTable) insert(r domain.AgentRecord, seen time.Time) *agentEntry {
 	e := &agentEntry{
-		mu: &t.mu, timeout: t.timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(), changed: make(chan struct{}),
+		mu: &t.mu, timeout: t.timeout, record: r, seen: seen, storedSeen: r.LastSeen.UnixMilli(),
+		changed: make(chan struct{}),
 	}
 	if r.State == domain.AgentFailed {
 		e.failing = r.StateSince
@@ -145,8 +149,8 @@ func (t *agentTable) list(registry *domain.Registry) []domain.KnownAgent {
 	return agents
 }
 
-// unassign removes, in memory, the assignments to a project that is being removed; the store removes them with the project. It
-// returns the agents' ids. The caller holds change.
+// unassign removes, in memory, the assignments to a project that is being removed; the store removes them with the
+// project. It returns the agents' ids. The caller holds change.
 func (t *agentTable) unassign(project string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,15 +190,15 @@ func (t *agentTable) silent(d time.Duration) []string {
 const (
 	// beatInterval is how often heartbeats that are due are stored. A crash can lose what agents said in one interval.
 	beatInterval = 250 * time.Millisecond
-	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways to see. A healthy
-	// agent sends the next one at once.
+	// quietAfter is how long an agent may have no open heartbeat before its last one is stored for other gateways to see.
+	// A healthy agent sends the next one at once.
 	quietAfter = time.Second
 	// flushLimit is how long the response to a heartbeat waits for the store.
 	flushLimit = time.Second
 )
 
-// save stores what heartbeats have changed. Agents that were merely seen again are stored less often, unless all is set: those of
-// thousands of healthy agents would be many writes.
+// save stores what heartbeats have changed. Agents that were merely seen again are stored less often, unless all is
+// set: those of thousands of healthy agents would be many writes.
 func (t *agentTable) save(ctx context.Context, all bool) error {
 	t.saving.Lock()
 	defer t.saving.Unlock()

@@ -23,8 +23,8 @@ const (
 	agentIDBytes = 10 // 80 random bits, enough for unique ids
 	// identityLife is how long a silent agent keeps its identity.
 	identityLife = 7 * 24 * time.Hour
-	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that were
-	// silent only because the gateway was down have called again by then (they retry every minute).
+	// forgetInterval is how often expired identities and tokens are removed, first that long after the start: agents that
+	// were silent only because the gateway was down have called again by then (they retry every minute).
 	forgetInterval = 2 * time.Minute
 	// maxDetail is how many bytes of a heartbeat's detail are kept, those at its end, which has the last lines of output.
 	maxDetail = 4096
@@ -40,10 +40,12 @@ func wrongSecret() error {
 	return domain.Errorf(domain.Unauthorized, "no agent has this id and secret")
 }
 
-// Join redeems a join token and returns the new agent and its secret, of which only the hash is stored. Without a label the agent
-// gets its id as label. It returns Invalid for a bad label or version, without using up the token, and Unauthorized, always with
-// the same message, for a token that is unknown, used, revoked or expired.
-func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, version string) (domain.Agent, domain.Secret, error) {
+// Join redeems a join token and returns the new agent and its secret, of which only the hash is stored. Without a label
+// the agent gets its id as label. It returns Invalid for a bad label or version, without using up the token, and
+// Unauthorized, always with the same message, for a token that is unknown, used, revoked or expired.
+func (s *Agents) Join(
+	ctx context.Context, token domain.Secret, label *string, version string,
+) (domain.Agent, domain.Secret, error) {
 	secret := secretPrefix + randomText(secretBytes)
 	seen := time.Now()
 	now := clock.Of(seen)
@@ -73,13 +75,17 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 		record.Project = t.Project
 	}
 	self := domain.Actor{Who: record.Label, Via: domain.ViaAgent, RequestID: domain.ActorOf(ctx).RequestID}
-	change := domain.Change{Action: domain.AgentJoined, Subject: record.Label, Detail: details(is("id", record.ID), is("version", version), is("project", record.Project))}
+	change := domain.Change{
+		Action: domain.AgentJoined, Subject: record.Label,
+		Detail: details(is("id", record.ID), is("version", version), is("project", record.Project)),
+	}
 	err = s.audit.change(domain.WithActor(context.WithoutCancel(ctx), &self), change, func(ctx context.Context) error {
 		return s.store.Redeem(ctx, hashSecret(token.Reveal()), record)
 	})
 	if err != nil {
 		if domain.CodeOf(err) == domain.NotFound {
-			err = domain.WrapError(domain.Unauthorized, err, "the join token is not valid: it is unknown, used, revoked or expired")
+			err = domain.WrapError(domain.Unauthorized, err,
+				"the join token is not valid: it is unknown, used, revoked or expired")
 		}
 		return domain.Agent{}, "", err
 	}
@@ -87,8 +93,8 @@ func (s *Agents) Join(ctx context.Context, token domain.Secret, label *string, v
 	return agent, domain.Secret(secret), nil
 }
 
-// CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be reached, it
-// returns Unavailable, so that agents do not give up their identities.
+// CheckSecret returns Unauthorized unless secret is that of the agent. If that requires the store and it cannot be
+// reached, it returns Unavailable, so that agents do not give up their identities.
 func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secret) error {
 	entry := s.table.find(id)
 	if entry == nil && IsAgentSecret(secret) {
@@ -97,7 +103,8 @@ func (s *Agents) CheckSecret(ctx context.Context, id string, secret domain.Secre
 		}
 		entry = s.table.find(id)
 	}
-	if entry == nil || subtle.ConstantTimeCompare([]byte(hashSecret(secret.Reveal())), []byte(entry.record.SecretHash)) != 1 {
+	given := []byte(hashSecret(secret.Reveal()))
+	if entry == nil || subtle.ConstantTimeCompare(given, []byte(entry.record.SecretHash)) != 1 {
 		return wrongSecret()
 	}
 	return nil
@@ -127,8 +134,8 @@ func (s *Agents) Alive() []domain.Agent {
 // All returns every agent that has an identity, ordered by label, then id.
 func (s *Agents) All() []domain.KnownAgent { return s.table.list(s.projects.Registry()) }
 
-// Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist and
-// NotFound when the agent does not.
+// Assign assigns an agent, alive or not, to a project, "" for none. It returns Invalid when the project does not exist
+// and NotFound when the agent does not.
 func (s *Agents) Assign(ctx context.Context, id, project string) (domain.Agent, error) {
 	return s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
 		change := domain.Change{
@@ -156,7 +163,8 @@ func (s *Agents) SetLabel(ctx context.Context, id, label string) (domain.Agent, 
 	}, func(e *agentEntry) { e.set(func(e *agentEntry) { e.record.Label = label }) })
 }
 
-// Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such agent.
+// Remove removes an agent: its open heartbeat and all later ones are refused. It returns NotFound when there is no such
+// agent.
 func (s *Agents) Remove(ctx context.Context, id string) error {
 	_, err := s.update(ctx, id, func(before domain.Agent) (domain.Change, func(context.Context) error, error) {
 		change := domain.Change{
@@ -171,8 +179,8 @@ func (s *Agents) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// update changes an agent in the store, as describe says given the agent before, and then in memory. It returns NotFound, and the
-// errors of describe.
+// update changes an agent in the store, as describe says given the agent before, and then in memory. It returns
+// NotFound, and the errors of describe.
 func (s *Agents) update(
 	ctx context.Context, id string,
 	describe func(before domain.Agent) (change domain.Change, write func(context.Context) error, err error),
@@ -213,9 +221,9 @@ func (s *Agents) checkProject(name string) error {
 	return nil
 }
 
-// IssueToken issues a token for an agent's command, of role operator and limited to the project that the agent is assigned to.
-// It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not assigned, and
-// Unauthorized when it has been removed. The caller has checked the agent's secret.
+// IssueToken issues a token for an agent's command, of role operator and limited to the project that the agent is
+// assigned to. It ends with that assignment, or when the next one is issued. It returns Conflict while the agent is not
+// assigned, and Unauthorized when it has been removed. The caller has checked the agent's secret.
 func (s *Agents) IssueToken(ctx context.Context, id string) (token domain.NamedToken, secret domain.Secret, err error) {
 	err = retry(ctx, func() (err error) {
 		token, secret, err = s.issueToken(ctx, id)

@@ -21,19 +21,20 @@ type auditStore interface {
 const (
 	// auditLife is how long audit entries are kept, repeatedLife those of changes that repeat.
 	auditLife, repeatedLife = 400 * 24 * time.Hour, 30 * 24 * time.Hour
-	// auditInterval is how often older entries are removed, at most auditStep in a transaction so that no writer waits for long.
+	// auditInterval is how often older entries are removed, at most auditStep in a transaction so that no writer waits for
+	// long.
 	auditInterval, auditStep = time.Hour, 500
 )
 
-// Audit records who changed what. Each method of this package that changes something calls change or changed exactly once, and
-// only when the change was made.
+// Audit records who changed what. Each method of this package that changes something calls change or changed exactly
+// once, and only when the change was made.
 type Audit struct {
 	store auditStore
 	log   *slog.Logger
 }
 
-// change makes a change in the store. write must store it in one transaction, using the context that it gets; the audit entry is
-// stored in the same transaction. It returns Forbidden when the actor's token is for another project.
+// change makes a change in the store. write must store it in one transaction, using the context that it gets; the audit
+// entry is stored in the same transaction. It returns Forbidden when the actor's token is for another project.
 func (a *Audit) change(ctx context.Context, c domain.Change, write func(context.Context) error) error {
 	actor := domain.ActorOf(ctx)
 	if err := actor.CheckScope(c.Project); err != nil {
@@ -59,7 +60,8 @@ func (a *Audit) changed(ctx context.Context, c domain.Change) {
 }
 
 func (a *Audit) logEntry(ctx context.Context, e domain.AuditEntry) {
-	a.log.InfoContext(ctx, "audit", "action", e.Action, "subject", e.Subject, "detail", e.Detail, "who", e.Who, "via", e.Via, "role", e.Role, "id", e.RequestID)
+	a.log.InfoContext(ctx, "audit", "action", e.Action, "subject", e.Subject, "detail", e.Detail, "who", e.Who,
+		"via", e.Via, "role", e.Role, "id", e.RequestID)
 }
 
 // Page returns a page of entries, newest first.

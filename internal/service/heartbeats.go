@@ -9,10 +9,10 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Heartbeat records a heartbeat and returns the agent: at once if its assignment or its project's address is not what the agent
-// knows, otherwise when either changes. It waits for at most b.Wait, a third of the agent timeout, until ctx ends, or until
-// another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller has checked the agent's
-// secret.
+// Heartbeat records a heartbeat and returns the agent: at once if its assignment or its project's address is not what
+// the agent knows, otherwise when either changes. It waits for at most b.Wait, a third of the agent timeout, until ctx
+// ends, or until another heartbeat of the agent waits. It returns Unauthorized when the agent is removed. The caller
+// has checked the agent's secret.
 func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.Agent, error) {
 	hold := time.NewTimer(onTick(min(b.Wait, s.table.timeout/3)))
 	defer hold.Stop()
@@ -63,8 +63,8 @@ func (s *Agents) Heartbeat(ctx context.Context, id string, b Heartbeat) (domain.
 	}
 }
 
-// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it has been
-// answered yet.
+// knownAssignment returns the assignment that an agent that reports project knows. Its url is "" if no heartbeat of it
+// has been answered yet.
 func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
 	known := e.knownAssignment(project)
 	if known.url == "" && s.table.changes != nil && s.projects.moved.within(project, s.table.timeout) {
@@ -73,8 +73,8 @@ func (s *Agents) knownAssignment(e *agentEntry, project string) assignment {
 	return known
 }
 
-// onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: a wake-up for each of them costs
-// more than answering it.
+// onTick shortens a hold by up to 1 %, so that thousands of heartbeats end together on a tick: a wake-up for each of
+// them costs more than answering it.
 func onTick(hold time.Duration) time.Duration {
 	if tick := hold / 100; tick > 0 {
 		hold -= time.Duration(time.Now().Add(hold).UnixNano()) % tick
@@ -82,8 +82,8 @@ func onTick(hold time.Duration) time.Duration {
 	return hold
 }
 
-// Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store failed;
-// nothing is lost if it is run again.
+// Run stores heartbeats, and removes expired identities and tokens, until ctx ends. It returns an error when the store
+// failed; nothing is lost if it is run again.
 func (s *Agents) Run(ctx context.Context) error {
 	save, forget := time.NewTicker(beatInterval), time.NewTicker(forgetInterval)
 	defer save.Stop()
@@ -101,7 +101,7 @@ func (s *Agents) Run(ctx context.Context) error {
 			defer cancel()
 			return s.table.save(last, true)
 		}
-		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // an unreachable database is retried later
+		if err != nil && ctx.Err() == nil && domain.CodeOf(err) != domain.Unavailable { // which is retried later
 			return err
 		}
 	}

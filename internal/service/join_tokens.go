@@ -14,14 +14,14 @@ const maxUnusedTokens = 200
 // tokenMemory is how long a token is kept after its expiry, so that its state can still be shown.
 const tokenMemory = 7 * 24 * time.Hour
 
-// CreateJoinToken issues a join token, valid once and for the configured time, and ends the oldest of over 200 unused ones. Only its hash is stored, which identifies it in
-// the JoinToken.
+// CreateJoinToken issues a join token, valid once and for the configured time, and ends the oldest of over 200 unused
+// ones. Only its hash is stored, which identifies it in the JoinToken.
 func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
 	return s.CreateJoinTokenFor(ctx, "")
 }
 
-// CreateJoinTokenFor issues a join token whose agent is assigned to project, "" for none, as soon as it joins. It returns Invalid
-// when the project does not exist.
+// CreateJoinTokenFor issues a join token whose agent is assigned to project, "" for none, as soon as it joins. It
+// returns Invalid when the project does not exist.
 func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
 	if err := retry(ctx, func() error { return s.checkProject(project) }, s.projects.stored); err != nil {
 		return "", domain.JoinToken{}, err
@@ -29,8 +29,13 @@ func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain
 	token := tokenPrefix + randomText(secretBytes)
 	now := clock.Now()
 	t := domain.JoinToken{Hash: hashSecret(token), CreatedAt: now, ExpiresAt: now.Add(s.joinTokenTTL), Project: project}
-	change := domain.Change{Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash), Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project))}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddToken(ctx, t, maxUnusedTokens) })
+	change := domain.Change{
+		Action: domain.JoinTokenCreated, Subject: shortHash(t.Hash),
+		Detail: details("expires: "+exactTime(t.ExpiresAt), is("project", project)),
+	}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error {
+		return s.store.AddToken(ctx, t, maxUnusedTokens)
+	})
 	if err != nil {
 		return "", domain.JoinToken{}, err
 	}

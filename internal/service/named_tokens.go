@@ -32,7 +32,8 @@ type NewToken struct {
 	AgentID   string         // the agent for whose command it is, "" for none
 }
 
-// CreateToken issues a named token and returns it. Only its hash is stored. It returns Invalid for a bad name, role or duration.
+// CreateToken issues a named token and returns it. Only its hash is stored. It returns Invalid for a bad name, role or
+// duration.
 func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken, domain.Secret, error) {
 	secret, now := namedTokenPrefix+randomText(secretBytes), clock.Now()
 	t := domain.NamedToken{
@@ -47,14 +48,16 @@ func (a *Access) CreateToken(ctx context.Context, n NewToken) (domain.NamedToken
 	}
 	if n.ExpiresIn != nil {
 		if *n.ExpiresIn < time.Second {
-			return domain.NamedToken{}, "", domain.Errorf(domain.Invalid, "expires_in: must be a duration of at least a second, such as 720h")
+			return domain.NamedToken{}, "", domain.Errorf(domain.Invalid,
+				"expires_in: must be a duration of at least a second, such as 720h")
 		}
 		t.ExpiresAt = now.Add(*n.ExpiresIn)
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
 	change := domain.Change{Action: domain.TokenCreated, Subject: t.Name, Detail: tokenDetail(t)}
-	err := a.audit.change(context.WithoutCancel(ctx), change, func(ctx context.Context) error { return a.store.AddNamedToken(ctx, t) })
+	err := a.audit.change(context.WithoutCancel(ctx), change,
+		func(ctx context.Context) error { return a.store.AddNamedToken(ctx, t) })
 	if err != nil {
 		return domain.NamedToken{}, "", err
 	}
@@ -93,7 +96,8 @@ func (a *Access) tokenByID(id string) *tokenEntry {
 	return nil
 }
 
-// Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or expired.
+// Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or
+// expired.
 func (a *Access) Token(ctx context.Context, secret domain.Secret) (Identity, bool) {
 	if !strings.HasPrefix(secret.Reveal(), namedTokenPrefix) {
 		return Identity{}, false
@@ -137,7 +141,8 @@ func (a *Access) Tokens() []domain.NamedToken {
 	return tokens
 }
 
-// RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown token.
+// RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown
+// token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
 	return retry(ctx, func() error { return a.revokeToken(ctx, id) }, a.stored)
 }

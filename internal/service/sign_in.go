@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// SignInProvider is the identity provider. Begin returns the address to which to send the browser. Redeem works once for
-// each state that Begin issued; its errors are *domain.SignInError.
+// SignInProvider is the identity provider. Begin returns the address to which to send the browser. Redeem works once
+// for each state that Begin issued; its errors are *domain.SignInError.
 type SignInProvider interface {
 	Begin(ctx context.Context, redirectURI string) (address string, err error)
 	Redeem(ctx context.Context, code, state string) (domain.Credentials, error)
@@ -48,8 +48,8 @@ func (s *SignIn) Start(ctx context.Context, redirectURI string) (address string,
 	return s.provider.Begin(ctx, redirectURI)
 }
 
-// Finish completes a sign-in with the parameters of its callback, and stores the credentials on success. Once begun, an exchange
-// is completed even if the browser goes away, since its code is used up.
+// Finish completes a sign-in with the parameters of its callback, and stores the credentials on success. Once begun, an
+// exchange is completed even if the browser goes away, since its code is used up.
 func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.SignInResult {
 	result := s.finish(context.WithoutCancel(ctx), c)
 	switch result.Outcome {
@@ -57,8 +57,12 @@ func (s *SignIn) Finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 		if domain.ActorOf(ctx).Who == "" { // an administrator began it in another browser or under another host name
 			ctx = domain.WithActor(ctx, &domain.Actor{Via: domain.ViaCallback, RequestID: domain.ActorOf(ctx).RequestID})
 		}
-		s.audit.changed(ctx, domain.Change{Action: domain.SignedIn, Subject: "identity provider", Detail: "the credentials are stored"})
-	case domain.SignInNoDatabase, domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable, domain.SignInNotSaved:
+		s.audit.changed(ctx, domain.Change{
+			Action: domain.SignedIn, Subject: "identity provider",
+			Detail: "the credentials are stored",
+		})
+	case domain.SignInNoDatabase, domain.SignInUnreachable, domain.SignInRefused, domain.SignInUnreadable,
+		domain.SignInNotSaved:
 		s.log.WarnContext(ctx, "sign-in failed", "outcome", result.Outcome, "detail", result.Detail)
 	}
 	return result
@@ -86,7 +90,8 @@ func (s *SignIn) finish(ctx context.Context, c domain.SignInCallback) domain.Sig
 	return domain.SignInResult{Outcome: domain.SignInDone}
 }
 
-// denial returns the provider's description of its refusal, followed by its error code, which the provider's manual explains.
+// denial returns the provider's description of its refusal, followed by its error code, which the provider's manual
+// explains.
 func denial(code string, description *string) string {
 	text := "Unknown error"
 	if description != nil {
@@ -119,7 +124,8 @@ var signInKeys = []string{"sign_in.authorize_url", "sign_in.token_url", "sign_in
 
 // Configured reports whether there is an identity provider to sign in at: both of its addresses are set.
 func (s *SignIn) Configured() bool {
-	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") && !slices.Contains(s.setup.Missing, "sign_in.token_url")
+	return s.provider != nil && !slices.Contains(s.setup.Missing, "sign_in.authorize_url") &&
+		!slices.Contains(s.setup.Missing, "sign_in.token_url")
 }
 
 // Status returns the status from the credentials file. An unreadable file counts as not signed in.
@@ -139,12 +145,15 @@ func (s *SignIn) Status() domain.SignInStatus {
 	}
 }
 
-// SignOut removes the stored credentials and returns the new status. It returns an Internal error, and changes nothing, when
-// the file cannot be changed.
+// SignOut removes the stored credentials and returns the new status. It returns an Internal error, and changes nothing,
+// when the file cannot be changed.
 func (s *SignIn) SignOut(ctx context.Context) (domain.SignInStatus, error) {
 	if err := s.credentials.Remove(); err != nil {
 		return domain.SignInStatus{}, domain.Errorf(domain.Internal, "the credentials could not be removed: %v", err)
 	}
-	s.audit.changed(ctx, domain.Change{Action: domain.SignedOut, Subject: "identity provider", Detail: "the credentials are removed"})
+	s.audit.changed(ctx, domain.Change{
+		Action: domain.SignedOut, Subject: "identity provider",
+		Detail: "the credentials are removed",
+	})
 	return s.Status(), nil
 }

@@ -10,8 +10,8 @@ import (
 const BodyTime = 10 * time.Second
 
 // LimitBodyTime cuts off bodies that take longer than BodyTime. A server-wide ReadTimeout would also end long-polls
-// whose body arrived long ago. When a handler leaves a body unread, net/http reads up to 256 KiB of it and then closes the
-// connection.
+// whose body arrived long ago. When a handler leaves a body unread, net/http reads up to 256 KiB of it and then closes
+// the connection.
 func LimitBodyTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {

@@ -30,7 +30,10 @@ type connection struct {
 
 // NewConnections returns a bound of limit connections.
 func NewConnections(limit int) *Connections {
-	return &Connections{max: limit, open: map[net.Conn]*connection{}, waitingStrangers: ring.New(1), servedStrangers: ring.New(1), idleKnown: ring.New(1)}
+	return &Connections{
+		max: limit, open: map[net.Conn]*connection{}, waitingStrangers: ring.New(1),
+		servedStrangers: ring.New(1), idleKnown: ring.New(1),
+	}
 }
 
 type connectionKey struct{}
@@ -113,7 +116,8 @@ func (c *Connections) remove(entry *connection) {
 	delete(c.open, entry.conn)
 }
 
-// enqueue moves the connection to the end of a queue, nil for none. It allocates nothing: every request does this twice.
+// enqueue moves the connection to the end of a queue, nil for none. It allocates nothing: every request does this
+// twice.
 func (e *connection) enqueue(queue *ring.Ring) {
 	e.link.Prev().Unlink(1)
 	if queue != nil {

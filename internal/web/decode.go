@@ -27,7 +27,8 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, BodyError(err)
 }
 
-// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable where strangers send too much, else Invalid.
+// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable where strangers send too much, else
+// Invalid.
 func BodyError(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {

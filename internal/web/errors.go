@@ -77,8 +77,8 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, er
 	form(w, StatusOf(err), domain.MessageOf(err))
 }
 
-// GivenUp reports whether the request failed because its client went away. That is not a failure of ours, and most likely
-// nobody reads the response.
+// GivenUp reports whether the request failed because its client went away. That is not a failure of ours, and most
+// likely nobody reads the response.
 func GivenUp(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }
@@ -86,12 +86,13 @@ func GivenUp(r *http.Request, err error) bool {
 // LogCause logs an internal error, which the response does not show, with the request's id.
 func (e Errors) LogCause(r *http.Request, err error) {
 	if domain.CodeOf(err) == domain.Internal {
-		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method, "path", r.URL.Path, "error", err)
+		e.Log.ErrorContext(r.Context(), "request failed", "id", RequestID(r.Context()), "method", r.Method,
+			"path", r.URL.Path, "error", err)
 	}
 }
 
-// InvalidBut turns errors into Invalid with the same message, as some endpoints document, except Forbidden, Unavailable and the
-// codes listed. The cause of an internal error is logged.
+// InvalidBut turns errors into Invalid with the same message, as some endpoints document, except Forbidden, Unavailable
+// and the codes listed. The cause of an internal error is logged.
 func (e Errors) InvalidBut(r *http.Request, err error, but ...domain.Code) error {
 	if code := domain.CodeOf(err); code == domain.Forbidden || code == domain.Unavailable || slices.Contains(but, code) {
 		return err

@@ -16,7 +16,8 @@ func Guard(allowedHosts []string) func(http.Handler) http.Handler {
 				Plain(w, http.StatusForbidden, "this host name is not served here; allow it with --allow-host")
 				return
 			}
-			if crossOrigin.Check(r) != nil || r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+			foreign := r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+			if foreign || crossOrigin.Check(r) != nil {
 				Plain(w, http.StatusForbidden, "cross-origin request refused")
 				return
 			}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxHeld is how many calls are held at a time, maxHeldByCaller how many of one caller. Heartbeats do not count: an agent has
-	// one. A held call takes less than 32 KiB.
+	// maxHeld is how many calls are held at a time, maxHeldByCaller how many of one caller. Heartbeats do not count: an
+	// agent has one. A held call takes less than 32 KiB.
 	maxHeld         = 1024
 	maxHeldByCaller = 64
 )
@@ -22,17 +22,19 @@ type HeldCalls struct {
 	byCaller map[string]int
 }
 
-// Hold counts a call of the request's caller until release is called, and returns the context to wait with (LongPollContext). It
-// returns RateLimited when too many are held.
+// Hold counts a call of the request's caller until release is called, and returns the context to wait with
+// (LongPollContext). It returns RateLimited when too many are held.
 func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), err error) {
 	caller := InfoOf(r.Context()).Caller
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.byCaller[caller] >= maxHeldByCaller:
-		return nil, nil, domain.Errorf(domain.RateLimited, "you hold %d calls that wait; one more has to wait for one of them to end", maxHeldByCaller)
+		return nil, nil, domain.Errorf(domain.RateLimited,
+			"you hold %d calls that wait; one more has to wait for one of them to end", maxHeldByCaller)
 	case h.all >= maxHeld:
-		return nil, nil, domain.Errorf(domain.RateLimited, "%d calls that wait are held here; try again when some have ended", maxHeld)
+		return nil, nil, domain.Errorf(domain.RateLimited, "%d calls that wait are held here; try again when some have ended",
+			maxHeld)
 	}
 	if h.byCaller == nil {
 		h.byCaller = map[string]int{}

@@ -35,8 +35,8 @@ func WriteBytes(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v cannot
-// be encoded.
+// EncodeJSON encodes v without escaping <, > and &, which is safe given nosniff and the media type. It panics when v
+// cannot be encoded.
 func EncodeJSON(v any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

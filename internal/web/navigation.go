@@ -2,8 +2,8 @@ package web
 
 import "net/http"
 
-// NavigationOnly protects a GET route that has side effects: a browser may navigate to it, even from another site, but no
-// image, frame or script may load it. Responses are not cached.
+// NavigationOnly protects a GET route that has side effects: a browser may navigate to it, even from another site, but
+// no image, frame or script may load it. Responses are not cached.
 func NavigationOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Cache-Control"] = NoStore
@@ -15,7 +15,8 @@ func NavigationOnly(next http.Handler) http.Handler {
 	})
 }
 
-// SecretAddress is for routes whose address holds a secret: browsers send it to no other site as Referer, and no page repeats it.
+// SecretAddress is for routes whose address holds a secret: browsers send it to no other site as Referer, and no page
+// repeats it.
 func SecretAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		InfoOf(r.Context()).SecretAddress = true

@@ -50,9 +50,10 @@ func (q Query) Wait() (time.Duration, error) {
 
 // FeedQuery holds the parameters of a feed request.
 type FeedQuery struct {
-	Since    uint64        // only events after this time, in Unix milliseconds
-	Wait     time.Duration // how long the response may be held
-	Pipeline string        // the pipeline version that the caller knows; a newer one ends the wait. "" waits for events only
+	Since uint64        // only events after this time, in Unix milliseconds
+	Wait  time.Duration // how long the response may be held
+	// Pipeline is the pipeline version that the caller knows; a newer one ends the wait. "" waits for events only.
+	Pipeline string
 }
 
 // ParseFeedQuery parses the query of a feed request. It returns Invalid.

@@ -24,7 +24,8 @@ func Recover(log *slog.Logger) func(http.Handler) http.Handler {
 					id = rand.Text()
 					w.Header().Set("X-Request-Id", id)
 				}
-				log.ErrorContext(r.Context(), "panic", "id", id, "method", r.Method, "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+				log.ErrorContext(r.Context(), "panic", "id", id, "method", r.Method, "path", r.URL.Path,
+					"cause", cause, "stack", string(debug.Stack()))
 				Plain(w, http.StatusInternalServerError, "internal error, request "+id)
 			}()
 			next.ServeHTTP(w, r)

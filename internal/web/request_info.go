@@ -14,8 +14,8 @@ import (
 type RequestInfo struct {
 	// Auth is how the caller has identified itself.
 	Auth AuthMethod
-	// Actor is who the caller is, as far as that is known; it is also that of the request's context. Its RequestID is what the
-	// answer carries in X-Request-Id and what the log names, "" where requests get none.
+	// Actor is who the caller is, as far as that is known; it is also that of the request's context. Its RequestID is what
+	// the answer carries in X-Request-Id and what the log names, "" where requests get none.
 	domain.Actor
 	// Ended ends when the session or the named token does that the request came with; nil is never.
 	Ended context.Context
@@ -31,8 +31,9 @@ type RequestInfo struct {
 type AuthMethod string
 
 const (
-	AuthNone        AuthMethod = ""             // not at all: only what is public, or an agent's own, can be asked for
-	AuthNotRequired AuthMethod = "not required" // nothing is set up that callers have to show: everyone is the administrator
+	AuthNone AuthMethod = "" // not at all: only what is public, or an agent's own, can be asked for
+	// AuthNotRequired is where nothing is set up that callers have to show: everyone is the administrator.
+	AuthNotRequired AuthMethod = "not required"
 	AuthToken       AuthMethod = "token"
 	AuthSession     AuthMethod = "session"
 	AuthProxy       AuthMethod = "proxy" // by what a trusted proxy says

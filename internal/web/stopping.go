@@ -7,14 +7,14 @@ import (
 
 type stoppingKey struct{}
 
-// WithStopping returns a base context for the requests of a server that shuts down when stopping ends. Long-polls are then
-// answered at once; other requests continue.
+// WithStopping returns a base context for the requests of a server that shuts down when stopping ends. Long-polls are
+// then answered at once; other requests continue.
 func WithStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }
 
-// LongPollContext returns the context for a long-poll: it ends with the request, when the server begins to shut down, and when
-// the request's session or token ends. The caller must call the returned function.
+// LongPollContext returns the context for a long-poll: it ends with the request, when the server begins to shut down,
+// and when the request's session or token ends. The caller must call the returned function.
 func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
 	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
 	ended := InfoOf(r.Context()).Ended

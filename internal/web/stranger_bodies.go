@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// maxStrangerBodies is what the bodies of all requests by strangers may hold at a time, in bytes. The first SmallBody of
-	// each may use all of it, the rest stops at largeStrangerBodies: whoever sends large bodies does not shut out a login.
+	// maxStrangerBodies is what the bodies of all requests by strangers may hold at a time, in bytes. The first SmallBody
+	// of each may use all of it, the rest stops at largeStrangerBodies: whoever sends large bodies does not shut out a
+	// login.
 	maxStrangerBodies   = 16 << 20
 	largeStrangerBodies = 12 << 20
 )
