@@ -29,7 +29,7 @@ const (
 // Run keeps this gateway live and competes for the lease until ctx ends, and then releases it at once.
 func (m *Member) Run(ctx context.Context) error {
 	defer m.leave()
-	failing := ""
+	failing := false
 	for {
 		began, released := time.Now(), m.store.Released()
 		pause, err := m.step(ctx)
@@ -48,19 +48,18 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// logRenewal logs when renewals begin to fail with another error, and when they succeed again. It returns the error's
-// text, "" for success, which the next call takes as failing.
-func (m *Member) logRenewal(ctx context.Context, failing string, err error) string {
+// logRenewal logs when renewals begin to fail, and when they succeed again. It returns whether they fail, which the next
+// call takes as failing.
+func (m *Member) logRenewal(ctx context.Context, failing bool, err error) bool {
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && failing != err.Error():
+		return failing
+	case err != nil && !failing:
 		m.log.WarnContext(ctx, "cannot renew the lease", "error", err)
-		return err.Error()
-	case err == nil && failing != "":
+	case err == nil && failing:
 		m.log.InfoContext(ctx, "the lease is renewed again")
-		return ""
 	}
-	return failing
+	return err != nil
 }
 
 // step renews what this gateway has and takes the lease if it is free. It returns the interval, from when it was
