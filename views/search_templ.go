@@ -248,9 +248,9 @@ func Found(p SearchProps) templ.Component {
 					}
 				}
 				var templ_7745c5c3_Var11 string
-				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(cut(storyName(domain.Story{ID: s.ID, Name: s.Name}), 120))
+				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Cut(storyName(domain.Story{ID: s.ID, Name: s.Name}), 120))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 90, Col: 66}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/search.templ`, Line: 90, Col: 73}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 				if templ_7745c5c3_Err != nil {

@@ -22,7 +22,7 @@ func storyName(s domain.Story) string {
 }
 
 // Title returns the page's title.
-func (p StoryProps) Title() string { return cut(storyName(p.Story), 80) }
+func (p StoryProps) Title() string { return domain.Cut(storyName(p.Story), 80) }
 
 // alertControls returns the controls of the story's alert, nil if it is of another kind.
 func (p StoryProps) alertControls(kind domain.AlertKind) templ.Component {

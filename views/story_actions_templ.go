@@ -662,9 +662,9 @@ func otherStages(s domain.Story, stages []string, dialog string) templ.Component
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var34 string
-				templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(cut(domain.StageTitle(stage), 60))
+				templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(domain.Cut(domain.StageTitle(stage), 60))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_actions.templ`, Line: 110, Col: 88}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `views/story_actions.templ`, Line: 110, Col: 95}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 				if templ_7745c5c3_Err != nil {

@@ -70,7 +70,7 @@ func frontMatter(text json.RawMessage) []field {
 	var fields []field
 	for name, value := range mapping {
 		if words := fieldWords(value); words != "" && !slices.Contains(shownElsewhere, name) {
-			fields = append(fields, field{cut(name, 40), cut(words, longest)})
+			fields = append(fields, field{domain.Cut(name, 40), domain.Cut(words, longest)})
 		}
 	}
 	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })

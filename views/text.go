@@ -2,7 +2,6 @@ package views
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -54,17 +53,6 @@ func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") 
 
 // count returns a number with its noun: "1 story", "3 stories".
 func count(n int, one, many string) string { return domain.Count(n, one, many) }
-
-// cut shortens text to at most length characters by leaving out the middle: names differ at their beginnings and ends.
-func cut(text string, length int) string {
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	runes := []rune(text)
-	head := int(math.Ceil(float64(length-1) * 0.6))
-	tail := length - 1 - head
-	return strings.TrimRight(string(runes[:head]), " ") + "…" + strings.TrimLeft(string(runes[len(runes)-tail:]), " ")
-}
 
 // number returns the digits that a story's id begins with, to show before its name: "14" for "14_story_login", "" if
 // there are none, or if the name is the id itself.

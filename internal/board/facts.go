@@ -88,11 +88,7 @@ func reason(node *yaml.Node, given, fallback string) string {
 
 // limit makes s valid UTF-8 of at most maxText characters.
 func limit(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if utf8.RuneCountInString(s) <= maxText {
-		return s
-	}
-	return string([]rune(s)[:maxText-1]) + "…"
+	return domain.Cut(strings.ToValidUTF8(s, "\ufffd"), maxText)
 }
 
 // checkText returns an Invalid error unless text can be a story's: not blank, at most maxText characters, printable.

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -203,9 +202,5 @@ func cutBody(body []byte) (text string, cut bool) {
 	if len(text) <= maxBody {
 		return text, false
 	}
-	end := maxBody
-	for end > maxBody-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end], true
+	return domain.CutBytes(text, maxBody), true
 }

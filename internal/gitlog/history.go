@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"switchyard/internal/domain"
 )
 
 const (
@@ -103,14 +104,7 @@ func parseRecord(record []byte) (commit *Commit, message []byte) {
 
 // limit returns valid UTF-8 of at most maxText bytes.
 func limit(text []byte) string {
-	if len(text) > maxText {
-		end := maxText
-		for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
-	return strings.ToValidUTF8(string(text), "\ufffd")
+	return strings.ToValidUTF8(domain.CutBytes(string(text), maxText), "\ufffd")
 }
 
 // hashes returns the hashes of the commits in a range.
