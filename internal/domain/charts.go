@@ -33,8 +33,8 @@ type StageTime struct {
 	Visits int // the number of visits; the median is 0 if there are none
 }
 
-// Finishes reports whether a transition from one stage to another finishes a story: it goes from the stages of work (see WorkStages),
-// or a stage before them, to a stage after them.
+// Finishes reports whether a transition from one stage to another finishes a story: it goes from the stages of work
+// (see WorkStages), or a stage before them, to a stage after them.
 func Finishes(stages []Stage, from, to string) bool {
 	_, done := WorkStages(stages)
 	index := func(name string) int { return slices.IndexFunc(stages, func(s Stage) bool { return s.Name == name }) }
@@ -54,7 +54,8 @@ func (p *ProjectVisits) Charts(stages []Stage, now time.Time) Charts {
 	start := chartStart(now)
 	days := make([]DayCount, ChartDays)
 	for i := range days {
-		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location()) // days may have 23 hours
+		// Days may have 23 hours.
+		days[i].Day = time.Date(start.Year(), start.Month(), start.Day()+i, 0, 0, 0, 0, start.Location())
 	}
 	finishes := make([][]bool, len(p.stages)) // by the indexes of the stages from and to
 	for from := range p.stages {

@@ -34,7 +34,9 @@ func SumCharts(charts []Charts) Charts {
 				continue
 			}
 			stage := stages.named(c.Stages[i].Stage)
-			stage.took, stage.visits, stage.positions = append(stage.took, took), stage.visits+len(took), stage.positions+i*len(took)
+			stage.took = append(stage.took, took)
+			stage.visits += len(took)
+			stage.positions += i * len(took)
 		}
 	}
 	sum.ToDone = medianOfAll("", toDone)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ProjectVisits are the visits of a project's stories as far as pages need them: the open ones and the newest transitions. They do
-// not change; With returns others.
+// ProjectVisits are the visits of a project's stories as far as pages need them: the open ones and the newest
+// transitions. They do not change; With returns others.
 type ProjectVisits struct {
 	stages      []string             // at most maxStageNames; the other fields have indexes into it
 	open        map[string]openVisit // by story id
@@ -30,8 +30,8 @@ type TransitionCount struct {
 	Count       int
 }
 
-// NewProjectVisits returns the visits of one project from its open ones, its newest ended ones in the order of their ends, and counts
-// of those before.
+// NewProjectVisits returns the visits of one project from its open ones, its newest ended ones in the order of their
+// ends, and counts of those before.
 func NewProjectVisits(visits []Visit, older []TransitionCount) *ProjectVisits {
 	p := &ProjectVisits{open: map[string]openVisit{}}
 	p.apply(visits, true)
@@ -48,7 +48,8 @@ func NewProjectVisits(visits []Visit, older []TransitionCount) *ProjectVisits {
 // With returns the visits after changes, those of a story in the order of their numbers.
 func (p *ProjectVisits) With(changed []Visit) *ProjectVisits {
 	next := &ProjectVisits{
-		stages: slices.Clone(p.stages), open: maps.Clone(p.open), transitions: slices.Clone(p.transitions), older: maps.Clone(p.older),
+		stages: slices.Clone(p.stages), open: maps.Clone(p.open),
+		transitions: slices.Clone(p.transitions), older: maps.Clone(p.older),
 	}
 	next.apply(changed, false)
 	return next
@@ -66,8 +67,8 @@ func (p *ProjectVisits) apply(visits []Visit, unknown bool) {
 		}
 		stage, known := p.stage(v.Stage)
 		p.open[v.StoryID] = openVisit{
-			v.Number, milli(v.From), milli(v.BlockedSince), milli(v.MergeFailedSince), milli(v.EventAt), stage, v.Source == FromBoard,
-			known && v.Stage != "",
+			v.Number, milli(v.From), milli(v.BlockedSince), milli(v.MergeFailedSince), milli(v.EventAt),
+			stage, v.Source == FromBoard, known && v.Stage != "",
 		}
 	}
 }
@@ -111,7 +112,8 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 			if !ok || !last.known || p.stages[last.stage] != stage.Name {
 				continue
 			}
-			item.Since, item.BlockedSince, item.MergeFailedSince = fromMilli(last.from), fromMilli(last.blocked), fromMilli(last.mergeFailed)
+			item.Since, item.BlockedSince = fromMilli(last.from), fromMilli(last.blocked)
+			item.MergeFailedSince = fromMilli(last.mergeFailed)
 			if item == stage.Items[j] {
 				continue
 			}
@@ -124,9 +126,9 @@ func (p *ProjectVisits) Times(stages []Stage) []Stage {
 	return dated
 }
 
-// Differing returns what a pipeline, asked for at asked, shows otherwise than these visits. complete means that a story missing from it is
-// not on the board. settled is false if newer events contradict some of it, which is left out: then the pipeline must be observed
-// again.
+// Differing returns what a pipeline, asked for at asked, shows otherwise than these visits. complete means that a
+// story missing from it is not on the board. settled is false if newer events contradict some of it, which is left
+// out: then the pipeline must be observed again.
 func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time) (seen []Sighting, settled bool) {
 	settled = true
 	shown := map[string]bool{}
@@ -147,7 +149,8 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 		for _, item := range stage.Items {
 			if !shown[item.StoryID] && canVisit(item.StoryID) && canVisit(stage.Name) {
 				shown[item.StoryID] = true
-				compare(Sighting{item.StoryID, strings.ReplaceAll(item.StoryName, "\x00", ""), stage.Name, item.Since, item.Blocked != "", item.MergeFailure != ""})
+				name := strings.ReplaceAll(item.StoryName, "\x00", "")
+				compare(Sighting{item.StoryID, name, stage.Name, item.Since, item.Blocked != "", item.MergeFailure != ""})
 			}
 		}
 	}
@@ -162,5 +165,6 @@ func (p *ProjectVisits) Differing(stages []Stage, complete bool, asked time.Time
 }
 
 func (p *ProjectVisits) agrees(last openVisit, s Sighting) bool {
-	return last.known && p.stages[last.stage] == s.Stage && s.Blocked == (last.blocked != 0) && s.MergeFailed == (last.mergeFailed != 0)
+	return last.known && p.stages[last.stage] == s.Stage &&
+		s.Blocked == (last.blocked != 0) && s.MergeFailed == (last.mergeFailed != 0)
 }

@@ -27,10 +27,11 @@ func (s *storyVisits) open() *Visit {
 
 // shownBefore returns the visit before the open one if only a pipeline has shown the move between them, else nil.
 func (s *storyVisits) shownBefore() *Visit {
-	if n := len(s.visits); n > 1 && s.visits[n-1].Source == FromBoard && s.visits[n-2].Next == s.visits[n-1].Stage && s.visits[n-2].Next != "" {
-		return &s.visits[n-2]
+	n := len(s.visits)
+	if n < 2 || s.visits[n-1].Source != FromBoard || s.visits[n-1].Stage == "" || s.visits[n-2].Next != s.visits[n-1].Stage {
+		return nil
 	}
-	return nil
+	return &s.visits[n-2]
 }
 
 // add applies an event.
@@ -98,7 +99,9 @@ func (s *storyVisits) confirm(from string, at time.Time) {
 		before.reopen(blocked)
 		before.leave(at, open.Stage)
 	} else { // the pipeline was the first to show the story
-		arrived := Visit{Project: open.Project, StoryID: open.StoryID, Number: open.Number, Stage: from, To: at, Next: open.Stage, Source: FromEvent}
+		arrived := *open
+		arrived.Stage, arrived.From, arrived.To, arrived.Next, arrived.Source = from, time.Time{}, at, open.Stage, FromEvent
+		arrived.Blocked, arrived.BlockedSince, arrived.MergeFailedSince = 0, time.Time{}, time.Time{}
 		open.Number++
 		s.visits = slices.Insert(s.visits, len(s.visits)-1, arrived)
 		open = s.open()
@@ -106,8 +109,8 @@ func (s *storyVisits) confirm(from string, at time.Time) {
 	open.From, open.Source = at, FromEvent
 }
 
-// undo takes back the open visit, which only a pipeline has shown, and returns the one before, with an unknown stage if there is
-// none.
+// undo takes back the open visit, which only a pipeline has shown, and returns the one before, with an unknown stage
+// if there is none.
 func (s *storyVisits) undo() *Visit {
 	open := *s.open()
 	if s.shownBefore() == nil {
@@ -149,7 +152,8 @@ func (s *storyVisits) append(v Visit, at time.Time) {
 	s.visits = append(s.visits, v)
 }
 
-// observe applies a sighting of a pipeline that was asked for at asked. It returns false if a newer event contradicts it.
+// observe applies a sighting of a pipeline that was asked for at asked. It returns false if a newer event contradicts
+// it.
 func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool) {
 	open := s.open()
 	if n := len(s.visits); n > 0 && s.visits[n-1].EventAt.After(asked) {
@@ -190,7 +194,8 @@ func (s *storyVisits) observe(seen Sighting, asked, now time.Time) (settled bool
 
 // agrees reports whether the sighting shows the same state as the open visit.
 func (v *Visit) agrees(seen Sighting) bool {
-	return v.Stage == seen.Stage && !v.BlockedSince.IsZero() == seen.Blocked && !v.MergeFailedSince.IsZero() == seen.MergeFailed
+	return v.Stage == seen.Stage &&
+		!v.BlockedSince.IsZero() == seen.Blocked && !v.MergeFailedSince.IsZero() == seen.MergeFailed
 }
 
 // mark records when a block or a merge failure begins or ends.

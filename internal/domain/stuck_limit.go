@@ -13,8 +13,8 @@ const (
 	stuckNeeds     = 10 // how many stories must have left it to compute one
 )
 
-// StuckLimit returns how long a story may be in a stage before it needs attention: the 85th percentile, by nearest rank, of the
-// stories that left it in the last 90 days.
+// StuckLimit returns how long a story may be in a stage before it needs attention: the 85th percentile, by nearest
+// rank, of the stories that left it in the last 90 days.
 func (p *ProjectVisits) StuckLimit(stage string, now time.Time) time.Duration {
 	index := slices.Index(p.stages, stage)
 	oldest := now.Add(-TransitionMemory).UnixMilli()

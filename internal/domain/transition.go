@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// MaxTransitions is how many of a project's newest transitions are kept in memory, enough to compute what is usual. Older ones are
-	// only counted, by day and stages.
+	// MaxTransitions is how many of a project's newest transitions are kept in memory, enough to compute what is usual.
+	// Older ones are only counted, by day and stages.
 	MaxTransitions = 4000
 	// maxOlder is the maximum number of counters by day and pair of stages: a project with more stages keeps fewer days.
 	maxOlder = 10_000
@@ -44,8 +44,8 @@ func storyHash(id string) uint32 {
 	return h.Sum32()
 }
 
-// keepTransition keeps the transition that ended a visit, unless it left the board. It replaces an earlier one of the same visit; unknown means
-// that there is none.
+// keepTransition keeps the transition that ended a visit, unless it left the board. It replaces an earlier one of the
+// same visit; unknown means that there is none.
 func (p *ProjectVisits) keepTransition(v Visit, unknown bool) {
 	t := transition{atMS: v.To.UnixMilli(), visitedMS: -1, number: v.Number, story: storyHash(v.StoryID)}
 	for i := len(p.transitions) - 1; i >= 0 && !unknown; i-- {
@@ -79,7 +79,8 @@ func (p *ProjectVisits) countOlder(transitions []transition) {
 		p.addOlder(olderTransitions{dayNumber(time.UnixMilli(t.atMS)), t.from, t.to}, 1)
 	}
 	newest := dayNumber(time.UnixMilli(transitions[len(transitions)-1].atMS))
-	maps.DeleteFunc(p.older, func(o olderTransitions, _ int) bool { return o.day <= newest-2*ChartDays }) // no chart needs them
+	// No chart needs them.
+	maps.DeleteFunc(p.older, func(o olderTransitions, _ int) bool { return o.day <= newest-2*ChartDays })
 }
 
 func (p *ProjectVisits) addOlder(o olderTransitions, n int) {

@@ -8,7 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// charts returns the finished stories of the last day and the median of 2_b in minutes, as charts have them at minute 100.
+// charts returns the finished stories of the last day and the median of 2_b in minutes, as charts have them at minute
+// 100.
 func (j *journey) charts() (finished int, median time.Duration) {
 	c := j.project.Charts([]domain.Stage{{Name: "1_a"}, {Name: "2_b"}, {Name: "3_c"}}, minute(100))
 	return c.Days[domain.ChartDays-1].Finished, c.Stages[0].Median

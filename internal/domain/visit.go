@@ -10,15 +10,16 @@ import (
 type Visit struct {
 	Project string
 	StoryID string
-	// Number identifies a visit among those of its story and orders them: the time at which it began, in Unix milliseconds, or more.
+	// Number identifies a visit among those of its story and orders them: the time at which it began, in Unix
+	// milliseconds, or more.
 	Number int64
 	Stage  string    // "" if unknown
 	From   time.Time // zero if unknown
 	To     time.Time // zero while the story is there
 	Next   string    // the stage that it left for; "" if it left the board, or while it is there
 	Source VisitSource
-	// Blocked is how long it was blocked there, not counting a current block. BlockedSince and MergeFailedSince are when a current
-	// block or merge failure began, perhaps in an earlier stage.
+	// Blocked is how long it was blocked there, not counting a current block. BlockedSince and MergeFailedSince are when
+	// a current block or merge failure began, perhaps in an earlier stage.
 	Blocked          time.Duration
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
@@ -72,7 +73,8 @@ func later(a, b time.Time) time.Time {
 // StoryKey identifies a story.
 type StoryKey struct{ Project, ID string }
 
-// maxVisitText is the longest story id and name of a stage, in bytes, of which visits are kept: every database can index that.
+// maxVisitText is the longest story id and name of a stage, in bytes, of which visits are kept: every database can
+// index that.
 const maxVisitText = 500
 
 func canVisit(text string) bool {
@@ -86,6 +88,14 @@ func VisitKey(project string, r Record) (key StoryKey, ok bool) {
 		key = StoryKey{project, r.Details().StoryID}
 	}
 	return key, key.ID != "" && canVisit(key.ID)
+}
+
+// Observation is what a pipeline shows of some stories.
+type Observation struct {
+	Project string
+	Seen    []Sighting
+	Asked   time.Time // when its fetch began
+	Now     time.Time
 }
 
 // Sighting is a story as a pipeline shows it.

@@ -1,12 +1,10 @@
 package domain
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 const (
-	// maxStageNames is how many stages a project's visits distinguish. Pipelines have far fewer; it limits what a hostile feed can cost.
+	// maxStageNames is how many stages a project's visits distinguish. Pipelines have far fewer; it limits what a
+	// hostile feed can cost.
 	maxStageNames = 100
 	// maxOpenVisits is how many stories of a project are followed, as many as a pipeline may have.
 	maxOpenVisits = 20_000
@@ -38,8 +36,8 @@ type VisitBook struct {
 	stored  map[string]VisitCounts
 }
 
-// NewVisitBook returns a book of stories. stored are up to NewestVisits of each, in the order of their numbers, and counts those of
-// their projects.
+// NewVisitBook returns a book of stories. stored are up to NewestVisits of each, in the order of their numbers, and
+// counts those of their projects.
 func NewVisitBook(stored []Visit, counts []VisitCounts) *VisitBook {
 	b := &VisitBook{map[string]*VisitCounts{}, map[StoryKey]*storyVisits{}, map[string]VisitCounts{}}
 	for _, c := range counts {
@@ -73,12 +71,11 @@ func (b *VisitBook) Add(events ...Event) {
 	}
 }
 
-// Observe applies what a pipeline shows that was asked for at asked. It returns false if newer events contradict some of it: then
-// the pipeline must be observed again.
-func (b *VisitBook) Observe(project string, seen []Sighting, asked, now time.Time) (settled bool) {
+// Observe returns false if newer events contradict some of the observation: then the pipeline must be observed again.
+func (b *VisitBook) Observe(o Observation) (settled bool) {
 	settled = true
-	for _, each := range seen {
-		settled = b.story(StoryKey{project, each.StoryID}).observe(each, asked, now) && settled
+	for _, seen := range o.Seen {
+		settled = b.story(StoryKey{o.Project, seen.StoryID}).observe(seen, o.Asked, o.Now) && settled
 	}
 	return settled
 }

@@ -78,7 +78,9 @@ func (j *journey) shows(at int, stage string, since int, blocked bool) bool {
 		}
 	}
 	seen, settled := j.project.Differing(stages, true, minute(at))
-	j.apply(func(b *domain.VisitBook) { settled = b.Observe("p", seen, minute(at), minute(at)) && settled })
+	j.apply(func(b *domain.VisitBook) {
+		settled = b.Observe(domain.Observation{Project: "p", Seen: seen, Asked: minute(at), Now: minute(at)}) && settled
+	})
 	return settled
 }
 

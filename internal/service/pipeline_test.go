@@ -38,7 +38,7 @@ func (m *memory) ProjectVisits(_ context.Context, projects []string, _ time.Time
 	return found, nil
 }
 
-func (m *memory) ObserveVisits(context.Context, int64, string, []domain.Sighting, time.Time, time.Time) ([]domain.Visit, bool, error) {
+func (m *memory) ObserveVisits(context.Context, int64, domain.Observation) ([]domain.Visit, bool, error) {
 	return nil, true, nil
 }
 

@@ -8,25 +8,27 @@ import (
 
 	"switchyard/internal/clock"
 	"switchyard/internal/domain"
-	"switchyard/internal/supervise"
 )
 
 type visitStore interface {
 	// ProjectVisits reads the visits of at most readAtOnce projects.
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
-	// ObserveVisits applies sightings of a pipeline that was asked for at asked. It returns the changed visits, and false if newer
-	// events contradict a sighting.
-	ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) ([]domain.Visit, bool, error)
+	// ObserveVisits returns the changed visits; settled is false if newer events contradict a sighting.
+	ObserveVisits(ctx context.Context, token int64, o domain.Observation) (changed []domain.Visit, settled bool, err error)
 	VisitedProjects(ctx context.Context) ([]string, error)
-	// RemoveVisits removes at most limit visits of a project that ended before a time, or that are not among the newest keep.
-	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error)
+	// RemoveVisits removes at most limit visits of a project that ended before a time, or that are not among the newest
+	// keep.
+	RemoveVisits(
+		ctx context.Context, token int64, project string, before time.Time, keep, limit int,
+	) (removed int, err error)
 }
 
 const (
 	// readAtOnce is how many projects' visits are read by one statement.
 	readAtOnce = 100
-	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about 30 ms.
+	// visitPatience is how long a caller waits for visits that are not in memory. Those of 100 usual projects take about
+	// 30 ms.
 	visitPatience = 100 * time.Millisecond
 	// maxPendingVisits is how many changes of a project wait for the next reader.
 	maxPendingVisits = 1000
@@ -34,8 +36,8 @@ const (
 	maxStoryVisits = 500
 )
 
-// Visits are the stages in which the stories of all projects are and have been. The store has them; memory has what pages need of
-// the projects that were asked for.
+// Visits are the stages in which the stories of all projects are and have been. The store has them; memory has what
+// pages need of the projects that were asked for.
 type Visits struct {
 	store    visitStore
 	changes  Changes // nil if no other gateway shares the store
@@ -96,7 +98,8 @@ func (s *Visits) currentToken() int64 {
 	return -1
 }
 
-// turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what changes. The caller holds mu.
+// turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what
+// changes. The caller holds mu.
 func (s *Visits) turn() {
 	if s.token != s.currentToken() {
 		s.forget()
@@ -165,7 +168,8 @@ func (s *Visits) Project(ctx context.Context, project string) (*domain.ProjectVi
 	return state.known, nil
 }
 
-// Story returns a story's visits in order, without those whose beginning is unknown. Blocked is how long it has been blocked in each.
+// Story returns a story's visits in order, without those whose beginning is unknown. Blocked is how long it has been
+// blocked in each.
 func (s *Visits) Story(ctx context.Context, project, id string) ([]domain.Visit, error) {
 	stored, err := s.store.StoryVisits(ctx, project, id, maxStoryVisits)
 	var visits []domain.Visit
@@ -225,93 +229,4 @@ func (s *Visits) follow(ctx context.Context) error {
 		s.apply(changed)
 	}
 	return nil
-}
-
-// Load reads those visits that are not in memory, and waits for that for a short while. It returns an error if a read failed.
-func (s *Visits) Load(ctx context.Context, projects ...string) error {
-	var reads []*visitState
-	s.mu.Lock()
-	for _, project := range projects {
-		state := s.state(project)
-		if state.known != nil {
-			continue
-		}
-		if state.read == nil {
-			state.read = make(chan struct{})
-			s.wanted = append(s.wanted, project)
-		}
-		reads = append(reads, state)
-	}
-	if len(s.wanted) > 0 && !s.reading {
-		s.reading = true
-		supervise.Go(s.log, "visits", s.readWanted)
-	}
-	s.mu.Unlock()
-	return s.await(ctx, reads)
-}
-
-func (s *Visits) await(ctx context.Context, reads []*visitState) error {
-	late := time.NewTimer(visitPatience)
-	defer late.Stop()
-	for _, state := range reads {
-		s.mu.Lock()
-		read := state.read
-		s.mu.Unlock()
-		if read != nil {
-			select {
-			case <-read:
-			case <-late.C:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		s.mu.Lock()
-		err := state.err
-		s.mu.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readWanted reads what is wanted until nothing is, the last wanted first: all are wanted by the overview, one by its own page.
-func (s *Visits) readWanted() {
-	for {
-		s.mu.Lock()
-		from := max(0, len(s.wanted)-readAtOnce)
-		projects := s.wanted[from:len(s.wanted):len(s.wanted)]
-		s.wanted = s.wanted[:from:from]
-		s.reading = len(projects) > 0
-		generation := s.generation
-		s.mu.Unlock()
-		if len(projects) == 0 {
-			return
-		}
-		var found map[string]*domain.ProjectVisits
-		err := supervise.Call(func() (err error) {
-			found, err = s.store.ProjectVisits(context.Background(), projects, clock.Now())
-			return err
-		})
-		s.keep(projects, found, err, generation)
-	}
-}
-
-// keep keeps what was read, unless memory has started anew since.
-func (s *Visits) keep(projects []string, found map[string]*domain.ProjectVisits, err error, generation uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.generation != generation {
-		return
-	}
-	for _, project := range projects {
-		state := s.byProject[project]
-		state.known, state.err = found[project], err
-		if err != nil {
-			state.pending = nil
-		}
-		close(state.read)
-		state.read = nil
-	}
 }

@@ -72,9 +72,14 @@ func (s *saver) lead() {
 	s.token.Store(storetest.Lead(s.t, s.db.Lease(), s.id))
 }
 
-// want waits until the gateway shows that the story was in these stages.
+// want waits until the gateway has all events and shows that the story was in these stages.
 func (s *saver) want(stages ...string) {
 	s.t.Helper()
+	last, err := s.db.LastEventID(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	waittest.Until(s.t, "the stream is followed", func() bool { return s.Events.LastID() >= last })
 	var names []string
 	waittest.Until(s.t, fmt.Sprint("gateway ", s.id, " shows ", stages), func() bool {
 		visits, err := s.Visits.Story(s.t.Context(), "alpha", "1")
@@ -146,8 +151,8 @@ func TestTheLeaderKeepsVisitsAndEachGatewayShowsThem(t *testing.T) {
 	}
 }
 
-// TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it has taken over from a lost server. Ids that have been read are not assigned
-// to other events, and events read again from the projects come after all ids that have been read.
+// TestAStandbyThatLacksTheLastEventsGivesOutOtherIds: it has taken over from a lost server. Ids that have been read
+// are not assigned to other events, and events read again from the projects come after all ids that have been read.
 func TestAStandbyThatLacksTheLastEventsGivesOutOtherIds(t *testing.T) {
 	url, b := pgtest.Database(t), &boardServer{}
 	one, other := newSaver(t, url, "one", b), newSaver(t, url, "other", b)

@@ -13,8 +13,8 @@ import (
 const (
 	// observedAtOnce is how many stories one transaction changes: about 10 ms, for which events wait.
 	observedAtOnce = 200
-	// observationBurst and observationRate limit how many changes of a project are stored that no event tells of: at once, twice as
-	// many as a pipeline has stories, and then so many a second.
+	// observationBurst and observationRate limit how many changes of a project are stored that no event tells of: at
+	// once, twice as many as a pipeline has stories, and then so many a second.
 	observationBurst, observationRate = 40_000, 2
 )
 
@@ -76,10 +76,12 @@ func (c *observationCredit) spend(n int, now time.Time) bool {
 	return true
 }
 
-// Observe has Run apply a project's pipeline, whose fetch began at asked, if this gateway leads, and then call done: settled is false if
-// newer events contradict it, or if it could not be stored; then the pipeline must be fetched and observed again. Observe returns false
-// if this gateway does not lead.
-func (s *Visits) Observe(project string, answer *domain.PipelineAnswer, asked time.Time, done func(settled bool)) (queued bool) {
+// Observe has Run apply a project's pipeline, whose fetch began at asked, if this gateway leads, and then call done:
+// settled is false if newer events contradict it, or if it could not be stored; then the pipeline must be fetched and
+// observed again. Observe returns false if this gateway does not lead.
+func (s *Visits) Observe(
+	project string, answer *domain.PipelineAnswer, asked time.Time, done func(settled bool),
+) (queued bool) {
 	if !s.leader.Leads() {
 		return false
 	}
@@ -141,7 +143,9 @@ func (s *Visits) observe(ctx context.Context, project string, o observation) (mo
 	if !granted {
 		return false, false, nil
 	}
-	changed, agreed, err := s.store.ObserveVisits(ctx, token, project, seen, o.asked, clock.Now())
+	changed, agreed, err := s.store.ObserveVisits(ctx, token, domain.Observation{
+		Project: project, Seen: seen, Asked: o.asked, Now: clock.Now(),
+	})
 	if errors.Is(err, domain.ErrNotLeader) {
 		return false, true, nil
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// visitLife is how long visits are kept after their end, and maxKeptVisits how many of a project, the newest: charts need 90 days.
+	// visitLife is how long visits are kept after their end, and maxKeptVisits how many of a project, the newest: charts
+	// need 90 days.
 	visitLife     = 400 * 24 * time.Hour
 	maxKeptVisits = 250_000
 	oldVisitPause = time.Hour

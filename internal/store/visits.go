@@ -13,8 +13,8 @@ import (
 )
 
 // VisitColumns are what ScanVisit reads.
-const VisitColumns = "project, story_id, number, stage, from_ms, to_ms, next_stage, source, blocked_ms, blocked_since_ms, " +
-	"merge_failed_since_ms, event_ms"
+const VisitColumns = "project, story_id, number, stage, from_ms, to_ms, next_stage, source, " +
+	"blocked_ms, blocked_since_ms, merge_failed_since_ms, event_ms"
 
 // VisitSQL are the statements for changing visits. Each takes a JSON array of rows; ROWS stands for these.
 type VisitSQL struct {
@@ -39,14 +39,18 @@ func NewVisitSQL(rows string) VisitSQL {
 		updates = append(updates, column+" = excluded."+column)
 	}
 	return VisitSQL{
-		Newest: `SELECT ` + VisitColumns + ` FROM (SELECT each.value ->> 0 AS asked_project, each.value ->> 1 AS asked_story, (SELECT number FROM stage_visits
-				WHERE project = each.value ->> 0 AND story_id = each.value ->> 1 ORDER BY number DESC LIMIT 1 OFFSET ` + fmt.Sprint(domain.NewestVisits-1) + `) AS first
-				FROM ` + rows + `) AS asked
-			JOIN stage_visits ON project = asked_project AND story_id = asked_story AND number >= COALESCE(first, 0) ORDER BY project, story_id, number`,
-		Counts: "SELECT project, open_visits, stages FROM visit_counts WHERE project IN (SELECT each.value ->> 0 FROM " + rows + ")",
+		Newest: `SELECT ` + VisitColumns + ` FROM (
+				SELECT each.value ->> 0 AS asked_project, each.value ->> 1 AS asked_story, (
+					SELECT number FROM stage_visits WHERE project = each.value ->> 0 AND story_id = each.value ->> 1
+					ORDER BY number DESC LIMIT 1 OFFSET ` + fmt.Sprint(domain.NewestVisits-1) + `) AS first FROM ` + rows + `) AS asked
+			JOIN stage_visits ON project = asked_project AND story_id = asked_story AND number >= COALESCE(first, 0)
+			ORDER BY project, story_id, number`,
+		Counts: `SELECT project, open_visits, stages FROM visit_counts
+			WHERE project IN (SELECT each.value ->> 0 FROM ` + rows + ")",
 		Save: "INSERT INTO stage_visits (" + VisitColumns + ") SELECT " + strings.Join(columns, ", ") + " FROM " + rows + `
 			WHERE TRUE ON CONFLICT (project, story_id, number) DO UPDATE SET ` + strings.Join(updates, ", "),
-		SaveCounts: "INSERT INTO visit_counts (project, open_visits, stages) SELECT each.value ->> 0, " + number(1) + ", each.value ->> 2 FROM " + rows + `
+		SaveCounts: `INSERT INTO visit_counts (project, open_visits, stages)
+			SELECT each.value ->> 0, ` + number(1) + ", each.value ->> 2 FROM " + rows + `
 			WHERE TRUE ON CONFLICT (project) DO UPDATE SET open_visits = excluded.open_visits, stages = excluded.stages`,
 	}
 }
@@ -93,12 +97,12 @@ func EventKeys(events []domain.Event) (keys []domain.StoryKey) {
 	return keys
 }
 
-// Seen returns the stories of sightings, and those of them on the board with their names.
-func Seen(project string, seen []domain.Sighting) (keys []domain.StoryKey, named []domain.StoryRef) {
-	for _, s := range seen {
-		keys = append(keys, domain.StoryKey{Project: project, ID: s.StoryID})
+// Seen returns the stories of an observation, and those of them on the board with their names.
+func Seen(o domain.Observation) (keys []domain.StoryKey, named []domain.StoryRef) {
+	for _, s := range o.Seen {
+		keys = append(keys, domain.StoryKey{Project: o.Project, ID: s.StoryID})
 		if s.Stage != "" {
-			named = append(named, domain.StoryRef{Project: project, ID: s.StoryID, Name: s.StoryName})
+			named = append(named, domain.StoryRef{Project: o.Project, ID: s.StoryID, Name: s.StoryName})
 		}
 	}
 	return keys, named
@@ -113,8 +117,11 @@ func jsonText[T any](list []T) string {
 	return string(text)
 }
 
+// Row is a row of a result.
+type Row interface{ Scan(...any) error }
+
 // ScanVisit reads a row of VisitColumns.
-func ScanVisit(row interface{ Scan(...any) error }) (v domain.Visit, err error) {
+func ScanVisit(row Row) (v domain.Visit, err error) {
 	var blocked int64
 	err = row.Scan(&v.Project, &v.StoryID, &v.Number, &v.Stage, (*Milli)(&v.From), (*Milli)(&v.To), &v.Next, &v.Source,
 		&blocked, (*Milli)(&v.BlockedSince), (*Milli)(&v.MergeFailedSince), (*Milli)(&v.EventAt))
@@ -123,7 +130,7 @@ func ScanVisit(row interface{ Scan(...any) error }) (v domain.Visit, err error) 
 }
 
 // ScanVisitCounts reads a row of VisitSQL.Counts.
-func ScanVisitCounts(row interface{ Scan(...any) error }) (c domain.VisitCounts, err error) {
+func ScanVisitCounts(row Row) (c domain.VisitCounts, err error) {
 	var stages string
 	if err := row.Scan(&c.Project, &c.Open, &stages); err != nil {
 		return c, err
@@ -134,8 +141,8 @@ func ScanVisitCounts(row interface{ Scan(...any) error }) (c domain.VisitCounts,
 // StoryVisits returns the last limit visits of a story in order.
 func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		return EachVisit(ctx, tx, &visits, "SELECT "+VisitColumns+" FROM stage_visits WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3",
-			project, storyID, limit)
+		return EachVisit(ctx, tx, &visits, "SELECT "+VisitColumns+` FROM stage_visits
+			WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
 	})
 	slices.Reverse(visits)
 	return visits, db.Translate(err)
@@ -143,15 +150,18 @@ func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit
 
 // EachVisit appends the visits that a statement selects.
 func EachVisit(ctx context.Context, tx *sql.Tx, visits *[]domain.Visit, statement string, args ...any) error {
-	return EachRow(ctx, tx, func(rows *sql.Rows) (domain.Visit, error) { return ScanVisit(rows) }, func(v domain.Visit) bool {
+	scan := func(rows *sql.Rows) (domain.Visit, error) { return ScanVisit(rows) }
+	return EachRow(ctx, tx, scan, func(v domain.Visit) bool {
 		*visits = append(*visits, v)
 		return true
 	}, statement, args...)
 }
 
-// ProjectVisits returns what pages need of the visits of at most 100 projects: the open ones, the newest transitions, and counts of
-// those before that charts of now need.
-func (db visits) ProjectVisits(ctx context.Context, projects []string, now time.Time) (found map[string]*domain.ProjectVisits, err error) {
+// ProjectVisits returns what pages need of the visits of at most 100 projects: the open ones, the newest transitions,
+// and counts of those before that charts of now need.
+func (db visits) ProjectVisits(
+	ctx context.Context, projects []string, now time.Time,
+) (found map[string]*domain.ProjectVisits, err error) {
 	found = map[string]*domain.ProjectVisits{}
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		var ended, open []string
@@ -189,17 +199,20 @@ func (db visits) ProjectVisits(ctx context.Context, projects []string, now time.
 	return found, db.Translate(err)
 }
 
-// RemoveVisits removes at most limit visits of a project that ended before a time or are not among the newest keep, and returns
-// their number.
-func (db visits) RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error) {
+// RemoveVisits removes at most limit visits of a project that ended before a time or are not among the newest keep,
+// and returns their number.
+func (db visits) RemoveVisits(
+	ctx context.Context, token int64, project string, before time.Time, keep, limit int,
+) (removed int, err error) {
 	err = db.LeaderTx(ctx, token, nil, func(tx *sql.Tx) error {
 		kept, first := before.UnixMilli(), int64(0)
-		err := tx.QueryRowContext(ctx, "SELECT to_ms FROM stage_visits WHERE project = $1 AND to_ms > 0 ORDER BY to_ms DESC LIMIT 1 OFFSET $2", project, keep).Scan(&first)
+		err := tx.QueryRowContext(ctx, `SELECT to_ms FROM stage_visits WHERE project = $1 AND to_ms > 0
+			ORDER BY to_ms DESC LIMIT 1 OFFSET $2`, project, keep).Scan(&first)
 		if err != nil && !IsMissing(err) {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (project, story_id, number) IN (SELECT project, story_id, number FROM stage_visits
-			WHERE project = $1 AND to_ms > 0 AND to_ms <= $2 ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
+		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (project, story_id, number) IN (
+			SELECT project, story_id, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2 ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
 		if err != nil {
 			return err
 		}
@@ -219,10 +232,13 @@ func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
 const quarterHour = 15 * time.Minute
 
 // olderTransitions counts the transitions before the newest ones, which come first in visits.
-func olderTransitions(ctx context.Context, tx *sql.Tx, project string, visits []domain.Visit, now time.Time) (counts []domain.TransitionCount, err error) {
+func olderTransitions(
+	ctx context.Context, tx *sql.Tx, project string, visits []domain.Visit, now time.Time,
+) (counts []domain.TransitionCount, err error) {
 	if len(visits) < domain.MaxTransitions || visits[domain.MaxTransitions-1].To.IsZero() {
 		return nil, nil
 	}
+	since := now.AddDate(0, 0, -2*domain.ChartDays).UnixMilli()
 	err = EachRow(ctx, tx, func(rows *sql.Rows) (c domain.TransitionCount, err error) {
 		var quarter int64
 		err = rows.Scan(&quarter, &c.Stage, &c.Next, &c.Count)
@@ -232,6 +248,6 @@ func olderTransitions(ctx context.Context, tx *sql.Tx, project string, visits []
 		counts = append(counts, c)
 		return true
 	}, `SELECT to_ms / $4, stage, next_stage, COUNT(*) FROM stage_visits WHERE project = $1 AND to_ms >= $2 AND to_ms < $3
-		GROUP BY 1, 2, 3`, project, now.AddDate(0, 0, -2*domain.ChartDays).UnixMilli(), visits[0].To.UnixMilli(), quarterHour.Milliseconds())
+		GROUP BY 1, 2, 3`, project, since, visits[0].To.UnixMilli(), quarterHour.Milliseconds())
 	return counts, err
 }

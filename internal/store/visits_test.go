@@ -56,7 +56,7 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 		}
 		see := func(minute int, seen ...domain.Sighting) bool {
 			t.Helper()
-			changed, settled, err := db.ObserveVisits(ctx, 0, "alpha", seen, at(minute), at(minute))
+			changed, settled, err := db.ObserveVisits(ctx, 0, domain.Observation{Project: "alpha", Seen: seen, Asked: at(minute), Now: at(minute)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,10 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 		)
 		apply(transition(t, "alpha", "1", "2_b", "3_c", at(5))) // what is known already changes nothing
 		want("1", "1_a ?-1, 2_b 1-5, 3_c 5-?")
-		see(10, domain.Sighting{StoryID: "2", StoryName: "Two\u00a0\"", Stage: "3_c", Since: at(9), Blocked: true}, domain.Sighting{StoryID: "3", StoryName: "Three", Stage: "1_a", Since: at(4)})
+		see(10,
+			domain.Sighting{StoryID: "2", StoryName: "Two\u00a0\"", Stage: "3_c", Since: at(9), Blocked: true},
+			domain.Sighting{StoryID: "3", StoryName: "Three", Stage: "1_a", Since: at(4)},
+		)
 		want("2", "1_a ?-3, 2_b 3-9, 3_c 9-?")
 		apply(transition(t, "alpha", "2", "2_b", "3_c", at(8))) // the event says more
 		want("2", "1_a ?-3, 2_b 3-8, 3_c 8-?")
@@ -101,7 +104,8 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 			{Name: "1_a", Items: []domain.Item{{StoryID: "3"}}}, {Name: "2_b", Items: []domain.Item{{StoryID: "1"}}},
 			{Name: "3_c", Items: []domain.Item{{StoryID: "2", Blocked: "why"}}},
 		}
-		if got := found["alpha"].Times(stages); !reflect.DeepEqual(got, known.Times(stages)) || !got[2].Items[0].Since.Equal(at(8)) || !got[2].Items[0].BlockedSince.Equal(at(10)) {
+		got := found["alpha"].Times(stages)
+		if last := got[2].Items[0]; !reflect.DeepEqual(got, known.Times(stages)) || !last.Since.Equal(at(8)) || !last.BlockedSince.Equal(at(10)) {
 			t.Errorf("times %+v", got)
 		}
 		now := time.Now()

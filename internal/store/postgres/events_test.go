@@ -85,7 +85,8 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 }
 
 func observe(ctx context.Context, db *postgres.DB, token int64) error {
-	_, _, err := db.ObserveVisits(ctx, token, "alpha", []domain.Sighting{{StoryID: "1", Stage: "2_current"}}, time.Now(), time.Now())
+	seen := []domain.Sighting{{StoryID: "1", Stage: "2_current"}}
+	_, _, err := db.ObserveVisits(ctx, token, domain.Observation{Project: "alpha", Seen: seen, Asked: time.Now(), Now: time.Now()})
 	return err
 }
 

@@ -40,7 +40,8 @@ func TestNoQueryReadsAllEvents(t *testing.T) {
 		for i := range 100 {
 			seen = append(seen, domain.Sighting{StoryID: fmt.Sprint(i, "_story"), Stage: "2_current", Since: time.UnixMilli(int64(i))})
 		}
-		if _, _, err := db.ObserveVisits(t.Context(), 0, generate.Project(project), seen, time.Now(), time.Now()); err != nil {
+		o := domain.Observation{Project: generate.Project(project), Seen: seen, Asked: time.Now(), Now: time.Now()}
+		if _, _, err := db.ObserveVisits(t.Context(), 0, o); err != nil {
 			t.Fatal(err)
 		}
 	}

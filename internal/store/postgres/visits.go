@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,19 +15,21 @@ var visitSQL = store.NewVisitSQL("json_array_elements($1::json) AS each")
 // saveVisits also marks the rows as changed by this transaction.
 var saveVisits = visitSQL.Save + ", changed = DEFAULT"
 
-// ObserveVisits applies sightings of a project's pipeline, which was asked for at asked, to the visits of their
-// stories. It returns the changed ones; settled is false if newer events contradict a sighting.
-func (db *DB) ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) (changed []domain.Visit, settled bool, err error) {
-	err = db.write(ctx, token, func(tx pgx.Tx) error {
+// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer events contradict
+// a sighting.
+func (db *DB) ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error) {
+	var changed []domain.Visit
+	var settled bool
+	err := db.write(ctx, token, func(tx pgx.Tx) error {
 		var batch pgx.Batch
 		batch.Queue(lockStream)
-		keys, named := store.Seen(project, seen)
+		keys, named := store.Seen(o)
 		read := readVisits(&batch, keys)
 		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 			return err
 		}
 		book := read.book()
-		settled = book.Observe(project, seen, asked, now)
+		settled = book.Observe(o)
 		batch = pgx.Batch{}
 		if changed = writeVisits(&batch, book); len(changed) > 0 {
 			queueNames(&batch, named)
@@ -52,14 +53,18 @@ func readVisits(batch *pgx.Batch, keys []domain.StoryKey) *visitRead {
 	}
 	stories, projects := store.VisitKeys(keys)
 	batch.Queue(visitSQL.Newest, stories).Query(func(rows pgx.Rows) (err error) {
-		read.newest, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (domain.Visit, error) { return store.ScanVisit(row) })
+		read.newest, err = pgx.CollectRows(rows, scanned(store.ScanVisit))
 		return err
 	})
 	batch.Queue(visitSQL.Counts, projects).Query(func(rows pgx.Rows) (err error) {
-		read.counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (domain.VisitCounts, error) { return store.ScanVisitCounts(row) })
+		read.counts, err = pgx.CollectRows(rows, scanned(store.ScanVisitCounts))
 		return err
 	})
 	return read
+}
+
+func scanned[T any](scan func(store.Row) (T, error)) pgx.RowToFunc[T] {
+	return func(row pgx.CollectableRow) (T, error) { return scan(row) }
 }
 
 func (r *visitRead) book() *domain.VisitBook { return domain.NewVisitBook(r.newest, r.counts) }
@@ -77,14 +82,17 @@ func writeVisits(batch *pgx.Batch, book *domain.VisitBook) (changed []domain.Vis
 	return changed
 }
 
+const visitsSince = "SELECT " + store.VisitColumns + " FROM stage_visits WHERE changed >= $1 ORDER BY project, story_id, number"
+
 // VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
 // any transaction in progress, so some may be returned again.
 func (db *DB) VisitsSince(ctx context.Context, position int64) (changed []domain.Visit, next int64, err error) {
 	err = db.Snapshot(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").Scan(&next); err != nil || position == 0 {
+		err := tx.QueryRowContext(ctx, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").Scan(&next)
+		if err != nil || position == 0 {
 			return err
 		}
-		return store.EachVisit(ctx, tx, &changed, "SELECT "+store.VisitColumns+" FROM stage_visits WHERE changed >= $1 ORDER BY project, story_id, number", position)
+		return store.EachVisit(ctx, tx, &changed, visitsSince, position)
 	})
 	return changed, next, db.Translate(err)
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
@@ -11,12 +10,14 @@ import (
 
 var visitSQL = store.NewVisitSQL("json_each($1) AS each")
 
-// ObserveVisits applies sightings of a project's pipeline, which was asked for at asked, to the visits of their stories. It returns the
-// changed ones; settled is false if newer events contradict a sighting.
-func (db *DB) ObserveVisits(ctx context.Context, _ int64, project string, seen []domain.Sighting, asked, now time.Time) (changed []domain.Visit, settled bool, err error) {
-	keys, named := store.Seen(project, seen)
-	err = db.writeEvents(ctx, 0, func(w writing) (err error) {
-		changed, err = changeVisits(w.ctx, w.tx, keys, func(b *domain.VisitBook) { settled = b.Observe(project, seen, asked, now) })
+// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer events contradict
+// a sighting.
+func (db *DB) ObserveVisits(ctx context.Context, _ int64, o domain.Observation) ([]domain.Visit, bool, error) {
+	var changed []domain.Visit
+	var settled bool
+	keys, named := store.Seen(o)
+	err := db.writeEvents(ctx, 0, func(w writing) (err error) {
+		changed, err = changeVisits(w.ctx, w.tx, keys, func(b *domain.VisitBook) { settled = b.Observe(o) })
 		if err != nil || len(changed) == 0 {
 			return err
 		}
@@ -26,7 +27,9 @@ func (db *DB) ObserveVisits(ctx context.Context, _ int64, project string, seen [
 }
 
 // changeVisits reads the newest visits of stories, and stores and returns what change makes of them.
-func changeVisits(ctx context.Context, tx *sql.Tx, keys []domain.StoryKey, change func(*domain.VisitBook)) (changed []domain.Visit, err error) {
+func changeVisits(
+	ctx context.Context, tx *sql.Tx, keys []domain.StoryKey, change func(*domain.VisitBook),
+) (changed []domain.Visit, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -36,7 +39,8 @@ func changeVisits(ctx context.Context, tx *sql.Tx, keys []domain.StoryKey, chang
 		return nil, err
 	}
 	var counts []domain.VisitCounts
-	err = store.EachRow(ctx, tx, func(rows *sql.Rows) (domain.VisitCounts, error) { return store.ScanVisitCounts(rows) }, func(c domain.VisitCounts) bool {
+	scan := func(rows *sql.Rows) (domain.VisitCounts, error) { return store.ScanVisitCounts(rows) }
+	err = store.EachRow(ctx, tx, scan, func(c domain.VisitCounts) bool {
 		counts = append(counts, c)
 		return true
 	}, visitSQL.Counts, projects)

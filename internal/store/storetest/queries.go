@@ -21,7 +21,7 @@ type Queries interface {
 	StoryName(ctx context.Context, project, id string) (string, error)
 	FindStories(ctx context.Context, words []string, limit int) ([]domain.StoryRef, error)
 
-	ObserveVisits(ctx context.Context, token int64, project string, seen []domain.Sighting, asked, now time.Time) ([]domain.Visit, bool, error)
+	ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error)
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
 	VisitedProjects(ctx context.Context) ([]string, error)
@@ -69,7 +69,9 @@ func AskAll(t testing.TB, db Queries) {
 	_, err = db.EventProjects(ctx)
 	check(err)
 	now := time.Now()
-	_, _, err = db.ObserveVisits(ctx, 0, "alpha", []domain.Sighting{{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"}}, now, now)
+	_, _, err = db.ObserveVisits(ctx, 0, domain.Observation{Project: "alpha", Asked: now, Now: now, Seen: []domain.Sighting{
+		{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"},
+	}})
 	check(err)
 	_, err = db.ProjectVisits(ctx, []string{"alpha", "beta"}, now)
 	check(err)

@@ -61,9 +61,10 @@ func filled(t *testing.T, dir string) (events int) {
 	removed, err := db.ExpiredEvents(t.Context(), domain.Expired{Project: generate.Project(1), Before: time.UnixMilli(math.MaxInt64 / 2), Now: time.UnixMilli(math.MaxInt64 / 2), Keep: 50, Needed: math.MaxInt64}, 20)
 	check(err)
 	check(db.RemoveEvents(t.Context(), 0, removed))
-	_, _, err = db.ObserveVisits(t.Context(), 0, "Ärger", []domain.Sighting{
-		{StoryID: "shown", StoryName: "Nur gezeigt", Stage: "2_current", Since: now, Blocked: true}, {StoryID: "1_story", Stage: "3_qa", Since: now},
-	}, now, now)
+	_, _, err = db.ObserveVisits(t.Context(), 0, domain.Observation{Project: "Ärger", Asked: now, Now: now, Seen: []domain.Sighting{
+		{StoryID: "shown", StoryName: "Nur gezeigt", Stage: "2_current", Since: now, Blocked: true},
+		{StoryID: "1_story", Stage: "3_qa", Since: now},
+	}})
 	check(err)
 	return len(reads) - len(removed)
 }

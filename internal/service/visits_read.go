@@ -1,0 +1,101 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"switchyard/internal/clock"
+	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
+)
+
+// Load reads those visits that are not in memory, and waits for that for a short while. It returns an error if a read
+// failed.
+func (s *Visits) Load(ctx context.Context, projects ...string) error {
+	var reads []*visitState
+	s.mu.Lock()
+	for _, project := range projects {
+		state := s.state(project)
+		if state.known != nil {
+			continue
+		}
+		if state.read == nil {
+			state.read = make(chan struct{})
+			s.wanted = append(s.wanted, project)
+		}
+		reads = append(reads, state)
+	}
+	if len(s.wanted) > 0 && !s.reading {
+		s.reading = true
+		supervise.Go(s.log, "visits", s.readWanted)
+	}
+	s.mu.Unlock()
+	return s.await(ctx, reads)
+}
+
+func (s *Visits) await(ctx context.Context, reads []*visitState) error {
+	late := time.NewTimer(visitPatience)
+	defer late.Stop()
+	for _, state := range reads {
+		s.mu.Lock()
+		read := state.read
+		s.mu.Unlock()
+		if read != nil {
+			select {
+			case <-read:
+			case <-late.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		s.mu.Lock()
+		err := state.err
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWanted reads what is wanted until nothing is, the last wanted first: all are wanted by the overview, one by its
+// own page.
+func (s *Visits) readWanted() {
+	for {
+		s.mu.Lock()
+		from := max(0, len(s.wanted)-readAtOnce)
+		projects := s.wanted[from:len(s.wanted):len(s.wanted)]
+		s.wanted = s.wanted[:from:from]
+		s.reading = len(projects) > 0
+		generation := s.generation
+		s.mu.Unlock()
+		if len(projects) == 0 {
+			return
+		}
+		var found map[string]*domain.ProjectVisits
+		err := supervise.Call(func() (err error) {
+			found, err = s.store.ProjectVisits(context.Background(), projects, clock.Now())
+			return err
+		})
+		s.keep(projects, found, err, generation)
+	}
+}
+
+// keep keeps what was read, unless memory has started anew since.
+func (s *Visits) keep(projects []string, found map[string]*domain.ProjectVisits, err error, generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.generation != generation {
+		return
+	}
+	for _, project := range projects {
+		state := s.byProject[project]
+		state.known, state.err = found[project], err
+		if err != nil {
+			state.pending = nil
+		}
+		close(state.read)
+		state.read = nil
+	}
+}
