@@ -48,8 +48,8 @@ func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 // showCookie holds which projects the reader wants to see; without it, all are shown.
 const showCookie = "switchyard_show"
 
-// show returns which projects the address asks for, or else those that the reader has chosen. A part's address names the choice,
-// so that everyone sees the same part there.
+// show returns which projects the address asks for, or else those that the reader has chosen. A part's address names
+// the choice, so that everyone sees the same part there.
 func show(r *http.Request) views.Show {
 	asked := r.URL.Query().Get("show")
 	if cookie, err := r.Cookie(showCookie); asked == "" && err == nil && !wantsPart(r) {

@@ -14,8 +14,8 @@ import (
 	"switchyard/views"
 )
 
-// now is the time as pages show it: to the minute, so that within a minute unchanged content renders to the same bytes. Scripts
-// show the seconds.
+// now is the time as pages show it: to the minute, so that within a minute unchanged content renders to the same bytes.
+// Scripts show the seconds.
 func now() time.Time { return clock.Now().Truncate(time.Minute) }
 
 // part is a rendered part. Its version is the hash of its bytes.

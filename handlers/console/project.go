@@ -36,14 +36,16 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 		return err
 	}
 	p := views.ProjectProps{
-		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck, Agents: found.Agents, Charts: found.Charts, Now: now(),
+		Project: found.Project, Active: found.Active, Pipeline: found.Pipeline, Stuck: found.Stuck,
+		Agents: found.Agents, Charts: found.Charts, Now: now(),
 	}
 	form := views.ProjectForm{URL: p.Project.URL}
 	if forms.settings != nil {
 		form = *forms.settings
 	}
 	var adding *views.StoryForm
-	if !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator) && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
+	mayAdd := !wantsPart(r) && web.InfoOf(r.Context()).Role.Allows(domain.RoleOperator)
+	if mayAdd && (forms.story.Refused != "" || c.takesStories(r.Context(), p.Pipeline)) {
 		adding = &forms.story
 	}
 	if p.Events, err = c.service.Events.Latest(r.Context(), name, latestEvents); err != nil {
@@ -60,8 +62,8 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, forms proj
 // storyPatience is how long the page of a project waits to find out whether stories can be added.
 const storyPatience = 250 * time.Millisecond
 
-// takesStories reports whether stories can be added to a project: if its first story can be changed, or if the board is empty,
-// where only trying would show it.
+// takesStories reports whether stories can be added to a project: if its first story can be changed, or if the board is
+// empty, where only trying would show it.
 func (c *Console) takesStories(ctx context.Context, p domain.ProjectPipeline) bool {
 	if !p.Reachable || len(p.Stages) == 0 {
 		return false
@@ -86,7 +88,8 @@ func (c *Console) UpdateProject(w http.ResponseWriter, r *http.Request, fields u
 	name := web.PathParam(r, "name")
 	_, err := c.service.Projects.Update(r.Context(), name, withScheme(fields.Get("url")), token)
 	if fault := fieldError(err); fault.Message != "" {
-		return c.showProject(w, r, projectForms{settings: &views.ProjectForm{URL: fields.Get("url"), Error: fault}, status: web.StatusOf(err)})
+		settings := &views.ProjectForm{URL: fields.Get("url"), Error: fault}
+		return c.showProject(w, r, projectForms{settings: settings, status: web.StatusOf(err)})
 	}
 	if err != nil {
 		return err

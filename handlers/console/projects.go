@@ -52,8 +52,8 @@ func (c *Console) showProjects(w http.ResponseWriter, r *http.Request, form view
 	})
 }
 
-// AddProject takes the form of the Projects page, and says what answers at the address. The first project becomes the active
-// one, since there is no other to mean.
+// AddProject takes the form of the Projects page, and says what answers at the address. The first project becomes the
+// active one, since there is no other to mean.
 func (c *Console) AddProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	form := views.ProjectForm{Name: fields.Get("name"), URL: fields.Get("url")}
 	address, token := withScheme(form.URL), secretField(fields, "token")
@@ -97,7 +97,8 @@ func (c *Console) checkAddress(ctx context.Context, address string, token *domai
 }
 
 // withoutScheme matches an address without a scheme: localhost, or a host with a port or a dot, and an optional path.
-var withoutScheme = regexp.MustCompile(`^(?:localhost|\[[0-9A-Fa-f:.]+\]|[^/:\s]+\.[^/:\s]+|[^/:\s]+:[0-9]+)(?::[0-9]+)?(?:/\S*)?$`)
+var withoutScheme = regexp.MustCompile(`^(?:localhost|\[[0-9A-Fa-f:.]+\]|[^/:\s]+\.[^/:\s]+|[^/:\s]+:[0-9]+)` +
+	`(?::[0-9]+)?(?:/\S*)?$`)
 
 // withScheme adds http:// to an address without a scheme: "localhost:3001".
 func withScheme(address string) string {

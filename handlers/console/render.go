@@ -15,8 +15,8 @@ import (
 type view struct {
 	frame views.Frame // Title, Page and Scripts; the rest is filled in by render
 	page  templ.Component
-	// part is the part of the page that refreshes itself; pageAround then makes the page. All readers of one role see the same
-	// part at the same address.
+	// part is the part of the page that refreshes itself; pageAround then makes the page. All readers of one role see the
+	// same part at the same address.
 	part       views.Part
 	pageAround func(part templ.Component) templ.Component
 	// fragment is what htmx gets instead of the page if the page has no part.
@@ -27,7 +27,8 @@ type view struct {
 
 // wantsPart reports whether htmx asks for a part, rather than for a page by a boosted form or a history restore.
 func wantsPart(r *http.Request) bool {
-	return r.Header.Get("Hx-Request") == "true" && r.Header.Get("Hx-Boosted") == "" && r.Header.Get("Hx-History-Restore-Request") == ""
+	h := r.Header
+	return h.Get("Hx-Request") == "true" && h.Get("Hx-Boosted") == "" && h.Get("Hx-History-Restore-Request") == ""
 }
 
 // varyOn lists the headers that an answer of the console depends on.

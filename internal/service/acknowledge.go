@@ -9,8 +9,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert ends or
-// changes. It returns NotFound when there is no alert with that key.
+// Acknowledge records that somebody is taking care of an alert, for the given duration, or, if it is 0, until the alert
+// ends or changes. It returns NotFound when there is no alert with that key.
 func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Duration) error {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	for _, alert := range s.find(boards) {
@@ -23,13 +23,17 @@ func (s *Alerts) Acknowledge(ctx context.Context, key string, duration time.Dura
 	return alertNotFound()
 }
 
-func newAcknowledgement(ctx context.Context, alert domain.Alert, now time.Time, duration time.Duration) domain.Acknowledgement {
+func newAcknowledgement(
+	ctx context.Context, alert domain.Alert, now time.Time, duration time.Duration,
+) domain.Acknowledgement {
 	a := domain.Acknowledgement{
-		Key: alert.Key(), Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who), At: now.Truncate(time.Millisecond),
+		Key: alert.Key(), Project: alert.Project, Text: alert.Text(), By: domain.CutText(domain.ActorOf(ctx).Who),
+		At:    now.Truncate(time.Millisecond),
 		Since: alert.Since,
 	}
 	if duration > 0 {
-		a.Until = now.Add(duration).Truncate(time.Millisecond) // not from the truncated time, from which "until 8:00" would end early
+		// Not from the truncated time, from which "until 8:00" would end early.
+		a.Until = now.Add(duration).Truncate(time.Millisecond)
 	}
 	return a
 }
@@ -54,7 +58,8 @@ func (s *Alerts) note(ctx context.Context, change domain.Change, all ...domain.A
 	return nil
 }
 
-// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with that key.
+// Reopen removes an acknowledgement. It returns NotFound when there is neither an alert nor an acknowledgement with
+// that key.
 func (s *Alerts) Reopen(ctx context.Context, key string) error {
 	if err := s.acknowledged.stored.refresh(ctx); err != nil {
 		return err
@@ -73,7 +78,9 @@ func (s *Alerts) Reopen(ctx context.Context, key string) error {
 		}
 		return alertNotFound()
 	}
-	change := domain.Change{Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project}
+	change := domain.Change{
+		Action: domain.AlertReopened, Subject: key, Detail: details("acknowledged by "+a.By, a.Text), Project: a.Project,
+	}
 	return s.takeBack(ctx, change, a)
 }
 
@@ -89,8 +96,8 @@ func (s *Alerts) takeBack(ctx context.Context, change domain.Change, all ...doma
 
 func alertNotFound() error { return domain.Errorf(domain.NotFound, "no alert has this key") }
 
-// AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time of the
-// acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
+// AcknowledgeStuck acknowledges all stuck stories that have not been acknowledged. It returns their number and the time
+// of the acknowledgement, with which ReopenStuck undoes it. It returns NotFound when there are none.
 func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (n int, at time.Time, err error) {
 	boards := s.pipelines.Boards(ctx, quietAge)
 	now, alerts := clock.Now(), s.find(boards)
@@ -104,7 +111,9 @@ func (s *Alerts) AcknowledgeStuck(ctx context.Context, duration time.Duration) (
 	if len(all) == 0 {
 		return 0, at, alertNotFound()
 	}
-	change := domain.Change{Action: domain.AlertAcknowledged, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all))}
+	change := domain.Change{
+		Action: domain.AlertAcknowledged, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
+	}
 	return len(all), all[0].At, s.note(ctx, change, all...)
 }
 
@@ -128,6 +137,8 @@ func (s *Alerts) ReopenStuck(ctx context.Context, at time.Time) error {
 	if len(all) == 0 {
 		return alertNotFound()
 	}
-	change := domain.Change{Action: domain.AlertReopened, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all))}
+	change := domain.Change{
+		Action: domain.AlertReopened, Subject: string(domain.AlertStuck), Detail: stuckStories(len(all)),
+	}
 	return s.takeBack(ctx, change, all...)
 }

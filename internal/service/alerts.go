@@ -13,7 +13,8 @@ import (
 
 type alertStore interface {
 	acknowledgementStore
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful write.
+	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful
+	// write.
 	WriteFailure() (since time.Time, err error)
 }
 
@@ -98,9 +99,11 @@ func (s *Alerts) drop(ended ...domain.Acknowledgement) {
 	s.changed.Add(1)
 }
 
-// acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or their alert
-// has ended or changed.
-func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time) (ended []domain.Acknowledgement) {
+// acknowledge marks the acknowledged alerts. It returns the acknowledgements that have ended: they have expired, or
+// their alert has ended or changed.
+func (s *Alerts) acknowledge(
+	alerts []domain.Alert, pipelines []domain.ProjectPipeline, now time.Time,
+) (ended []domain.Acknowledgement) {
 	s.acknowledged.mu.Lock()
 	defer s.acknowledged.mu.Unlock()
 	if len(s.acknowledged.byKey) == 0 {
@@ -132,15 +135,15 @@ func (s *Alerts) acknowledge(alerts []domain.Alert, pipelines []domain.ProjectPi
 	return ended
 }
 
-// decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may have an older
-// state.
+// decides reports whether this gateway decides if an alert is over. That is the leader for what it follows: others may
+// have an older state.
 func (s *Alerts) decides(a domain.Acknowledgement) bool {
 	_, registered := s.projects.Registry().Find(a.Project)
 	return s.leader.Leads() || !registered && domain.KindOfKey(a.Key) != domain.AlertBot
 }
 
-// isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is connecting,
-// that is unknown.
+// isOver reports whether an alert that is no longer found is over. While its project cannot be reached or the bot is
+// connecting, that is unknown.
 func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 	switch domain.KindOfKey(key) {
 	case domain.AlertBlocked, domain.AlertMerge, domain.AlertStuck, domain.AlertUnreachable:
@@ -151,7 +154,8 @@ func (s *Alerts) isOver(key, project string, unknown map[string]bool) bool {
 	return true
 }
 
-// leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either are not among it.
+// leaderAlerts returns what needs attention by what the leader knows. Projects that this gateway cannot reach either
+// are not among it.
 func (s *Alerts) leaderAlerts() (found []domain.Alert) {
 	news, registry := s.events.news.now(), s.projects.Registry()
 	for project, since := range news.Ahead {

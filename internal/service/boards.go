@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Boards are the boards of all projects at one moment, with what is derived from them. They are shared and must not be changed. The
-// times at which pipelines were seen are only updated together with something else.
+// Boards are the boards of all projects at one moment, with what is derived from them. They are shared and must not be
+// changed. The times at which pipelines were seen are only updated together with something else.
 type Boards struct {
 	Registry  *domain.Registry
 	Pipelines []domain.ProjectPipeline // of Registry.Projects, in its order
@@ -35,7 +35,8 @@ func newBoards(registry *domain.Registry, states []*pipelineState, changes int, 
 	n, began := len(states), time.Now()
 	b := &Boards{
 		Registry: registry, changes: changes,
-		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n), searched: make([]func() *searchedBoard, n),
+		Pipelines: make([]domain.ProjectPipeline, n), Charts: make([]domain.Charts, n),
+		searched: make([]func() *searchedBoard, n),
 	}
 	for i, state := range states {
 		b.Pipelines[i], b.Charts[i] = state.show(age), state.charts()

@@ -12,8 +12,8 @@ import (
 	"switchyard/internal/wire"
 )
 
-// derived is a project's last good pipeline with everything that is derived from it and the visits of its stories. It is shared and
-// never changed, but replaced by another one.
+// derived is a project's last good pipeline with everything that is derived from it and the visits of its stories. It
+// is shared and never changed, but replaced by another one.
 type derived struct {
 	answer   *domain.PipelineAnswer // without its text
 	version  uint64                 // of the visits
@@ -34,9 +34,11 @@ func (d *derived) isOutdated(version uint64, now time.Time) bool {
 	return d != nil && (d.version != version || !now.Before(d.until))
 }
 
-// derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's text, possibly
-// with times. If the visits cannot be read, what was known of them is shown.
-func derive(ctx context.Context, all *Visits, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived) *derived {
+// derive derives everything from an answer; last, which may be nil, is what was derived before. raw is the answer's
+// text, possibly with times. If the visits cannot be read, what was known of them is shown.
+func derive(
+	ctx context.Context, all *Visits, project string, answer *domain.PipelineAnswer, raw json.RawMessage, last *derived,
+) *derived {
 	now := clock.Now()
 	next := &derived{answer: answer, version: all.Version(project), stages: answer.Stages, raw: raw}
 	limit := func(string, string) time.Duration { return domain.StuckByDefault }
@@ -71,7 +73,8 @@ func derive(ctx context.Context, all *Visits, project string, answer *domain.Pip
 // drawsSame reports whether next has the same charts.
 func (d *derived) drawsSame(next *derived, now time.Time) bool {
 	sameName := func(a, b domain.Stage) bool { return a.Name == b.Name }
-	return d != nil && d.version == next.version && now.Before(d.until) && slices.EqualFunc(d.stages, next.stages, sameName)
+	return d != nil && d.version == next.version && now.Before(d.until) &&
+		slices.EqualFunc(d.stages, next.stages, sameName)
 }
 
 func earlier(a, b time.Time) time.Time {

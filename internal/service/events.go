@@ -56,9 +56,9 @@ func (s *Events) Cursors(ctx context.Context, project string) ([]domain.FeedCurs
 	return s.store.FeedCursors(ctx, project)
 }
 
-// Page returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. It reads the newest
-// ones from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and Unavailable while a
-// shared store cannot be reached, since memory then lacks what other gateways append.
+// Page returns the first q.Limit events that match q: by increasing id, or with q.Backward by decreasing id. It reads
+// the newest ones from memory. Pages of huge events are shorter. It returns Invalid for a filter that is too long, and
+// Unavailable while a shared store cannot be reached, since memory then lacks what other gateways append.
 func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPage, error) {
 	if err := q.Check(); err != nil {
 		return domain.EventPage{}, err
@@ -72,8 +72,8 @@ func (s *Events) Page(ctx context.Context, q domain.EventQuery) (domain.EventPag
 	return s.store.Events(ctx, q)
 }
 
-// Wait returns what Page returns for q, which must not be Backward. If nothing matches it waits, for at most wait, for an event
-// that does. When that time is over or ctx ends it returns an empty page and no error.
+// Wait returns what Page returns for q, which must not be Backward. If nothing matches it waits, for at most wait, for
+// an event that does. When that time is over or ctx ends it returns an empty page and no error.
 func (s *Events) Wait(ctx context.Context, q domain.EventQuery, wait time.Duration) (domain.EventPage, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
@@ -126,8 +126,8 @@ func (s *Events) Available() error {
 	return nil
 }
 
-// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be reached it returns
-// those in memory.
+// Latest returns the newest limit events of a project, or of all for "", newest first. While the store cannot be
+// reached it returns those in memory.
 func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domain.Event, error) {
 	q := domain.EventQuery{Backward: true, Limit: limit, Project: project}
 	page, err := s.Page(ctx, q)
@@ -138,8 +138,8 @@ func (s *Events) Latest(ctx context.Context, project string, limit int) ([]domai
 	return page.Events, err
 }
 
-// LastTimes returns the time of each project's last event, zero if it has none, in the projects' order. While the store cannot be
-// reached it returns the times in memory.
+// LastTimes returns the time of each project's last event, zero if it has none, in the projects' order. While the store
+// cannot be reached it returns the times in memory.
 func (s *Events) LastTimes(ctx context.Context, projects []domain.Project) ([]time.Time, error) {
 	times := make([]time.Time, len(projects))
 	for i, p := range projects {

@@ -8,13 +8,13 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait no longer
-// than about 50 ms.
+// maxBatch is the number of records from which a transaction takes no further read, so that reads of other feeds wait
+// no longer than about 50 ms.
 const maxBatch = 1000
 
-// Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new reading
-// position. It returns ErrNotLeader when another gateway leads now. Reads that arrive while others are being stored
-// share a transaction, so that a burst over many feeds does not cost a synced write each.
+// Record stores a read of a feed, all or nothing: its records, except those that the project has already, and the new
+// reading position. It returns ErrNotLeader when another gateway leads now. Reads that arrive while others are being
+// stored share a transaction, so that a burst over many feeds does not cost a synced write each.
 func (s *Events) Record(ctx context.Context, read domain.FeedRead) error {
 	if err := ctx.Err(); err != nil {
 		return err

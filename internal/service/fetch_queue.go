@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// fetchSlots is how many projects are fetched at once; more would only wait for each other. At most behindSlots of them are for
-	// projects that nobody waits for.
+	// fetchSlots is how many projects are fetched at once; more would only wait for each other. At most behindSlots of
+	// them are for projects that nobody waits for.
 	fetchSlots, behindSlots = 64, 8
-	// slowFetch is the time after which a fetch no longer holds its slot: it waits for the network, and must not keep others from
-	// running.
+	// slowFetch is the time after which a fetch no longer holds its slot: it waits for the network, and must not keep
+	// others from running.
 	slowFetch = 10 * time.Millisecond
 )
 
@@ -81,8 +81,9 @@ func (q *fetchQueue) pop() (fetch, release func()) {
 	return fetch, func() { q.busy--; *slots-- }
 }
 
-// work runs fetches one after the other until one was so slow that its slot has been given to another, or there are none. A goroutine
-// for each would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000 projects").
+// work runs fetches one after the other until one was so slow that its slot has been given to another, or there are
+// none. A goroutine for each would cost more, since each stack has to grow (make bench, "fresh pipeline of 1,000
+// projects").
 func (q *fetchQueue) work(fetch, release func()) {
 	for fetch != nil {
 		slow := time.AfterFunc(slowFetch, func() { q.release(release) })

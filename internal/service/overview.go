@@ -12,8 +12,8 @@ import (
 const (
 	// snapshotAge is how long readers share a snapshot, and how old a pipeline in it may be after an event.
 	snapshotAge = 500 * time.Millisecond
-	// snapshotShare limits the cost of snapshots, which are slow with thousands of projects: each is shared for snapshotShare times as
-	// long as it took, but no longer than maxSnapshotAge.
+	// snapshotShare limits the cost of snapshots, which are slow with thousands of projects: each is shared for
+	// snapshotShare times as long as it took, but no longer than maxSnapshotAge.
 	snapshotShare, maxSnapshotAge = 25, 2 * time.Second
 )
 
@@ -43,12 +43,13 @@ type Snapshot struct {
 	Agents []domain.Agent // alive ones
 }
 
-// Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of projects.
-// Concurrent readers wait for the same one.
+// Snapshot returns a snapshot of the current registry, at most snapshotAge old, or maxSnapshotAge with thousands of
+// projects. Concurrent readers wait for the same one.
 func (o *Overview) Snapshot(ctx context.Context) *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age && o.changed == o.alerts.changed.Load() {
+	if o.last != nil && o.last.Registry == o.projects.Registry() && time.Since(o.takenAt) < o.age &&
+		o.changed == o.alerts.changed.Load() {
 		return o.last
 	}
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
@@ -107,7 +108,8 @@ func (o *Overview) Project(ctx context.Context, name string) (ProjectSnapshot, e
 	}
 	project, _ := registry.Find(name)
 	p := ProjectSnapshot{
-		Project: project, Active: registry.Active == name, Pipeline: board.Pipeline, Charts: board.Charts, Stuck: stuck(board.alerts),
+		Project: project, Active: registry.Active == name, Pipeline: board.Pipeline, Charts: board.Charts,
+		Stuck:  stuck(board.alerts),
 		alerts: board.alerts,
 	}
 	for _, agent := range o.agents.All() {
@@ -126,7 +128,8 @@ type StorySnapshot struct {
 	Alert *domain.Alert // about the story; nil for none
 }
 
-// Story returns the state of a story. If recent is set, the story itself may be as old as Stories.Recent says. It returns NotFound.
+// Story returns the state of a story. If recent is set, the story itself may be as old as Stories.Recent says. It
+// returns NotFound.
 func (o *Overview) Story(ctx context.Context, project, id string, recent bool) (s StorySnapshot, err error) {
 	get := o.stories.Get
 	if recent {

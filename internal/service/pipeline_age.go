@@ -3,18 +3,19 @@ package service
 import "time"
 
 const (
-	// trustedAge is how old a pipeline on a page may be whose feed names the same version. With many projects it is trustedAgeEach
-	// for each of them, at most maxTrustedAge: each fetch takes a new connection, and there are about five a second. A hanging
-	// server is noticed just as soon through its feed, which waits for 25 s.
+	// trustedAge is how old a pipeline on a page may be whose feed names the same version. With many projects it is
+	// trustedAgeEach for each of them, at most maxTrustedAge: each fetch takes a new connection, and there are about five
+	// a second. A hanging server is noticed just as soon through its feed, which waits for 25 s.
 	trustedAge, trustedAgeEach, maxTrustedAge = 30 * time.Second, 240 * time.Millisecond, 10 * time.Minute
-	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale: with thousands of projects
-	// some are always fetched a little late, and each change of the mark would make pages refresh.
+	// staleGrace is how much older than allowed a pipeline on a page may be without being marked stale: with thousands of
+	// projects some are always fetched a little late, and each change of the mark would make pages refresh.
 	staleGrace = 5 * time.Second
-	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a page waits
-	// if it can show the last known state of all, so that a slow project does not slow down the pages of the others.
+	// pipelineBudget is how long a caller waits for one project, and for all of them together; knownBudget is how long a
+	// page waits if it can show the last known state of all, so that a slow project does not slow down the pages of the
+	// others.
 	pipelineBudget, knownBudget = 250 * time.Millisecond, 50 * time.Millisecond
-	// quietAge is how old a pipeline on a page may be if no event has arrived since. In this time any number of readers cost one round
-	// of fetches.
+	// quietAge is how old a pipeline on a page may be if no event has arrived since. In this time any number of readers
+	// cost one round of fetches.
 	quietAge = 2 * time.Second
 )
 

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration of the last
-	// fetch if that is longer, so that a project that changes all the time costs little.
+	// The shortest time between two background fetches of a project is refetchPause, or refetchFactor times the duration
+	// of the last fetch if that is longer, so that a project that changes all the time costs little.
 	refetchPause  = 250 * time.Millisecond
 	refetchFactor = 10
 )
 
 // ProjectServers calls project servers. It limits time and size of responses.
 type ProjectServers interface {
-	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has changed.
-	// The messages of errors say in words why the project is unreachable.
+	// Pipeline fetches a project's pipeline. known is the last response or nil, and is itself returned when nothing has
+	// changed. The messages of errors say in words why the project is unreachable.
 	Pipeline(ctx context.Context, p domain.Project, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error)
 }
 
@@ -72,8 +72,8 @@ func (s *fetcher) isOutdated(state *pipelineState) bool {
 	return state.known.isOutdated(s.visits.Version(state.project.Name), clock.Now())
 }
 
-// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to wait for that.
-// The caller holds mu.
+// renew begins to fetch a project unless it is current, or derives it again if it is outdated. It reports whether to
+// wait for that. The caller holds mu.
 func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited bool) {
 	if !state.isCurrent(age) {
 		state.want(age.oldest)
@@ -87,8 +87,8 @@ func (s *fetcher) renew(state *pipelineState, age pipelineAge, t turn) (awaited 
 	return outdated
 }
 
-// begin queues what is to be done for a project, unless it is queued or running. What failed last has its turn behind the others.
-// The caller holds mu.
+// begin queues what is to be done for a project, unless it is queued or running. What failed last has its turn behind
+// the others. The caller holds mu.
 func (s *fetcher) begin(state *pipelineState, t turn) {
 	if state.err != nil {
 		t = turnBehind
@@ -111,8 +111,8 @@ type result struct {
 	err   error
 }
 
-// work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that caused it,
-// and ends within the limits of ProjectServers.
+// work fetches a project's pipeline, or only derives it again if nobody wants a newer one. It outlives the request that
+// caused it, and ends within the limits of ProjectServers.
 func (s *fetcher) work(state *pipelineState, task *pipelineTask) {
 	s.mu.Lock()
 	if !task.began.IsZero() {
@@ -173,7 +173,8 @@ func (s *fetcher) renewed(project domain.Project, r result, began time.Time, fet
 
 // finish records what a task has found out, and begins what must follow it. The caller holds mu.
 func (s *fetcher) finish(state *pipelineState, task *pipelineTask, after result, fetched bool) {
-	if state.known != after.known || (state.err == nil) != (after.err == nil) || domain.MessageOf(state.err) != domain.MessageOf(after.err) {
+	if state.known != after.known || (state.err == nil) != (after.err == nil) ||
+		domain.MessageOf(state.err) != domain.MessageOf(after.err) {
 		s.changes++
 	}
 	s.logReachability(state, after.err)
@@ -215,13 +216,15 @@ func (s *fetcher) observe(state *pipelineState) {
 	}
 }
 
-// isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that until now.
+// isUnobserved reports whether the known pipeline has not been observed by visits, as when another gateway did that
+// until now.
 func (s *fetcher) isUnobserved(state *pipelineState) bool {
 	return state.known != nil && !state.known.answer.EventsOnly &&
 		(state.observed != state.known.answer || state.observedIn != s.visits.Generation())
 }
 
-// refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds mu.
+// refetchLater fetches a project that has changed, if nobody else does, at the earliest time allowed. The caller holds
+// mu.
 func (s *fetcher) refetchLater(state *pipelineState) {
 	feed := &state.feed
 	if feed.paused || state.task != nil || !state.askedAt.Before(feed.at) {

@@ -8,8 +8,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// refetchInterval is how often a pipeline is fetched whose server does not report changes, less up to a quarter so that fetches
-// of different projects do not coincide.
+// refetchInterval is how often a pipeline is fetched whose server does not report changes, less up to a quarter so that
+// fetches of different projects do not coincide.
 const refetchInterval = time.Minute
 
 // pipelineState is what is known of one project at one address. Pipelines.mu guards all fields but project and spread.
@@ -78,7 +78,8 @@ func (state *pipelineState) isNamed() bool {
 // show returns the project's pipeline, marked stale if it is older than age allows.
 func (state *pipelineState) show(age pipelineAge) domain.ProjectPipeline {
 	shown := domain.ProjectPipeline{
-		Project: state.project.Name, URL: state.project.URL, Reachable: state.err == nil && state.known != nil, LastSeen: state.seen,
+		Project: state.project.Name, URL: state.project.URL, Reachable: state.err == nil && state.known != nil,
+		LastSeen: state.seen,
 	}
 	if k := state.known; k != nil {
 		shown.Stages, shown.Summarized, shown.Raw, shown.FetchedAt = k.stages, &k.summary, k.raw, state.seen

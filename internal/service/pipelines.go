@@ -10,8 +10,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Pipelines keeps the projects' pipelines and what is derived from them. It fetches them when a caller needs them, and when a
-// project's feed reports a change.
+// Pipelines keeps the projects' pipelines and what is derived from them. It fetches them when a caller needs them, and
+// when a project's feed reports a change.
 type Pipelines struct {
 	fetcher
 	reaches atomic.Int64 // see Reaches
@@ -19,12 +19,17 @@ type Pipelines struct {
 }
 
 func newPipelines(projects *Projects, servers ProjectServers, visits *Visits, log *slog.Logger) *Pipelines {
-	return &Pipelines{fetcher: fetcher{projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log}}}
+	return &Pipelines{fetcher: fetcher{
+		projects: projects, servers: servers, visits: visits, log: log, queue: fetchQueue{log: log},
+	}}
 }
 
-// CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns Invalid
-// for an address that no project can have, and BadGateway with the reason when no project server responds there.
-func (s *Pipelines) CheckAddress(ctx context.Context, url string, token *domain.Secret) (*domain.PipelineAnswer, error) {
+// CheckAddress fetches the pipeline from an address that is about to be registered, and stores nothing. It returns
+// Invalid for an address that no project can have, and BadGateway with the reason when no project server responds
+// there.
+func (s *Pipelines) CheckAddress(
+	ctx context.Context, url string, token *domain.Secret,
+) (*domain.PipelineAnswer, error) {
 	p, err := newProject("?", url, token)
 	if err != nil {
 		return nil, err
@@ -33,9 +38,10 @@ func (s *Pipelines) CheckAddress(ctx context.Context, url string, token *domain.
 	return s.servers.Pipeline(ctx, p, nil)
 }
 
-// All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch began at
-// most maxAge ago; others are fetched, once for all concurrent callers. All waits for a project for at most 250 ms from the
-// beginning of its fetch, and for at most 250 ms in all. It does not wait for projects whose last fetch failed.
+// All returns the registry and every registered project's pipeline, ordered by name. A pipeline is current if its fetch
+// began at most maxAge ago; others are fetched, once for all concurrent callers. All waits for a project for at most
+// 250 ms from the beginning of its fetch, and for at most 250 ms in all. It does not wait for projects whose last fetch
+// failed.
 func (s *Pipelines) All(ctx context.Context, maxAge time.Duration) (*domain.Registry, []domain.ProjectPipeline) {
 	age := askedAge(maxAge)
 	registry, states := s.update(ctx, age)
@@ -60,9 +66,9 @@ func (s *Pipelines) Board(ctx context.Context, project string, maxAge time.Durat
 	return registry, Board{state.show(age), state.charts(), state.alerts()}, nil
 }
 
-// Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names the known
-// version, so that refreshing pages costs no fetches while nothing happens, and pipelines that are only a little too old do not
-// count as stale. It returns the last boards if nothing has changed.
+// Boards returns all boards, as pages show them: it fetches a pipeline only now and then while the project's feed names
+// the known version, so that refreshing pages costs no fetches while nothing happens, and pipelines that are only a
+// little too old do not count as stale. It returns the last boards if nothing has changed.
 func (s *Pipelines) Boards(ctx context.Context, maxAge time.Duration) *Boards {
 	age := pageAge(maxAge, len(s.projects.Registry().Projects))
 	s.update(ctx, age)
@@ -84,7 +90,8 @@ func (s *Pipelines) forget() {
 	}
 }
 
-// RefetchIfChanged takes what a read of the project's feed says about its pipeline, and fetches that if it may have changed.
+// RefetchIfChanged takes what a read of the project's feed says about its pipeline, and fetches that if it may have
+// changed.
 func (s *Pipelines) RefetchIfChanged(project domain.Project, r domain.FeedResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +120,9 @@ func (s *Pipelines) update(ctx context.Context, age pipelineAge) (*domain.Regist
 }
 
 // one does what update does for one project. It returns NotFound.
-func (s *Pipelines) one(ctx context.Context, project string, age pipelineAge) (*domain.Registry, *pipelineState, error) {
+func (s *Pipelines) one(
+	ctx context.Context, project string, age pipelineAge,
+) (*domain.Registry, *pipelineState, error) {
 	s.mu.Lock()
 	s.setRegistry()
 	i, found := s.registry.Index(project)
@@ -156,8 +165,8 @@ func (s *Pipelines) budget(awaited []*pipelineState, age pipelineAge) time.Durat
 	return knownBudget
 }
 
-// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx ends. It uses
-// the timer.
+// awaitOne returns when a fetch that began at or after oldest has ended, when there is no need to wait, or when ctx
+// ends. It uses the timer.
 func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest time.Time, timer *time.Timer) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -185,8 +194,8 @@ func (s *Pipelines) awaitOne(ctx context.Context, state *pipelineState, oldest t
 	}
 }
 
-// find returns a story and its stage from the project's last good response, nil if there is none. It fetches the pipeline and
-// waits for it as All does.
+// find returns a story and its stage from the project's last good response, nil if there is none. It fetches the
+// pipeline and waits for it as All does.
 func (s *Pipelines) find(ctx context.Context, project, story string) (item *domain.Item, stage string) {
 	_, state, err := s.one(ctx, project, askedAge(0))
 	if err != nil {

@@ -7,12 +7,13 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// Recent is Get for pages that refresh themselves: readers of a story at the same time share one call. The result must not be
-// changed.
+// Recent is Get for pages that refresh themselves: readers of a story at the same time share one call. The result must
+// not be changed.
 func (s *Stories) Recent(ctx context.Context, project, id string) (domain.Story, error) {
 	calling := s.recent.DoChan(storyKey(project, id), func() (story any, err error) {
 		err = supervise.Call(func() (err error) { // its callers report a panic
-			// The call outlives the request that caused it, since others may wait for it. It ends within the limits of StoryServers.
+			// The call outlives the request that caused it, since others may wait for it. It ends within the limits of
+			// StoryServers.
 			story, err = s.Get(context.WithoutCancel(ctx), project, id)
 			return err
 		})

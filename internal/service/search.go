@@ -24,8 +24,8 @@ type Found struct {
 	Agents   []domain.Agent
 }
 
-// Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use once its
-// exported fields are set.
+// Search finds stories, projects and agents by parts of their names, ignoring case and accents. It is ready for use
+// once its exported fields are set.
 type Search struct {
 	events    *Events
 	pipelines *Pipelines
@@ -33,8 +33,8 @@ type Search struct {
 	store     storyStore
 }
 
-// Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text that has no words or is
-// too long.
+// Find returns what matches all words of text, at most limit of each kind. It returns Invalid for a text that has no
+// words or is too long.
 func (s *Search) Find(ctx context.Context, text string, limit int) (Found, error) {
 	words := strings.Fields(fold.Text(text))
 	if len(words) == 0 || utf8.RuneCountInString(text) > MaxSearch {
@@ -94,8 +94,6 @@ func (s *Search) Stories(ctx context.Context, text string, limit int) ([]domain.
 	return found.Stories, err
 }
 
-type storyID struct{ project, id string }
-
 // search ranks the stories on boards.
 func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 	for i := range b.Pipelines {
@@ -111,7 +109,9 @@ func (b *Boards) search(stories *ranking[domain.StoryRef]) {
 			}
 			if key := cmp.Or(story.name(), story.id()); matches && stories.takes(rank, key) {
 				item := &p.Stages[story.stage].Items[story.index]
-				stories.add(rank, key, domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName, Stage: p.Stages[story.stage].Name})
+				ref := domain.StoryRef{Project: p.Project, ID: item.StoryID, Name: item.StoryName}
+				ref.Stage = p.Stages[story.stage].Name
+				stories.add(rank, key, ref)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
-// Package service holds the rules of the gateway. The JSON API, the console, the bot and the poller all call it, so that no
-// rule is written twice. It must know nothing of HTTP, HTML, cookies, SQL and TOML; it declares the small interfaces that it
-// needs in the files that use them.
+// Package service holds the rules of the gateway. The JSON API, the console, the bot and the poller all call it, so
+// that no rule is written twice. It must know nothing of HTTP, HTML, cookies, SQL and TOML; it declares the small
+// interfaces that it needs in the files that use them.
 package service
 
 import (
@@ -25,7 +25,8 @@ type Store interface {
 	retentionStore
 	// Ping returns an error if the store cannot be reached.
 	Ping(ctx context.Context) error
-	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful write.
+	// WriteFailure returns why the last write failed and since when writes have been failing, nil after a successful
+	// write.
 	WriteFailure() (since time.Time, err error)
 }
 
@@ -108,7 +109,8 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, o.Log)
-	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe, news: leaderNews{store: o.Store, leader: o.Leadership}}
+	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe}
+	events.news = leaderNews{store: o.Store, leader: o.Leadership}
 	if err := events.load(ctx); err != nil {
 		return nil, err
 	}
@@ -117,8 +119,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		Projects:  projects,
-		Agents:    &Agents{store: o.Store, audit: audit, projects: projects, access: access, table: table, joinTokenTTL: o.JoinTokenTTL},
+		Projects: projects,
+		Agents: &Agents{
+			store: o.Store, audit: audit, projects: projects, access: access, table: table,
+			joinTokenTTL: o.JoinTokenTTL,
+		},
 		Events:    events,
 		Visits:    visits,
 		Pipelines: newPipelines(projects, o.Projects, visits, o.Log),
@@ -148,13 +153,16 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	visited := newReloader(o.Changes, domain.TopicVisits, visits.follow)
 	s.reloaders = []*reloader{projects.stored, table.stored, access.stored, acknowledged.stored, visited}
 	s.Stories = &Stories{
-		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits, store: o.Store, servers: o.Stories,
+		audit: audit, projects: projects, pipelines: s.Pipelines, events: events, visits: visits,
+		store: o.Store, servers: o.Stories,
 	}
 	s.Overview = &Overview{
 		projects: projects, pipelines: s.Pipelines, alerts: s.Alerts, stories: s.Stories, agents: s.Agents, events: events,
 	}
 	s.Tools = &ProjectTools{audit: audit, projects: projects, servers: o.Tools}
-	s.Retention = &Retention{store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership}
+	s.Retention = &Retention{
+		store: o.Store, events: events, log: o.Log, keep: o.KeepEvents, bot: s.Bot.runner, leader: o.Leadership,
+	}
 	s.Search = &Search{events: events, pipelines: s.Pipelines, agents: s.Agents, store: o.Store}
 	return s, nil
 }
@@ -174,7 +182,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // AsOf returns the time up to which the service's data is up to date, zero while it is current.
 func (s *Service) AsOf() time.Time { return s.Events.AsOf() }
 
-// Gateways returns the live gateways that share the store, sorted by their time of starting; none if there is only this one.
+// Gateways returns the live gateways that share the store, sorted by their time of starting; none if there is only this
+// one.
 func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	if s.gateways == nil {
 		return nil, nil
@@ -185,8 +194,8 @@ func (s *Service) Gateways(ctx context.Context) ([]domain.LiveGateway, error) {
 	return s.gateways.LiveGateways(ctx)
 }
 
-// Sync keeps memory up to date with the store, which other gateways change as well, until ctx ends. If there are no others it
-// returns at once.
+// Sync keeps memory up to date with the store, which other gateways change as well, until ctx ends. If there are no
+// others it returns at once.
 func (s *Service) Sync(ctx context.Context) error {
 	if s.changes == nil {
 		return nil

@@ -16,10 +16,11 @@ type storyStore interface {
 
 // StoryServers reads and changes stories on project servers. It limits time and size of responses.
 type StoryServers interface {
-	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The messages of
-	// other errors say in words why there is no response.
+	// Story fetches a story. It returns NotFound for an unknown story, and for a server that has no single stories. The
+	// messages of other errors say in words why there is no response.
 	Story(ctx context.Context, p domain.Project, id string) (domain.Story, error)
-	// PatchStory and CreateStory send a body and return status and body of the response; an error means that there is none.
+	// PatchStory and CreateStory send a body and return status and body of the response; an error means that there is
+	// none.
 	PatchStory(ctx context.Context, p domain.Project, id string, change []byte) (status int, body []byte, err error)
 	CreateStory(ctx context.Context, p domain.Project, story []byte) (status int, body []byte, err error)
 }
@@ -39,8 +40,8 @@ type Stories struct {
 	recent    singleflight.Group
 }
 
-// Get returns a story. If its project server does not respond, the story comes from the stream and the project's last pipeline. It
-// returns NotFound for an unknown project, and for a story that none of these have.
+// Get returns a story. If its project server does not respond, the story comes from the stream and the project's last
+// pipeline. It returns NotFound for an unknown project, and for a story that none of these have.
 func (s *Stories) Get(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
 	if !found {
@@ -93,8 +94,8 @@ func (s *Stories) addPast(ctx context.Context, story *domain.Story) (err error) 
 	return err
 }
 
-// Now returns a story from its project server, without its past. It returns NotFound, and BadGateway for a server that does not
-// respond.
+// Now returns a story from its project server, without its past. It returns NotFound, and BadGateway for a server that
+// does not respond.
 func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, error) {
 	p, found := s.projects.Registry().Find(project)
 	if !found {
@@ -106,7 +107,9 @@ func (s *Stories) Now(ctx context.Context, project, id string) (domain.Story, er
 // lastKnown returns a story from the last pipeline, or else from the stream.
 func (s *Stories) lastKnown(ctx context.Context, project, id string) (domain.Story, error) {
 	if item, stage := s.pipelines.find(ctx, project, id); item != nil {
-		story := domain.Story{Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure}
+		story := domain.Story{
+			Name: item.StoryName, Stage: stage, Since: item.Since, Blocked: item.Blocked, MergeFailure: item.MergeFailure,
+		}
 		if item.Blocked != "" {
 			story.BlockedSince = item.TroubleSince()
 		}

@@ -7,8 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Patch sends a change of a story to its project server and returns status and body of the response. It returns NotFound for an
-// unknown project and BadGateway for a server that does not respond.
+// Patch sends a change of a story to its project server and returns status and body of the response. It returns
+// NotFound for an unknown project and BadGateway for a server that does not respond.
 func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) (status int, body []byte, err error) {
 	p, err := s.mayChange(ctx, project)
 	if err != nil {
@@ -19,7 +19,8 @@ func (s *Stories) Patch(ctx context.Context, project, id string, change []byte) 
 	s.recent.Forget(storyKey(project, id))
 	if err == nil && succeeded(status) {
 		s.audit.changed(ctx, domain.Change{
-			Action: domain.StoryChanged, Subject: project + "/" + id, Detail: storyChange(before, stage, change), Project: project,
+			Action: domain.StoryChanged, Subject: project + "/" + id, Detail: storyChange(before, stage, change),
+			Project: project,
 		})
 	}
 	return status, body, err
@@ -40,7 +41,8 @@ func (s *Stories) Create(ctx context.Context, project string, story []byte) (sta
 		}
 		_ = json.Unmarshal(body, &made) // fields that other implementations omit stay empty
 		s.audit.changed(ctx, domain.Change{
-			Action: domain.StoryCreated, Subject: project + "/" + made.ID, Detail: details(is("name", made.Name), is("stage", made.Stage)), Project: project,
+			Action: domain.StoryCreated, Subject: project + "/" + made.ID,
+			Detail: details(is("name", made.Name), is("stage", made.Stage)), Project: project,
 		})
 	}
 	return status, body, err
@@ -58,7 +60,8 @@ func (s *Stories) mayChange(ctx context.Context, project string) (domain.Project
 	return p, domain.ActorOf(ctx).CheckScope(project)
 }
 
-// storyChange describes a requested change, and the story as the gateway last saw it, which may be slightly out of date.
+// storyChange describes a requested change, and the story as the gateway last saw it, which may be slightly out of
+// date.
 func storyChange(before *domain.Item, stage string, change []byte) string {
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(change, &asked) // the project server has accepted it
@@ -67,7 +70,8 @@ func storyChange(before *domain.Item, stage string, change []byte) string {
 		blocked, failure = before.Blocked, before.MergeFailure
 	}
 	var parts []string
-	for _, field := range []struct{ name, before string }{{"stage", stage}, {"blocked", blocked}, {"merge_failure", failure}} {
+	fields := []struct{ name, before string }{{"stage", stage}, {"blocked", blocked}, {"merge_failure", failure}}
+	for _, field := range fields {
 		raw, ok := asked[field.name]
 		if !ok {
 			continue
