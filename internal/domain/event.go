@@ -11,9 +11,9 @@ import (
 // EventType is the value of an event's "type".
 type EventType string
 
-// StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for events that
-// a project's buffer dropped between two reads; a record of that type from a project becomes a ForeignFeedGap. EventKinds has what
-// they mean.
+// StageTransition, MergeFailure and StoryBlocked come from project servers. FeedGap is the gateway's own record for
+// events that a project's buffer dropped between two reads; a record of that type from a project becomes a
+// ForeignFeedGap. EventKinds has what they mean.
 const (
 	StageTransition EventType = "stage_transition"
 	MergeFailure    EventType = "merge_failure"
@@ -22,15 +22,16 @@ const (
 	ForeignFeedGap  EventType = "foreign_feed_gap"
 )
 
-// MaxClockAhead is how far a timestamp may be ahead of the gateway's clock. Later ones do not move the reading position.
+// MaxClockAhead is how far a timestamp may be ahead of the gateway's clock. Later ones do not move the reading
+// position.
 const MaxClockAhead = 24 * time.Hour
 
 // Record is an event in a project's feed.
 type Record struct {
 	Type EventType
 	At   time.Time // its timestamp_ms, from 0 to 2^63-1, far beyond year 9999
-	// JSON is the record as an object with sorted keys, without spaces, with types in this package's form, and without the keys
-	// that the gateway adds, so that equal records are equal bytes.
+	// JSON is the record as an object with sorted keys, without spaces, with types in this package's form, and without
+	// the keys that the gateway adds, so that equal records are equal bytes.
 	JSON json.RawMessage
 }
 
@@ -110,8 +111,8 @@ var (
 	ErrNoStamp  = errors.New("record has no timestamp_ms from 0 to 2^63-1")
 )
 
-// ParseRecord parses a record of a feed. It accepts CamelCase type names, "kind" for "type", and unknown types. It returns
-// ErrNoObject or ErrNoStamp for a record that cannot be kept.
+// ParseRecord parses a record of a feed. It accepts CamelCase type names, "kind" for "type", and unknown types. It
+// returns ErrNoObject or ErrNoStamp for a record that cannot be kept.
 func ParseRecord(raw json.RawMessage) (Record, error) {
 	var fields map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))

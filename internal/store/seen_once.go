@@ -29,12 +29,12 @@ func (db access) RecordBotRequest(ctx context.Context, id string) (first bool, e
 func (db access) once(ctx context.Context, kind, id string, life time.Duration) (first bool, err error) {
 	sum, now := sha256.Sum256([]byte(id)), clock.Now()
 	err = db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2", kind, now.Add(-life).UnixMilli())
-		if err != nil {
+		const forget = "DELETE FROM seen_once WHERE kind = $1 AND at_ms < $2"
+		if _, err := tx.ExecContext(ctx, forget, kind, now.Add(-life).UnixMilli()); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, "INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-			kind, hex.EncodeToString(sum[:]), now.UnixMilli())
+		const add = "INSERT INTO seen_once (kind, digest, at_ms) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+		result, err := tx.ExecContext(ctx, add, kind, hex.EncodeToString(sum[:]), now.UnixMilli())
 		if err != nil {
 			return err
 		}
