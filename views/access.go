@@ -19,7 +19,6 @@ var tokenLives = []struct{ value, words string }{
 	{"", "never"}, {"24h", "in a day"}, {"720h", "in 30 days"}, {"2160h", "in 90 days"}, {"8760h", "in a year"},
 }
 
-// viaWords returns an auth method in words.
 func viaWords(v domain.Via) string {
 	words := map[domain.Via]string{
 		domain.ViaOpen: "without login", domain.ViaAdminToken: "admin token", domain.ViaToken: "token",
@@ -33,7 +32,6 @@ func viaWords(v domain.Via) string {
 	return string(v)
 }
 
-// methodAndRole returns an entry's auth method and role in words.
 func methodAndRole(e domain.AuditEntry) string {
 	if e.Role == "" {
 		return viaWords(e.Via)

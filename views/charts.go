@@ -79,7 +79,6 @@ func newDayChart(days []domain.DayCount) dayChart {
 	return c
 }
 
-// longestVisit returns the longest median.
 func longestVisit(stages []domain.StageTime) time.Duration {
 	var longest time.Duration
 	for _, s := range stages {

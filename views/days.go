@@ -22,7 +22,6 @@ const (
 	eventsPage      eventStyle = "of-many" // the Events page
 )
 
-// heading returns the element that names a day.
 func (s eventStyle) heading() string {
 	if s == eventsPage {
 		return "h2"

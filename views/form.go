@@ -33,7 +33,6 @@ func oneLine(most int) templ.Attributes {
 	}
 }
 
-// errorID returns the id of the error message of a field.
 func errorID(field string) string {
 	if field == "" {
 		return "form-error"

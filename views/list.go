@@ -26,7 +26,6 @@ func newList(url, filter string, page, rows, all, found int) (l List, from, to i
 	return l, from, min(from+rows, found)
 }
 
-// address returns the address of a page of the list.
 func (l List) address(page int) string {
 	number := ""
 	if page > 1 {
@@ -35,7 +34,6 @@ func (l List) address(page int) string {
 	return withQuery(l.url, "q", l.Filter, "page", number)
 }
 
-// Address returns the address of this page of the list.
 func (l List) Address() string { return l.address(l.Page) }
 
 // The number of rows on a page: an agent's has several controls.

@@ -48,7 +48,6 @@ func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 	return list
 }
 
-// perDay returns the average of days.
 func perDay(days []domain.DayCount) float64 {
 	sum := 0
 	for _, d := range days {

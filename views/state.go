@@ -48,7 +48,6 @@ func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
 	return SignalClear, "clear"
 }
 
-// inWork returns the number of stories in work.
 func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }
 
 // storyState returns the state of a story, given the sorted ids of the stuck ones; SignalNone and "" if it has no
@@ -78,7 +77,6 @@ func eventState(e domain.Event) (Signal, string) {
 
 func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
 
-// alertWord returns the kind as a label.
 func alertWord(kind domain.AlertKind) string { return upper(kind.Word()) }
 
 // split returns the first n of list, and the others.

@@ -21,7 +21,6 @@ func storyName(s domain.Story) string {
 	return s.Name
 }
 
-// Title returns the page's title.
 func (p StoryProps) Title() string { return domain.Cut(storyName(p.Story), 80) }
 
 // alertControls returns the controls of the story's alert, nil if it is of another kind.
@@ -51,7 +50,6 @@ func lastLines(detail string, most int) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// countWord returns the form of a noun that goes with n.
 func countWord(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -11,7 +11,6 @@ import (
 	"switchyard/internal/markdown"
 )
 
-// storyHTML returns the story's text as HTML.
 func storyHTML(s domain.Story) string {
 	if s.File == nil {
 		return ""
@@ -48,7 +47,6 @@ func storyPrompt(s domain.Story, html string) string {
 	return markdown.Visible(b.String())
 }
 
-// shortHash returns the abbreviated hash of a commit.
 func shortHash(hash string) string {
 	const length = 8
 	return hash[:min(length, len(hash))]

@@ -48,7 +48,6 @@ func asOf(t time.Time) string {
 	return "as of " + t.Format("15:04")
 }
 
-// exactTime returns the full date and time for people.
 func exactTime(t time.Time) string { return t.Format("2 Jan 2006 15:04:05 MST") }
 
 // count returns a number with its noun: "1 story", "3 stories".

@@ -150,7 +150,6 @@ func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []tro
 	return list
 }
 
-// stages returns the names of the track's stages as one text.
 func (t *track) stages() string {
 	var b strings.Builder
 	t.writeStages(&b)

@@ -62,7 +62,6 @@ func StoryURL(project, storyID string) string {
 	return NewStoryURL(project) + "/" + url.PathEscape(storyID)
 }
 
-// NewStoryURL returns the address of the form that adds a story.
 func NewStoryURL(project string) string { return ProjectURL(project) + "/stories" }
 
 // AgentURL returns the address of an agent's row on the Agents page.

@@ -63,7 +63,6 @@ type Notice struct {
 	Undo    Undo
 }
 
-// signal returns the signal for the result.
 func (n Notice) signal() Signal {
 	switch {
 	case n.Failed:

@@ -100,7 +100,6 @@ const (
 	housekeepingDelay = 500 * time.Millisecond
 )
 
-// later returns a loop that begins after housekeepingDelay.
 func later(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if !supervise.Sleep(ctx, housekeepingDelay) {

@@ -85,7 +85,6 @@ func (s *sharedDatabase) leadership() poll.Leadership {
 	return s.member
 }
 
-// followers returns the loops that read other gateways' changes.
 func (s *sharedDatabase) followers(svc *service.Service) []loop {
 	if s == nil {
 		return nil

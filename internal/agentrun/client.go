@@ -170,7 +170,6 @@ func (c *client) call(ctx context.Context, limit time.Duration, method, path, se
 	return nil
 }
 
-// away returns the error of a call that got no response.
 func (c *client) away(err error, limit time.Duration) error {
 	return fmt.Errorf("the gateway at %s does not answer: %s", c.gateway, neterr.Describe(err, limit))
 }

@@ -6,7 +6,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// apply returns the file's content after the change.
 func (c Change) apply(file *storyFile) ([]byte, error) {
 	if c.Blocked == nil && !c.ClearMergeFailure {
 		return file.content, nil

@@ -54,7 +54,6 @@ func (b *Board) Create(name, body, stage string) (*Details, error) {
 	return b.read(id)
 }
 
-// newStory returns the content of a new story's file.
 func newStory(name, body string) []byte {
 	content := "---\nname: " + yamlString(name) + "\n---\n"
 	if body = strings.Trim(body, "\r\n"); body != "" {

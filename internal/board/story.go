@@ -124,7 +124,6 @@ func (s *story) name() string {
 	return s.facts.name
 }
 
-// public returns the story as a View shows it.
 func (s *story) public() Story {
 	return Story{
 		ID: s.id, Name: s.name(), Blocked: s.facts.blocked, MergeFailure: s.facts.mergeFailure,

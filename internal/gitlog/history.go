@@ -107,7 +107,6 @@ func limit(text []byte) string {
 	return strings.ToValidUTF8(domain.CutBytes(string(text), maxText), "\ufffd")
 }
 
-// hashes returns the hashes of the commits in a range.
 func (r repository) hashes(ctx context.Context, revisions ...string) (map[string]bool, error) {
 	found := map[string]bool{}
 	args := append([]string{"rev-list", "--max-count=" + strconv.Itoa(maxCommits)}, revisions...)

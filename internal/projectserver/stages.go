@@ -27,7 +27,6 @@ func encodePipeline(project string, stages []board.Stage, most int) wire.Pipelin
 	return p
 }
 
-// countStories returns the number of stories in all stages.
 func countStories(stages []board.Stage) (n int) {
 	for _, stage := range stages {
 		n += len(stage.Stories)
