@@ -13,7 +13,8 @@ var loopback4 = netip.MustParsePrefix("127.0.0.0/8")
 // it.
 type callers struct{ trustedProxies []netip.Prefix }
 
-// networkOf returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of IPv6.
+// networkOf returns the range of addresses that counts as one caller: an IPv4 address, all of 127.0.0.0/8, or a /64 of
+// IPv6.
 func (c callers) networkOf(r *http.Request) netip.Prefix {
 	from := c.address(r)
 	switch {

@@ -99,7 +99,8 @@ func (a *access) FinishLogin(w http.ResponseWriter, r *http.Request) (next strin
 
 // log logs why a login failed, and returns err.
 func (l logins) log(a *access, r *http.Request, err error) error {
-	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id", web.RequestID(r.Context()))
+	a.log.WarnContext(r.Context(), "login failed", "error", err, "from", a.callers.networkOf(r), "id",
+		web.RequestID(r.Context()))
 	return err
 }
 

@@ -19,11 +19,15 @@ func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
 // newTokenForm is the empty form. By default a token expires, so that forgotten ones do not stay valid.
 var newTokenForm = views.TokenForm{Role: domain.RoleViewer, Expires: "2160h"}
 
-// showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only once.
-func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken, refused error) error {
+// showAccess shows the page: with a form that was refused, or with a token that was just issued, which is shown only
+// once.
+func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.TokenForm, given views.GivenToken,
+	refused error,
+) error {
 	info := web.InfoOf(r.Context())
 	p := views.AccessProps{
-		Open: info.Auth == web.AuthNotRequired, Own: info.SessionID, Sessions: c.service.Access.Sessions(), Tokens: c.service.Access.Tokens(),
+		Open: info.Auth == web.AuthNotRequired, Own: info.SessionID, Sessions: c.service.Access.Sessions(),
+		Tokens: c.service.Access.Tokens(),
 		Agents: len(c.service.Agents.All()), Form: form, Given: given, Now: now(),
 	}
 	var err error
@@ -38,7 +42,10 @@ func (c *Console) showAccess(w http.ResponseWriter, r *http.Request, form views.
 
 // CreateNamedToken takes the form that issues a token. The token is shown once, in the answer to the form.
 func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	form := views.TokenForm{Name: fields.Get("name"), Role: domain.Role(fields.Get("role")), Expires: fields.Get("expires_in")}
+	form := views.TokenForm{
+		Name: fields.Get("name"), Role: domain.Role(fields.Get("role")),
+		Expires: fields.Get("expires_in"),
+	}
 	n := service.NewToken{Name: form.Name, Role: form.Role}
 	if form.Expires != "" {
 		life, _ := time.ParseDuration(form.Expires) // 0 for what is not a duration, which the service refuses

@@ -26,7 +26,8 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url
 		duration, said = 4*time.Hour, "Acknowledged for 4 hours."
 	case views.ForToday:
 		now := clock.Now()
-		duration, said = time.Date(now.Year(), now.Month(), now.Day()+1, workBegins, 0, 0, 0, now.Location()).Sub(now), "Acknowledged until tomorrow."
+		duration, said = time.Date(now.Year(), now.Month(), now.Day()+1, workBegins, 0, 0, 0, now.Location()).Sub(now),
+			"Acknowledged until tomorrow."
 	default:
 		return domain.Errorf(domain.Invalid, "The form does not say for how long.")
 	}

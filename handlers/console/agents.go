@@ -25,11 +25,14 @@ func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showAgents shows the page, or only its table if that was requested, with the result of the last action.
-func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, around views.AgentsPageProps, said views.Notice) error {
+func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, around views.AgentsPageProps,
+	said views.Notice,
+) error {
 	p := views.AgentsProps{Projects: c.projectNames(), Said: said, Now: now()}
 	p.List, p.Agents = c.agentList(r)
 	var err error
-	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil && domain.CodeOf(err) != domain.Unavailable {
+	if p.Tokens, err = c.service.Agents.UnusedJoinTokens(r.Context()); err != nil &&
+		domain.CodeOf(err) != domain.Unavailable {
 		return err
 	}
 	around.List = p.List
@@ -40,10 +43,13 @@ func (c *Console) showAgents(w http.ResponseWriter, r *http.Request, v view, aro
 	return c.render(w, r, v)
 }
 
-// AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and command are
-// given afterwards, the new token replaces the one before.
+// AddAgent issues a join token, which is shown once, in the answer to the form. When the agent's label, project and
+// command are given afterwards, the new token replaces the one before.
 func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
-	form := views.JoinForm{Label: strings.TrimSpace(fields.Get("label")), Project: fields.Get("project"), Command: fields.Get("command"), Projects: c.projectNames()}
+	form := views.JoinForm{
+		Label: strings.TrimSpace(fields.Get("label")), Project: fields.Get("project"),
+		Command: fields.Get("command"), Projects: c.projectNames(),
+	}
 	if form.Label != "" {
 		form.Error = fieldError(domain.CheckAgentLabel(form.Label))
 	}
@@ -64,7 +70,10 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request, fields url.Va
 		}
 	}
 	address := addressOf(r)
-	return c.showJoin(w, r, token, views.NewToken{Token: secret, Hash: token.Hash, Address: address.String(), Local: isLoopback(address.Hostname()), Form: form})
+	return c.showJoin(w, r, token, views.NewToken{
+		Token: secret, Hash: token.Hash, Address: address.String(),
+		Local: isLoopback(address.Hostname()), Form: form,
+	})
 }
 
 // JoinToken shows whether a token has been redeemed: only that part of the page, or the page without the token.
@@ -91,7 +100,8 @@ func (c *Console) showJoin(w http.ResponseWriter, r *http.Request, token domain.
 	if err != nil {
 		return err
 	}
-	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: state.component()}, views.Notice{})
+	return c.showAgents(w, r, view{once: true}, views.AgentsPageProps{Token: given, State: state.component()},
+		views.Notice{})
 }
 
 // agentList returns the page of the list that the address asks for, or that a form was sent from.
@@ -143,8 +153,8 @@ func (c *Console) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	return c.agentsSay(w, r, views.Notice{Text: agent.Label + " is removed."}, err)
 }
 
-// agentsSay answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err is not
-// nil, it says why nothing was done; otherwise done says what was done.
+// agentsSay answers a form of the table: with only the table if a script asked for it, otherwise with the page. If err
+// is not nil, it says why nothing was done; otherwise done says what was done.
 func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.Notice, err error) error {
 	switch {
 	case err != nil:
@@ -157,8 +167,8 @@ func (c *Console) agentsSay(w http.ResponseWriter, r *http.Request, done views.N
 	return c.showAgents(w, r, view{once: true, status: web.StatusOf(err)}, views.AgentsPageProps{}, done)
 }
 
-// addressOf returns the gateway's address as the browser that sent a form knows it: the request's Origin, which the guards have
-// compared with its Host. The scheme of the request itself may be that of a proxy.
+// addressOf returns the gateway's address as the browser that sent a form knows it: the request's Origin, which the
+// guards have compared with its Host. The scheme of the request itself may be that of a proxy.
 func addressOf(r *http.Request) *url.URL {
 	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {
 		return &url.URL{Scheme: origin.Scheme, Host: origin.Host}

@@ -19,7 +19,8 @@ func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := views.AuditProps{
-		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")}, Now: now(),
+		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")},
+		Now:    now(),
 	}
 	q := domain.AuditQuery{Limit: auditPage, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
 	if query.Get("before") != "" {

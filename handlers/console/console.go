@@ -1,5 +1,5 @@
-// Package console serves the pages of the console, one file for each, with the same service calls as the API. It must know
-// nothing of SQL or other servers.
+// Package console serves the pages of the console, one file for each, with the same service calls as the API. It must
+// know nothing of SQL or other servers.
 package console
 
 import (
@@ -12,9 +12,9 @@ import (
 	"switchyard/views"
 )
 
-// Console holds the handlers. A page's handler calls the service, builds the props, and leaves the rest to render; a form's
-// handler calls the same service method as the JSON API, then redirects with a notice, or shows the page again with what
-// was typed.
+// Console holds the handlers. A page's handler calls the service, builds the props, and leaves the rest to render; a
+// form's handler calls the same service method as the JSON API, then redirects with a notice, or shows the page again
+// with what was typed.
 type Console struct {
 	web.Errors
 	service  *service.Service
@@ -25,7 +25,8 @@ type Console struct {
 
 // Sessions begins and ends the reader's session.
 type Sessions interface {
-	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from the same address.
+	// LogIn returns Unauthorized for a wrong token, RateLimited, with Retry-After set, when too many came from the same
+	// address.
 	LogIn(w http.ResponseWriter, r *http.Request, token string) error
 	LogOut(w http.ResponseWriter, r *http.Request) error
 
@@ -39,7 +40,10 @@ type Sessions interface {
 
 // New returns the console over s. noticeKey signs the cookies of notices.
 func New(s *service.Service, sessions Sessions, sample Sample, noticeKey []byte, log *slog.Logger) *Console {
-	return &Console{Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample, notices: newNotices(noticeKey)}
+	return &Console{
+		Errors: web.Errors{Log: log}, service: s, sessions: sessions, sample: sample,
+		notices: newNotices(noticeKey),
+	}
 }
 
 // Page adapts h, showing its errors as pages.
@@ -52,7 +56,8 @@ func (c *Console) Page(h web.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// fail shows an error as a page. If a part was requested, it stays unchanged; if its subject is gone, the page is reloaded.
+// fail shows an error as a page. If a part was requested, it stays unchanged; if its subject is gone, the page is
+// reloaded.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if web.GivenUp(r, err) {
 		c.Write(w, r, web.Plain, err)
@@ -108,7 +113,8 @@ func errorWords(status int) (title, next string) {
 	case http.StatusMethodNotAllowed:
 		return "Nothing to show here", "Go back to the page that you came from and use its buttons."
 	case http.StatusInternalServerError:
-		return "Internal error", "Try again. If it happens again, give the gateway’s administrator the number of the request."
+		return "Internal error", "Try again. If it happens again, give the gateway’s administrator " +
+			"the number of the request."
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return http.StatusText(status), "This may be temporary: reload the page in a moment."
 	}

@@ -38,7 +38,8 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	switch err := c.sessions.LogIn(w, r, form.Get("token")); domain.CodeOf(err) {
 	case "":
 	case domain.Unauthorized:
-		return c.askForToken(w, r, http.StatusUnauthorized, views.LoginProps{Next: next, Problem: "This is neither the admin token nor another valid one."})
+		return c.askForToken(w, r, http.StatusUnauthorized,
+			views.LoginProps{Next: next, Problem: "This is neither the admin token nor another valid one."})
 	case domain.RateLimited:
 		return c.askForToken(w, r, http.StatusTooManyRequests, views.LoginProps{
 			Next: next, Problem: "Too many wrong tokens from this address. Try again in a minute.",
@@ -49,7 +50,8 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	if next = afterLogin(next); next == views.SignInURL {
 		// The content security policy keeps forms on this site, redirects included: the browser would stay on the login page.
-		return c.notices.redirect(w, r, views.OverviewURL, views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
+		return c.notices.redirect(w, r, views.OverviewURL,
+			views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
 	}
 	http.Redirect(w, r, next, http.StatusSeeOther)
 	return nil
@@ -76,8 +78,8 @@ func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int
 	})
 }
 
-// LogInFirst answers a caller without a session: a browser that opens a page is redirected to the login, and one that sent a
-// form gets the login page as its answer. What the form held is lost, but not the way back.
+// LogInFirst answers a caller without a session: a browser that opens a page is redirected to the login, and one that
+// sent a form gets the login page as its answer. What the form held is lost, but not the way back.
 func (c *Console) LogInFirst(w http.ResponseWriter, r *http.Request) error {
 	if wantsPart(r) {
 		w.Header().Set("HX-Refresh", "true") // reloads the page, which then redirects to the login

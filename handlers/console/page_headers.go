@@ -18,5 +18,6 @@ var (
 
 // contentSecurityPolicy applies to every page: scripts, styles and requests are restricted to this origin, nothing is
 // inline, and no other page can frame the console.
-const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src " +
+	"'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

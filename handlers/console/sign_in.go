@@ -31,7 +31,8 @@ func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redirectURI returns the address to which the provider redirects the browser: on the port on which this request came in.
+// redirectURI returns the address to which the provider redirects the browser: on the port on which this request came
+// in.
 func redirectURI(r *http.Request) (string, error) {
 	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if address == nil {
@@ -169,7 +170,8 @@ var signInPages = map[domain.SignInOutcome]struct {
 // maxForeignText is the most that is shown of another server's error text, in characters.
 const maxForeignText = 512
 
-// foreignText prepares text from outside to be shown: at most maxForeignText characters, none of them control characters.
+// foreignText prepares text from outside to be shown: at most maxForeignText characters, none of them control
+// characters.
 func foreignText(text string) string {
 	runes := []rune(strings.ToValidUTF8(text, "\uFFFD"))
 	runes = runes[:min(len(runes), maxForeignText)]

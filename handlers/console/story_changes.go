@@ -156,8 +156,8 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url
 	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
 }
 
-// refusal says in a sentence why a project server refused a change, and what to do about it; "" when it did not, or when err
-// is not the project server's.
+// refusal says in a sentence why a project server refused a change, and what to do about it; "" when it did not, or
+// when err is not the project server's.
 func refusal(status int, body []byte, err error) string {
 	switch {
 	case domain.CodeOf(err) == domain.BadGateway:
@@ -168,7 +168,8 @@ func refusal(status int, body []byte, err error) string {
 	text := domain.Cut(strings.TrimSpace(strings.ToValidUTF8(string(body), "")), 200)
 	switch status {
 	case http.StatusConflict:
-		return "Not done: " + strings.TrimSuffix(text, ".") + ". This page shows the story as it is now: look at it, then try again."
+		return "Not done: " + strings.TrimSuffix(text, ".") +
+			". This page shows the story as it is now: look at it, then try again."
 	case http.StatusForbidden:
 		return "Not done: this project server accepts no changes. Start it with --allow-writes to allow them."
 	case http.StatusNotFound:

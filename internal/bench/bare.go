@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// serveBare answers every request like /gateway/mode of a gateway, with nothing but net/http: the library's own cost is a
-// limit that no handler can beat.
+// serveBare answers every request like /gateway/mode of a gateway, with nothing but net/http: the library's own cost is
+// a limit that no handler can beat.
 func serveBare(address string) error {
 	body := []byte(`{"mode":"gateway"}`)
 	media, length := []string{"application/json"}, []string{strconv.Itoa(len(body))}

@@ -31,7 +31,8 @@ func loadInBrowser(url string) (l shownPage, found bool, err error) {
 		return l, false, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(directory),
+		chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	ctx, cancel := chromedp.NewContext(ctx)

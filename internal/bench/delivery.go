@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// measureDelivery follows 1,000 feeds, with 5 % of the projects dead and 2 % hanging. It measures the cost while idle, and how
-// long an event takes to a stream's reader at 100 events a second.
+// measureDelivery follows 1,000 feeds, with 5 % of the projects dead and 2 % hanging. It measures the cost while idle,
+// and how long an event takes to a stream's reader at 100 events a second.
 func measureDelivery(binary string) ([]row, error) {
 	const count, events = 1000, 1000
 	projects, err := startProjects(count)

@@ -42,7 +42,8 @@ func copyEvents(ctx context.Context, dir string, copies int) error {
 	}
 	begin, all := time.Now().Add(-eventSpan).UnixMilli(), int64(copies+1)
 	for _, statement := range squeezed {
-		if _, err := db.ExecContext(ctx, statement, sql.Named("first", first), sql.Named("begin", begin), sql.Named("all", all)); err != nil {
+		if _, err := db.ExecContext(ctx, statement, sql.Named("first", first), sql.Named("begin", begin),
+			sql.Named("all", all)); err != nil {
 			return err
 		}
 	}

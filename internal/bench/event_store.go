@@ -25,7 +25,8 @@ const (
 	storedEvents = 100_000
 )
 
-// eventStore returns the data directory of a database with the step's number of events, which it makes if it does not exist.
+// eventStore returns the data directory of a database with the step's number of events, which it makes if it does not
+// exist.
 func eventStore(steps []int, step int) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -126,11 +127,15 @@ func fillStore(ctx context.Context, db service.Store, end int) error {
 
 var (
 	eventStages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
-	eventWords  = []string{"sign", "in", "pay", "by", "card", "export", "report", "mail", "invoice", "search", "filter", "faster", "page", "customer", "address", "refund", "cache", "retry", "queue", "upload", "picture", "mobile", "print", "archive"}
+	eventWords  = []string{
+		"sign", "in", "pay", "by", "card", "export", "report", "mail", "invoice", "search", "filter",
+		"faster", "page", "customer", "address", "refund", "cache", "retry", "queue", "upload", "picture", "mobile", "print",
+		"archive",
+	}
 )
 
-// eventRecord returns event n as a project server sends it. A story goes through its stages, one event each; every other story is
-// blocked on the way, and skips testing.
+// eventRecord returns event n as a project server sends it. A story goes through its stages, one event each; every
+// other story is blocked on the way, and skips testing.
 func eventRecord(n int, at time.Time) []byte {
 	stamp := at.UnixMilli()
 	inProject := n/(eventBatch*eventProjects)*eventBatch + n%eventBatch // its number within its project

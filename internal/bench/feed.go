@@ -18,7 +18,8 @@ func measureFeed(binary string) ([]row, error) {
 	}
 	for i := range 510 {
 		text := fmt.Sprintf("---\nname: A story of the usual length, number %d\n---\n", i)
-		if err := os.WriteFile(filepath.Join(work, "1_backlog", fmt.Sprintf("%d_story_measure.md", i)), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(work, "1_backlog", fmt.Sprintf("%d_story_measure.md", i)), []byte(text),
+			0o600); err != nil {
 			return nil, err
 		}
 	}

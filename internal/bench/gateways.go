@@ -16,8 +16,8 @@ import (
 // takeOverProjects is the number of projects that one gateway takes over from another.
 const takeOverProjects = 200
 
-// measureGateways measures several gateways on one PostgreSQL: how fast they append, how long an event takes from one to readers
-// at another, and how long it takes until another takes over the projects of one that ends.
+// measureGateways measures several gateways on one PostgreSQL: how fast they append, how long an event takes from one
+// to readers at another, and how long it takes until another takes over the projects of one that ends.
 func measureGateways(binary string) ([]row, error) {
 	postgres, err := pgtest.Start()
 	if err != nil {
@@ -40,7 +40,9 @@ func measureGateways(binary string) ([]row, error) {
 }
 
 // startGateways starts count gateways on a new database, and registers the projects.
-func startGateways(binary string, postgres *pgtest.Server, projects *projectServers, count int) (all []*process, stop func(), err error) {
+func startGateways(binary string, postgres *pgtest.Server, projects *projectServers, count int) (all []*process,
+	stop func(), err error,
+) {
 	stop = func() {
 		for _, g := range all {
 			g.stop()
@@ -197,7 +199,8 @@ func awaitFollowed(projects *projectServers) error {
 	return nil
 }
 
-// measureTakeOver measures how long events are delayed when the gateway that follows their projects is killed or stopped.
+// measureTakeOver measures how long events are delayed when the gateway that follows their projects is killed or
+// stopped.
 func measureTakeOver(binary string, postgres *pgtest.Server) ([]row, error) {
 	var table []row
 	for _, c := range []struct {
@@ -205,7 +208,10 @@ func measureTakeOver(binary string, postgres *pgtest.Server) ([]row, error) {
 		limit      time.Duration
 		end        func(*process)
 	}{
-		{"take-over after kill -9", "≤ 5 s", 5 * time.Second, func(p *process) { _ = p.command.Process.Kill(); _ = p.command.Wait() }},
+		{
+			"take-over after kill -9", "≤ 5 s", 5 * time.Second,
+			func(p *process) { _ = p.command.Process.Kill(); _ = p.command.Wait() },
+		},
 		{"take-over after a clean stop", "≤ 1 s", time.Second, (*process).stop},
 	} {
 		took, err := takeOver(binary, postgres, c.end)
@@ -213,14 +219,15 @@ func measureTakeOver(binary string, postgres *pgtest.Server) ([]row, error) {
 			return nil, fmt.Errorf("%s: %w", c.what, err)
 		}
 		table = append(table, row{
-			fmt.Sprintf("%s, %d projects", c.what, takeOverProjects), fmt.Sprintf("%.1f s", took.Seconds()), c.goal, took <= c.limit,
+			fmt.Sprintf("%s, %d projects", c.what, takeOverProjects), fmt.Sprintf("%.1f s", took.Seconds()), c.goal,
+			took <= c.limit,
 		})
 	}
 	return table, nil
 }
 
-// takeOver ends one of two gateways. It records events at that moment, and returns how long it took until the last of them
-// arrived at the other gateway.
+// takeOver ends one of two gateways. It records events at that moment, and returns how long it took until the last of
+// them arrived at the other gateway.
 func takeOver(binary string, postgres *pgtest.Server, end func(*process)) (time.Duration, error) {
 	projects, err := startProjects(takeOverProjects)
 	if err != nil {

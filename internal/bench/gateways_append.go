@@ -36,7 +36,8 @@ func measureAppends(server *pgtest.Server) (table []row, err error) {
 		return nil, err
 	}
 	return append(table, row{
-		fmt.Sprintf("bytes of an event in PostgreSQL, of %s", thousands(weighedEvents)), fmt.Sprintf("%.0f", bytes), "", false,
+		fmt.Sprintf("bytes of an event in PostgreSQL, of %s", thousands(weighedEvents)), fmt.Sprintf("%.0f", bytes), "",
+		false,
 	}), nil
 }
 
@@ -97,7 +98,8 @@ func measureAppendsOf(server *pgtest.Server, gateways int) (r row, err error) {
 	rate := float64(last) / took.Seconds()
 	return row{
 		fmt.Sprintf("%d gateways append to one stream, %d events at once", gateways, appendBatch),
-		fmt.Sprintf("%s events/s, p50 %.1f ms, p99 %.1f ms", thousands(int(rate)/100*100), times[len(times)/2], times[len(times)*99/100]),
+		fmt.Sprintf("%s events/s, p50 %.1f ms, p99 %.1f ms", thousands(int(rate)/100*100), times[len(times)/2],
+			times[len(times)*99/100]),
 		"≥ 1,000 events/s", rate >= 1000,
 	}, nil
 }

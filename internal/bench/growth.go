@@ -17,7 +17,10 @@ type growth struct {
 }
 
 func newGrowth(title, of string) *growth {
-	return &growth{title: title, of: of, cells: map[string][]float64{}, units: map[string]string{}, goals: map[string]string{}}
+	return &growth{
+		title: title, of: of, cells: map[string][]float64{}, units: map[string]string{},
+		goals: map[string]string{},
+	}
 }
 
 // step begins the next column.
@@ -41,7 +44,8 @@ func (g *growth) add(name string, value float64, unit, goal string) {
 // table returns the growth as Markdown. A ratio of 1.0 means that a figure does not grow.
 func (g *growth) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n| %s | %s | goal at the last step |\n|---%s|---|\n", g.title, g.of, strings.Join(g.sizes, " | "), strings.Repeat("|---:", len(g.sizes)))
+	fmt.Fprintf(&b, "### %s\n\n| %s | %s | goal at the last step |\n|---%s|---|\n", g.title, g.of,
+		strings.Join(g.sizes, " | "), strings.Repeat("|---:", len(g.sizes)))
 	for _, name := range g.names {
 		fmt.Fprintf(&b, "| %s |", name)
 		before := -1.0

@@ -85,7 +85,10 @@ func measureEvents(binary, dir string, count int, g *growth) error {
 		{"text that nothing has", 100, "/events?q=no+such+words+", numbers},
 		{"text, project and type", 100, "/events?type=story_blocked&q=refund&project=project-", numbers},
 		{"API, from the middle", 50, fmt.Sprintf("/api/gateway/events?limit=200&after=%d", count/2), nil},
-		{"API, backwards from the middle, by project", 50, fmt.Sprintf("/api/gateway/events?limit=200&before=%d&project=project-", count/2), numbers},
+		{
+			"API, backwards from the middle, by project", 50,
+			fmt.Sprintf("/api/gateway/events?limit=200&before=%d&project=project-", count/2), numbers,
+		},
 		{"search for stories, many match", 100, "/api/gateway/search?q=", eventWords[6 : 6+repeats]},
 		{"search for a story", 100, "/api/gateway/search?q=", names},
 		{"a story's history", 50, "/projects/" + some[0].Project + "/stories/" + some[0].ID, nil},
@@ -136,7 +139,8 @@ func startEvents(binary, dir string) (*process, time.Duration, error) {
 // warmUpTime is how long a gateway may take to account for all events.
 const warmUpTime = 5 * time.Minute
 
-// warmUp runs a gateway until it follows all projects and has shown them, then stops it, so that a later start is measured.
+// warmUp runs a gateway until it follows all projects and has shown them, then stops it, so that a later start is
+// measured.
 func warmUp(binary, dir string, projects *projectServers) error {
 	gateway, _, err := startEvents(binary, dir)
 	if err != nil {
@@ -162,7 +166,8 @@ type story struct{ Project, ID, Name string }
 
 // someStories returns stories of events before the one with this id.
 func someStories(gateway *process, before int) ([]story, error) {
-	body, _, err := get(fmt.Sprintf("%s/api/gateway/events?limit=%d&type=stage_transition&before=%d", gateway.url(), 20*repeats, before))
+	body, _, err := get(fmt.Sprintf("%s/api/gateway/events?limit=%d&type=stage_transition&before=%d", gateway.url(),
+		20*repeats, before))
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 // projectSteps are the numbers of projects that are followed at each step.
 var projectSteps = []int{8, 200, 1_000, 10_000}
 
-// feedRound is how long a gateway lets a project server hold an answer: in that time, each silent feed is requested once. The
-// requests stay bunched as they were at the start, so that a shorter time might include all of them, or none.
+// feedRound is how long a gateway lets a project server hold an answer: in that time, each silent feed is requested
+// once. The requests stay bunched as they were at the start, so that a shorter time might include all of them, or none.
 const feedRound = 25 * time.Second
 
 // growProjects measures an otherwise idle gateway that follows more and more projects.
@@ -160,8 +160,8 @@ func measureAnswers(gateway *process, g *growth) error {
 // repeats is the number of answers of which a time is the median.
 const repeats = 5
 
-// answerTime requests the addresses in turn, with a pause before each, and returns the median time of an answer in milliseconds,
-// and the last answer.
+// answerTime requests the addresses in turn, with a pause before each, and returns the median time of an answer in
+// milliseconds, and the last answer.
 func answerTime(pause time.Duration, urls ...string) (ms float64, body []byte, err error) {
 	var times []float64
 	for n := range repeats {

@@ -19,7 +19,8 @@ func measureRemoval(binary, dir string) (median, longest float64, err error) {
 	var times []float64
 	for n := range 300 {
 		began := time.Now()
-		status, err := send(http.MethodPost, gateway.url()+"/api/gateway/switch", fmt.Sprintf(`{"project":"project-%04d"}`, n%eventProjects))
+		status, err := send(http.MethodPost, gateway.url()+"/api/gateway/switch",
+			fmt.Sprintf(`{"project":"project-%04d"}`, n%eventProjects))
 		if err != nil {
 			return 0, 0, err
 		}

@@ -8,7 +8,8 @@ import (
 // measureStarts measures the first answers after a start, several times, and returns the last gateway that it started.
 func measureStarts(binary, dir string, g *growth) (gateway *process, err error) {
 	firsts := []struct{ what, path string }{
-		{"first look at a project and its charts", "/projects/project-0001"}, {"then first look at all projects and their charts", "/"},
+		{"first look at a project and its charts", "/projects/project-0001"},
+		{"then first look at all projects and their charts", "/"},
 	}
 	var starts []float64
 	took, charts := make([][]float64, len(firsts)), 0

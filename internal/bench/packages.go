@@ -21,7 +21,8 @@ var benchmarkLine = regexp.MustCompile(`(?m)^Benchmark\S+\s+\d+\s+([\d.]+) ns/op
 
 // runBenchmark returns the median ns/op of three runs of a benchmark.
 func runBenchmark(pkg, name string) (float64, error) {
-	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^Benchmark"+name+"$", "-count", "3", pkg).CombinedOutput()
+	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^Benchmark"+name+"$", "-count", "3",
+		pkg).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w: %s", name, err, out)
 	}

@@ -55,7 +55,10 @@ func startProjects(count int) (*projectServers, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &projectServers{instance: fmt.Sprint(time.Now().UnixNano()), port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
+	f := &projectServers{
+		instance: fmt.Sprint(time.Now().UnixNano()),
+		port:     strconv.Itoa(listener.Addr().(*net.TCPAddr).Port),
+	}
 	for range count {
 		f.servers = append(f.servers, &projectServer{changed: make(chan struct{})})
 	}
@@ -110,7 +113,8 @@ func (f *projectServers) push(n int) {
 		stamp = max(stamp, s.stamps[k-1]+1)
 	}
 	s.events = append(s.events, fmt.Appendf(nil,
-		`{"type":"story_blocked","story_id":"14_story_login","story_name":"Sign in","reason":"%d","timestamp_ms":%d}`, now.UnixNano(), stamp))
+		`{"type":"story_blocked","story_id":"14_story_login","story_name":"Sign in","reason":"%d","timestamp_ms":%d}`,
+		now.UnixNano(), stamp))
 	s.stamps = append(s.stamps, stamp)
 	s.sequence++
 	if over := len(s.events) - keptEvents; over > 0 {

@@ -27,7 +27,10 @@ var (
 )
 
 func openTab(base, path string) (*tab, error) {
-	t := &tab{base: base, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: 30 * time.Second}}
+	t := &tab{base: base, client: &http.Client{
+		Transport: &http.Transport{MaxIdleConnsPerHost: 1},
+		Timeout:   30 * time.Second,
+	}}
 	status, body, err := t.get(path, false)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s: status %d", path, status)
@@ -81,8 +84,8 @@ func (t *tab) refresh() (changed bool, err error) {
 	return true, t.show(body)
 }
 
-// keepTabs keeps tabs of the page open until ctx ends, and returns how many refreshes they made, and how many of these found a
-// change or failed.
+// keepTabs keeps tabs of the page open until ctx ends, and returns how many refreshes they made, and how many of these
+// found a change or failed.
 func keepTabs(ctx context.Context, base, path string, count int) (refreshes, changed, failed int64) {
 	var all, different, errors atomic.Int64
 	var done sync.WaitGroup

@@ -48,8 +48,8 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// logRenewal logs when renewals begin to fail, and when they succeed again. It returns whether they fail, which the next
-// call takes as failing.
+// logRenewal logs when renewals begin to fail, and when they succeed again. It returns whether they fail, which the
+// next call takes as failing.
 func (m *Member) logRenewal(ctx context.Context, failing bool, err error) bool {
 	switch {
 	case ctx.Err() != nil:

@@ -2,7 +2,8 @@ package domain
 
 import "time"
 
-// Acknowledgement records that somebody is taking care of an alert. It ends with the alert, or when the alert's text changes.
+// Acknowledgement records that somebody is taking care of an alert. It ends with the alert, or when the alert's text
+// changes.
 type Acknowledgement struct {
 	Key     string // of the alert
 	Project string // that the alert is about, "" for none
@@ -13,8 +14,8 @@ type Acknowledgement struct {
 	Since   time.Time // when the alert began; zero if unknown
 }
 
-// Ends reports whether alert is no longer the one that was acknowledged: its text differs, or its story has been blocked or has
-// failed to merge again.
+// Ends reports whether alert is no longer the one that was acknowledged: its text differs, or its story has been
+// blocked or has failed to merge again.
 func (a Acknowledgement) Ends(alert Alert) bool {
 	again := (alert.Kind == AlertBlocked || alert.Kind == AlertMerge) && !a.Since.IsZero() && alert.Since.After(a.Since)
 	return again || alert.Text() != a.Text

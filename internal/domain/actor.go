@@ -53,7 +53,8 @@ type Actor struct {
 	Role Role // "" for no role
 	// Project limits changes to what belongs to one project; "" is no limit.
 	Project string
-	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is known.
+	// Account is the id of whoever it is, which no name can imitate: sessions and limits go by it. "" where only a name is
+	// known.
 	Account string
 	// Forwarded is whether a gateway has passed the request on already; it is not passed on to a project again.
 	Forwarded bool
@@ -66,7 +67,8 @@ func Administrator(via Via) Actor {
 	return Actor{Who: "admin", Via: via, Role: RoleAdmin, Account: "admin"}
 }
 
-// CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside projects.
+// CheckScope returns a Forbidden error unless the actor may make changes in project, which is "" for changes outside
+// projects.
 func (a Actor) CheckScope(project string) error {
 	if a.Project == "" || a.Project == project {
 		return nil

@@ -100,7 +100,8 @@ func CheckAgentLabel(label string) error {
 // MaxAgentVersion is the longest version, in characters.
 const MaxAgentVersion = 100
 
-// CheckAgentVersion returns an Invalid error unless version has at most MaxAgentVersion characters, none of them control characters.
+// CheckAgentVersion returns an Invalid error unless version has at most MaxAgentVersion characters, none of them
+// control characters.
 func CheckAgentVersion(version string) error {
 	switch {
 	case utf8.RuneCountInString(version) > MaxAgentVersion:

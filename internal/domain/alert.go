@@ -112,8 +112,8 @@ type StuckLimit func(project, stage string) time.Duration
 // limitsHold is how long computed stuck limits are valid while nothing changes.
 const limitsHold = time.Hour
 
-// FindAlerts returns what needs attention in the pipelines, in no particular order. There is at most one alert for a story, and
-// none when it is done.
+// FindAlerts returns what needs attention in the pipelines, in no particular order. There is at most one alert for a
+// story, and none when it is done.
 func FindAlerts(pipelines []ProjectPipeline, limit StuckLimit, now time.Time) []Alert {
 	found, _ := FindAlertsUntil(pipelines, limit, now)
 	return found

@@ -56,7 +56,8 @@ type Change struct {
 	Detail  string // its state before and after, without secrets
 	// Project is the project that the change is limited to, "" if it is not limited to one.
 	Project string
-	// Repeats says that an account may cause it often: those of one minute are one entry, which is kept for a shorter time.
+	// Repeats says that an account may cause it often: those of one minute are one entry, which is kept for a shorter
+	// time.
 	Repeats bool
 }
 
@@ -78,7 +79,8 @@ type AuditEntry struct {
 // NewAuditEntry returns the entry of a change by an actor.
 func NewAuditEntry(at time.Time, a Actor, c Change) AuditEntry {
 	e := AuditEntry{
-		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject), Detail: CutText(c.Detail),
+		At: at, Who: CutText(a.Who), Via: a.Via, Role: a.Role, Action: c.Action, Subject: CutText(c.Subject),
+		Detail:    CutText(c.Detail),
 		RequestID: a.RequestID, Account: a.Account,
 	}
 	if e.Who == "" {

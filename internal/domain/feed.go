@@ -5,14 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// FeedCursor is the reading position in a feed. It is kept by project name and URL, even after the project has been removed.
+// FeedCursor is the reading position in a feed. It is kept by project name and URL, even after the project has been
+// removed.
 type FeedCursor struct {
 	Project string
 	URL     string
 	// Since is the greatest timestamp_ms read so far, ignoring those more than MaxClockAhead ahead of the gateway's clock.
 	Since int64
-	// Instance and Sequence are Feed-Instance and Feed-Sequence of the last stored read, empty for a server that does not send
-	// them.
+	// Instance and Sequence are Feed-Instance and Feed-Sequence of the last stored read, empty for a server that does not
+	// send them.
 	Instance string
 	Sequence int64
 }
@@ -23,7 +24,8 @@ type FeedRead struct {
 	// Records are in their order in the merged stream, beginning with a feed_gap record if there was a gap.
 	Records    []Record
 	ReceivedAt time.Time
-	// Ahead is the newest timestamp in the project's buffer if that is more than MaxClockAhead after ReceivedAt, else zero.
+	// Ahead is the newest timestamp in the project's buffer if that is more than MaxClockAhead after ReceivedAt, else
+	// zero.
 	Ahead time.Time
 	// Token is the leader's fencing token, 0 if none is needed.
 	Token int64
@@ -56,8 +58,8 @@ type EventPage struct {
 // GatewayUserAgent is the User-Agent of a gateway's requests to project servers.
 const GatewayUserAgent = "switchyard-gateway"
 
-// HopHeader marks a gateway's requests to project servers. Another gateway, or the same one registered as its own project,
-// does not pass them on: they would go round in circles.
+// HopHeader marks a gateway's requests to project servers. Another gateway, or the same one registered as its own
+// project, does not pass them on: they would go round in circles.
 const HopHeader = "Switchyard-Hop"
 
 // EventQuery selects events of the merged stream.

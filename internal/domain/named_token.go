@@ -20,6 +20,6 @@ func (t NamedToken) Expired(now time.Time) bool {
 	return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt)
 }
 
-// CheckTokenName returns an Invalid error unless name, already trimmed, is valid for a named token. The rules are those for
-// projects.
+// CheckTokenName returns an Invalid error unless name, already trimmed, is valid for a named token. The rules are those
+// for projects.
 func CheckTokenName(name string) error { return CheckProjectName(name) }

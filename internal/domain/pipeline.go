@@ -22,7 +22,8 @@ type Item struct {
 	MergeFailedSince time.Time
 }
 
-// TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, when it entered its stage.
+// TroubleSince returns when the story was blocked, or else when its merge failed; if that is unknown, when it entered
+// its stage.
 func (i *Item) TroubleSince() time.Time {
 	if i.Blocked != "" {
 		return cmp.Or(i.BlockedSince, i.Since)
@@ -57,8 +58,8 @@ func (a *PipelineAnswer) WithoutRaw() *PipelineAnswer {
 type ProjectPipeline struct {
 	Project string
 	URL     string
-	// Reachable is whether the last fetch succeeded. If not, Raw, Stale and FetchedAt are not set, and Stages is from the last good
-	// response, if there was one, for display.
+	// Reachable is whether the last fetch succeeded. If not, Raw, Stale and FetchedAt are not set, and Stages is from the
+	// last good response, if there was one, for display.
 	Reachable   bool
 	Stale       bool // older than requested; a fetch is in progress
 	FetchedAt   time.Time
@@ -75,7 +76,8 @@ type ProjectPipeline struct {
 // NoAnswerYet is the Error of a project whose first fetch has not ended yet.
 const NoAnswerYet = "no answer yet"
 
-// StageTitle returns a stage's name for display: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is "Code review".
+// StageTitle returns a stage's name for display: "2_current" is "Current", "3_qa" is "QA", "4_code_review" is "Code
+// review".
 func StageTitle(name string) string {
 	if name == "" {
 		return ""
@@ -91,8 +93,8 @@ func StageTitle(name string) string {
 	return string(unicode.ToUpper(first)) + strings.ReplaceAll(title[size:], "_", " ")
 }
 
-// WorkStages returns the range of stages, excluding to, in which stories are worked on: from the one after the first, which is
-// the backlog, up to the one called done, or else up to the last one.
+// WorkStages returns the range of stages, excluding to, in which stories are worked on: from the one after the first,
+// which is the backlog, up to the one called done, or else up to the last one.
 func WorkStages(stages []Stage) (from, to int) {
 	to = OpenStages(stages)
 	if to == len(stages) {

@@ -23,8 +23,8 @@ type Project struct {
 	Token Secret
 }
 
-// NewProject trims Unicode white space from name and url and checks both. It returns an Invalid error that names the field and
-// the reason.
+// NewProject trims Unicode white space from name and url and checks both. It returns an Invalid error that names the
+// field and the reason.
 func NewProject(name, url string) (Project, error) {
 	p := Project{Name: strings.TrimSpace(name), URL: strings.TrimSpace(url)}
 	if err := CheckProjectName(p.Name); err != nil {
@@ -57,7 +57,8 @@ func CheckProjectName(name string) error {
 	return nil
 }
 
-// visible reports whether r is visible by itself. Some letters and symbols are blank: fillers and the empty Braille cell.
+// visible reports whether r is visible by itself. Some letters and symbols are blank: fillers and the empty Braille
+// cell.
 func visible(r rune) bool {
 	const emptyBraille = '\u2800'
 	return unicode.IsGraphic(r) && r != emptyBraille &&
@@ -105,8 +106,8 @@ func CheckProjectToken(token Secret) error {
 	return nil
 }
 
-// Endpoint returns the address of path, which begins with a slash, on the project server. A path in URL is kept, without a
-// trailing slash.
+// Endpoint returns the address of path, which begins with a slash, on the project server. A path in URL is kept,
+// without a trailing slash.
 func (p Project) Endpoint(path string) string {
 	return strings.TrimRight(p.URL, "/") + path
 }
@@ -145,7 +146,8 @@ type Registry struct {
 
 // Index returns the index of the project with that name, or false and the index at which it would be inserted.
 func (r *Registry) Index(name string) (int, bool) {
-	return slices.BinarySearchFunc(r.Projects, name, func(p Project, name string) int { return strings.Compare(p.Name, name) })
+	return slices.BinarySearchFunc(r.Projects, name,
+		func(p Project, name string) int { return strings.Compare(p.Name, name) })
 }
 
 // Find returns the project with that name, false if there is none.

@@ -8,8 +8,8 @@ import (
 // RoleLists assign roles to groups (values of a claim or header) and e-mail addresses.
 type RoleLists struct{ Viewers, Operators, Admins []string }
 
-// Of returns the highest role of a user in these groups with this e-mail address, "" for none. email must be "" unless it has
-// been verified.
+// Of returns the highest role of a user in these groups with this e-mail address, "" for none. email must be "" unless
+// it has been verified.
 func (l RoleLists) Of(groups []string, email string) Role {
 	switch {
 	case lists(l.Admins, groups, email):
@@ -25,8 +25,9 @@ func (l RoleLists) Of(groups []string, email string) Role {
 // Empty reports whether the lists give nobody a role.
 func (l RoleLists) Empty() bool { return len(l.Viewers)+len(l.Operators)+len(l.Admins) == 0 }
 
-// lists reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of ASCII letters
-// only: some other letters have an ASCII letter as their lower case. An entry with @ is an address: a group spelt like it gets nothing.
+// lists reports whether list contains one of the groups, compared exactly, or the e-mail address, ignoring the case of
+// ASCII letters only: some other letters have an ASCII letter as their lower case. An entry with @ is an address: a
+// group spelt like it gets nothing.
 func lists(list, groups []string, email string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		if strings.Contains(entry, "@") {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Secret is text that must not appear in a log, a page or an error: without Reveal, printers and encoders show "[redacted]"
-// (or "" for an unset secret).
+// Secret is text that must not appear in a log, a page or an error: without Reveal, printers and encoders show
+// "[redacted]" (or "" for an unset secret).
 type Secret string
 
 // Reveal returns the secret itself. Call it only where the secret is used or stored.

@@ -22,7 +22,8 @@ type SignInFlow struct {
 	RedirectURI string
 }
 
-// SignInCallback holds the parameters of the provider's callback. Nil is a missing parameter; an empty one is not missing.
+// SignInCallback holds the parameters of the provider's callback. Nil is a missing parameter; an empty one is not
+// missing.
 type SignInCallback struct {
 	Code, State, Error, ErrorDescription *string
 }
@@ -49,8 +50,8 @@ type SignInResult struct {
 	Detail  string
 }
 
-// SignInError is a failed exchange: unknown state, unreachable, refused or unreadable. Its detail contains no code, token,
-// verifier or query.
+// SignInError is a failed exchange: unknown state, unreachable, refused or unreadable. Its detail contains no code,
+// token, verifier or query.
 type SignInError SignInResult
 
 func (e *SignInError) Error() string {

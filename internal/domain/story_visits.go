@@ -28,7 +28,8 @@ func (s *storyVisits) open() *Visit {
 // shownBefore returns the visit before the open one if only a pipeline has shown the move between them, else nil.
 func (s *storyVisits) shownBefore() *Visit {
 	n := len(s.visits)
-	if n < 2 || s.visits[n-1].Source != FromBoard || s.visits[n-1].Stage == "" || s.visits[n-2].Next != s.visits[n-1].Stage {
+	if n < 2 || s.visits[n-1].Source != FromBoard || s.visits[n-1].Stage == "" ||
+		s.visits[n-2].Next != s.visits[n-1].Stage {
 		return nil
 	}
 	return &s.visits[n-2]

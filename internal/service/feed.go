@@ -11,12 +11,13 @@ import (
 const (
 	// feedSize is how many records the merged stream has when served as a project server's feed.
 	feedSize = 500
-	// feedBytes is the total size of its records, in bytes, above which older ones are left out. Our own project servers stay below it.
+	// feedBytes is the total size of its records, in bytes, above which older ones are left out. Our own project servers
+	// stay below it.
 	feedBytes = 8 << 20
 )
 
-// Since returns those of the newest 500 records whose timestamp_ms is greater than since, oldest first. If there are none it
-// waits for one, for at most wait. When that time is over or ctx ends it returns nothing and no error.
+// Since returns those of the newest 500 records whose timestamp_ms is greater than since, oldest first. If there are
+// none it waits for one, for at most wait. When that time is over or ctx ends it returns nothing and no error.
 func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([]domain.Event, error) {
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()

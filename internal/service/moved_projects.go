@@ -7,7 +7,8 @@ import (
 	"switchyard/internal/domain"
 )
 
-// movedProjects keeps recent changes of projects' addresses, which an agent that another gateway answered last may not know.
+// movedProjects keeps recent changes of projects' addresses, which an agent that another gateway answered last may not
+// know.
 type movedProjects struct {
 	mu sync.Mutex
 	at map[string]time.Time // by name

@@ -13,8 +13,9 @@ type ToolServers interface {
 	// ListTools returns the tools as the server describes them. It returns NotFound for a project without an MCP server
 	// and Invalid for a refusal by the server. The messages of other errors say in words why there is no response.
 	ListTools(ctx context.Context, p domain.Project) ([]json.RawMessage, error)
-	// CallTool returns the result object unchanged; progress, unless nil, gets the params of each notification of progress. It
-	// returns the same errors as ListTools; one that wraps domain.ErrMayHaveRun came after the tool was called.
+	// CallTool returns the result object unchanged; progress, unless nil, gets the params of each notification of
+	// progress. It returns the same errors as ListTools; one that wraps domain.ErrMayHaveRun came after the tool was
+	// called.
 	CallTool(
 		ctx context.Context, p domain.Project, tool string, arguments json.RawMessage, progress func(json.RawMessage),
 	) (json.RawMessage, error)
@@ -27,7 +28,8 @@ type ProjectTools struct {
 	servers  ToolServers
 }
 
-// List returns the tools of a project, "" for the active one, and its name. It returns NotFound, Invalid and BadGateway.
+// List returns the tools of a project, "" for the active one, and its name. It returns NotFound, Invalid and
+// BadGateway.
 func (s *ProjectTools) List(ctx context.Context, project string) (string, []json.RawMessage, error) {
 	p, err := s.find(project)
 	if err != nil {

@@ -23,7 +23,8 @@ type projectStore interface {
 	TakeRemoval(ctx context.Context, id string, oldest time.Time) (domain.Removal, error)
 }
 
-// Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without locking.
+// Projects is the project registry, kept in memory and written through to the store. Readers get a snapshot without
+// locking.
 type Projects struct {
 	store  projectStore
 	audit  *Audit
@@ -88,8 +89,8 @@ func (s *Projects) Registry() *domain.Registry { return &s.current.Load().Regist
 // Changed returns a channel that is closed at the next change. Call it before Registry.
 func (s *Projects) Changed() <-chan struct{} { return s.current.Load().outdated }
 
-// Add registers a project. It trims name and url; a nil token is none. It returns Conflict for a name that is taken, even if the
-// url is invalid, and otherwise Invalid.
+// Add registers a project. It trims name and url; a nil token is none. It returns Conflict for a name that is taken,
+// even if the url is invalid, and otherwise Invalid.
 func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
 	err = s.change(ctx, func() (err error) {
 		p, err = s.add(ctx, name, url, token)
@@ -98,8 +99,9 @@ func (s *Projects) Add(ctx context.Context, name, url string, token *domain.Secr
 	return p, err
 }
 
-// Update changes a project's url, and its token unless that is nil; "" removes the token. If the url has another origin and token is
-// nil, the stored token is removed, since it was meant for the old server. It returns Invalid and NotFound.
+// Update changes a project's url, and its token unless that is nil; "" removes the token. If the url has another origin
+// and token is nil, the stored token is removed, since it was meant for the old server. It returns Invalid and
+// NotFound.
 func (s *Projects) Update(ctx context.Context, name, url string, token *domain.Secret) (p domain.Project, err error) {
 	if err := s.stored.refresh(ctx); err != nil { // values that do not change must be the stored ones
 		return p, err
@@ -128,8 +130,8 @@ func (s *Projects) Ensure(ctx context.Context, name, url string, token *domain.S
 	return p, err
 }
 
-// Seed registers projects without tokens, all or none, and makes the first the active one. It does nothing unless the registry is
-// empty.
+// Seed registers projects without tokens, all or none, and makes the first the active one. It does nothing unless the
+// registry is empty.
 func (s *Projects) Seed(ctx context.Context, projects []domain.Project) error {
 	return s.change(ctx, func() error { return s.seed(ctx, projects) })
 }
@@ -156,8 +158,14 @@ func (s *Projects) seed(ctx context.Context, projects []domain.Project) error {
 	for i, p := range seeds {
 		names[i] = p.Name
 	}
-	change := domain.Change{Action: domain.ProjectAdded, Subject: strings.Join(names, ", "), Detail: "from the configuration; active: " + active}
-	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddProjects(ctx, active, seeds...) })
+	change := domain.Change{
+		Action: domain.ProjectAdded, Subject: strings.Join(names, ", "),
+		Detail: "from the configuration; active: " + active,
+	}
+	err := s.audit.change(ctx, change, func(ctx context.Context) error {
+		return s.store.AddProjects(ctx, active,
+			seeds...)
+	})
 	if err != nil {
 		return err
 	}
@@ -175,7 +183,10 @@ func (s *Projects) switchTo(ctx context.Context, name string) error {
 	if _, found := next.Find(name); !found {
 		return projectNotFound(name)
 	}
-	change := domain.Change{Action: domain.ProjectSwitched, Subject: name, Detail: "active: " + orNone(next.Active) + " → " + name}
+	change := domain.Change{
+		Action: domain.ProjectSwitched, Subject: name,
+		Detail: "active: " + orNone(next.Active) + " → " + name,
+	}
 	err := s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.SetActive(ctx, name) })
 	if err != nil {
 		return err
@@ -195,7 +206,10 @@ func (s *Projects) add(ctx context.Context, name, url string, token *domain.Secr
 	if err != nil {
 		return domain.Project{}, err
 	}
-	change := domain.Change{Action: domain.ProjectAdded, Subject: p.Name, Detail: details(is("url", p.URL), secretWas("token", "", p.Token))}
+	change := domain.Change{
+		Action: domain.ProjectAdded, Subject: p.Name,
+		Detail: details(is("url", p.URL), secretWas("token", "", p.Token)),
+	}
 	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.AddProjects(ctx, "", p) })
 	if err != nil {
 		return domain.Project{}, err
@@ -223,7 +237,8 @@ func (s *Projects) update(ctx context.Context, name, url string, token *domain.S
 		return p, nil
 	}
 	change := domain.Change{
-		Action: domain.ProjectChanged, Subject: name, Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
+		Action: domain.ProjectChanged, Subject: name,
+		Detail: details(was("url", old.URL, p.URL), secretWas("token", old.Token, p.Token)),
 	}
 	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.UpdateProject(ctx, old, p) })
 	if err != nil {

@@ -74,7 +74,8 @@ func (r *ranking[T]) takes(rank int, key string) bool {
 // full reports whether there are limit matches.
 func (r *ranking[T]) full() bool { return len(r.found) >= r.limit }
 
-// add adds a match if it is among the best. Within a rank the shorter key wins, then the lesser key, then the earlier match.
+// add adds a match if it is among the best. Within a rank the shorter key wins, then the lesser key, then the earlier
+// match.
 func (r *ranking[T]) add(rank int, key string, value T) {
 	if !r.takes(rank, key) {
 		return

@@ -17,8 +17,8 @@ const (
 	maxRemovals = 32
 )
 
-// Remove removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events are kept.
-// It returns NotFound.
+// Remove removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its
+// events are kept. It returns NotFound.
 func (s *Projects) Remove(ctx context.Context, name string) (removed domain.Removal, err error) {
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil { // Restore must later restore what is stored now
 		return domain.Removal{}, err
@@ -54,8 +54,9 @@ func (s *Projects) remove(ctx context.Context, name string) (domain.Removal, err
 	return removed, nil
 }
 
-// Restore undoes a removal. It registers the project as it was, makes it active if it was and no other project is, and assigns those
-// of its agents again that are not assigned now. It returns their number. It returns Conflict when the name has been taken.
+// Restore undoes a removal. It registers the project as it was, makes it active if it was and no other project is, and
+// assigns those of its agents again that are not assigned now. It returns their number. It returns Conflict when the
+// name has been taken.
 func (s *Projects) Restore(ctx context.Context, removed domain.Removal) (agents int, err error) {
 	if err := refresh(ctx, s.stored, s.agents.stored); err != nil {
 		return 0, err
@@ -81,9 +82,13 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 	}
 	free := s.agents.unassigned(removed.Agents)
 	change := domain.Change{
-		Action: domain.ProjectRestored, Subject: p.Name, Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
+		Action: domain.ProjectRestored, Subject: p.Name,
+		Detail: details(is("url", p.URL), is("active", active), was("agents", "", strings.Join(free, ", "))),
 	}
-	err = s.audit.change(ctx, change, func(ctx context.Context) error { return s.store.RestoreProject(ctx, active, p, free) })
+	err = s.audit.change(ctx, change, func(ctx context.Context) error {
+		return s.store.RestoreProject(ctx, active, p,
+			free)
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -95,15 +100,15 @@ func (s *Projects) restore(ctx context.Context, removed domain.Removal) (agents 
 	return len(free), nil
 }
 
-// KeepRemoval keeps a removal for a limited time, so that it can be undone, and returns its id. A removal contains a token, so pages
-// show only the id.
+// KeepRemoval keeps a removal for a limited time, so that it can be undone, and returns its id. A removal contains a
+// token, so pages show only the id.
 func (s *Projects) KeepRemoval(ctx context.Context, r domain.Removal) (id string, err error) {
 	id = rand.Text()
 	return id, s.store.KeepRemoval(ctx, id, r, clock.Now(), maxRemovals)
 }
 
-// UndoRemoval undoes the removal with this id, once. It returns NotFound when it can no longer be undone, and Conflict when the name
-// has been taken.
+// UndoRemoval undoes the removal with this id, once. It returns NotFound when it can no longer be undone, and Conflict
+// when the name has been taken.
 func (s *Projects) UndoRemoval(ctx context.Context, id string) (r domain.Removal, agents int, err error) {
 	if r, err = s.store.TakeRemoval(ctx, id, clock.Now().Add(-undoLife)); err != nil {
 		if domain.CodeOf(err) == domain.NotFound {

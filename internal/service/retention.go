@@ -25,8 +25,8 @@ type retentionStore interface {
 const (
 	// keptOfEach is how many events of each project are kept regardless of their age.
 	keptOfEach = 500
-	// The time between two searches for old events is a hundredth of the time for which events are kept, between minRetentionPause
-	// and maxRetentionPause.
+	// The time between two searches for old events is a hundredth of the time for which events are kept, between
+	// minRetentionPause and maxRetentionPause.
 	minRetentionPause = time.Second
 	maxRetentionPause = 10 * time.Minute
 )

@@ -7,8 +7,9 @@ import (
 	"switchyard/internal/supervise"
 )
 
-// A write should wait no longer than 20 ms for a step. A step's duration includes waiting for other writes, so on a busy gateway it
-// says little: the limits keep steps from becoming too small to make progress, and pauses from becoming too long.
+// A write should wait no longer than 20 ms for a step. A step's duration includes waiting for other writes, so on a
+// busy gateway it says little: the limits keep steps from becoming too small to make progress, and pauses from becoming
+// too long.
 const (
 	maxStep, minStep           = 100, 20
 	longStep, shortStep        = 6 * time.Millisecond, 3 * time.Millisecond

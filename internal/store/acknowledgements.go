@@ -9,7 +9,8 @@ import (
 
 // Acknowledgements returns all stored acknowledgements, in no particular order.
 func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
 	if err != nil {
 		return nil, db.Translate(err)
 	}
@@ -17,7 +18,8 @@ func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Ackno
 	var all []domain.Acknowledgement
 	for rows.Next() {
 		var a domain.Acknowledgement
-		if err := rows.Scan(&a.Key, &a.Project, &a.Text, &a.By, (*Milli)(&a.At), (*Milli)(&a.Until), (*Milli)(&a.Since)); err != nil {
+		if err := rows.Scan(&a.Key, &a.Project, &a.Text, &a.By, (*Milli)(&a.At), (*Milli)(&a.Until),
+			(*Milli)(&a.Since)); err != nil {
 			return nil, db.Translate(err)
 		}
 		all = append(all, a)
@@ -30,7 +32,8 @@ func (db acknowledgements) Acknowledge(ctx context.Context, all ...domain.Acknow
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range all {
 			_, err := tx.ExecContext(ctx, `INSERT INTO acknowledgements (key, project, text, by_whom, at_ms, until_ms, since_ms)
-				VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
+				VALUES ($1, $2, $3, $4, $5, $6, $7)
+				ON CONFLICT (key) DO UPDATE SET project = excluded.project, text = excluded.text,
 				by_whom = excluded.by_whom, at_ms = excluded.at_ms, until_ms = excluded.until_ms,
 				since_ms = excluded.since_ms`,
 				a.Key, a.Project, a.Text, a.By, ToMilli(a.At), ToMilli(a.Until), ToMilli(a.Since))
@@ -42,7 +45,8 @@ func (db acknowledgements) Acknowledge(ctx context.Context, all ...domain.Acknow
 	})
 }
 
-// EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer ones.
+// EndAcknowledgements removes acknowledgements. It skips those that have already been removed or replaced by newer
+// ones.
 func (db acknowledgements) EndAcknowledgements(ctx context.Context, ended ...domain.Acknowledgement) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAcknowledgements}, func(tx *sql.Tx) error {
 		for _, a := range ended {

@@ -7,8 +7,9 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Redeem marks the join token with that hash as used and stores agent, both or neither. At most one of several concurrent
-// calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at agent.JoinedAt.
+// Redeem marks the join token with that hash as used and stores agent, both or neither. At most one of several
+// concurrent calls for a token succeeds. It returns NotFound for a token that is unknown, used, revoked, or expired at
+// agent.JoinedAt.
 func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx,
@@ -20,7 +21,8 @@ func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.Agen
 		if err := changed(result); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, state_since_ms, last_seen_ms,"+
+		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, "+
+			"state_since_ms, last_seen_ms,"+
 			" assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)",
 			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project)
 		return err
@@ -29,8 +31,9 @@ func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.Agen
 
 // AgentRecords returns every agent that has an identity, in no particular order.
 func (db agents) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
-		" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
+			" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
 	if err != nil {
 		return nil, db.Translate(err)
 	}
@@ -48,9 +51,9 @@ func (db agents) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error)
 	return agents, db.Translate(rows.Err())
 }
 
-// SaveBeats stores changes by heartbeats, all in one transaction. It skips agents that have been removed. The end of ctx rolls
-// it back, but only the transaction watches ctx: watching it in each statement would take a third of the time of
-// BenchmarkWriteBehind.
+// SaveBeats stores changes by heartbeats, all in one transaction. It skips agents that have been removed. The end of
+// ctx rolls it back, but only the transaction watches ctx: watching it in each statement would take a third of the time
+// of BenchmarkWriteBehind.
 func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
 		ctx := context.WithoutCancel(ctx)
@@ -72,7 +75,8 @@ func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error 
 				}
 				continue
 			}
-			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSince.UnixMilli(), b.LastSeen.UnixMilli()); err != nil {
+			if _, err := update.ExecContext(ctx, b.ID, b.State, b.Detail, b.StateSince.UnixMilli(),
+				b.LastSeen.UnixMilli()); err != nil {
 				return err
 			}
 		}
@@ -80,8 +84,8 @@ func (db agents) SaveBeats(ctx context.Context, beats []domain.AgentBeat) error 
 	})
 }
 
-// AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project. It returns
-// NotFound when there is no such agent.
+// AssignAgent stores an agent's project, "" for none, and ends the token of its command if that is for another project.
+// It returns NotFound when there is no such agent.
 func (db agents) AssignAgent(ctx context.Context, id, project string) error {
 	return db.changeAgent(ctx, assignAgent, []any{id, project}, "agent_id = $1 AND project <> $2", id, project)
 }
@@ -98,7 +102,8 @@ func (db agents) RemoveAgent(ctx context.Context, id string) error {
 	return db.changeAgent(ctx, "DELETE FROM agents WHERE id = $1", []any{id}, "agent_id = $1", id)
 }
 
-// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a condition.
+// changeAgent executes a statement that must change an agent, and ends the tokens of agents' commands that match a
+// condition.
 func (db agents) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, statement, args...)

@@ -16,7 +16,8 @@ import (
 // repeatTime is how long a change that repeats is counted in the entry of the first.
 const repeatTime = time.Minute
 
-// addAudit stores the audit entry of the change in tx, if ctx has one. If it repeats one of the last minute it is counted there.
+// addAudit stores the audit entry of the change in tx, if ctx has one. If it repeats one of the last minute it is
+// counted there.
 func addAudit(ctx context.Context, tx *sql.Tx) error {
 	e, audited := domain.AuditOf(ctx)
 	if !audited {
@@ -32,7 +33,8 @@ func addAudit(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, account, times)"+
+	_, err := tx.ExecContext(ctx, "INSERT INTO audit (at_ms, who, via, role, action, subject, detail, request_id, "+
+		"account, times)"+
 		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 		e.At.UnixMilli(), e.Who, e.Via, e.Role, e.Action, e.Subject, e.Detail, e.RequestID, account, e.Times)
 	return err
@@ -46,8 +48,8 @@ func (db audit) AddAudit(ctx context.Context, e domain.AuditEntry) error {
 // auditChunk is how many entries are read at once when searching for a text.
 const auditChunk = 500
 
-// AuditPage returns the first q.Limit entries that match q, newest first. It returns Unavailable when a search for a text takes
-// too long.
+// AuditPage returns the first q.Limit entries that match q, newest first. It returns Unavailable when a search for a
+// text takes too long.
 func (db audit) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain.AuditPage, err error) {
 	if q.Before == 0 {
 		q.Before = math.MaxInt64
@@ -83,8 +85,11 @@ func (db audit) AuditPage(ctx context.Context, q domain.AuditQuery) (page domain
 }
 
 // eachAuditEntry calls take with the first limit entries that match q apart from its text, until yield returns false.
-func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int, take func(domain.AuditEntry) bool) error {
-	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE id < $1", []any{q.Before}
+func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit int,
+	take func(domain.AuditEntry) bool,
+) error {
+	statement, args := "SELECT id, at_ms, who, via, role, action, subject, detail, request_id, times FROM audit WHERE "+
+		"id < $1", []any{q.Before}
 	where := func(column, text string) {
 		if text != "" {
 			args = append(args, text)
@@ -95,13 +100,14 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	where("action", string(q.Action))
 	args = append(args, limit)
 	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.AuditEntry, err error) {
-		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID, &e.Times)
+		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID,
+			&e.Times)
 		return e, err
 	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)
 }
 
-// RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those before
-// repeated. It returns how many it removed.
+// RemoveAuditBefore removes the oldest entries, at most limit: those made before then, and of changes that repeat those
+// before repeated. It returns how many it removed.
 func (db audit) RemoveAuditBefore(ctx context.Context, then, repeated time.Time, limit int) (removed int64, err error) {
 	result, err := db.exec(ctx, nil, `DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < $1
 		UNION SELECT id FROM audit WHERE times > 0 AND at_ms < $2 ORDER BY 1 LIMIT $3)`,

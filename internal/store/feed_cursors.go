@@ -8,7 +8,8 @@ import (
 
 // FeedCursors returns the reading positions for every URL that the project has ever had, in no particular order.
 func (db events) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
 	if err != nil {
 		return nil, db.Translate(err)
 	}

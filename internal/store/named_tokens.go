@@ -16,7 +16,8 @@ func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms)"+
+		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, "+
+			"expires_at_ms, last_used_ms)"+
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt), ToMilli(t.LastUsed))
 		return err
@@ -25,7 +26,8 @@ func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 
 // NamedTokens returns all named tokens, in no particular order.
 func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
 	if err != nil {
 		return nil, db.Translate(err)
 	}
@@ -43,7 +45,8 @@ func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
 	return tokens, db.Translate(rows.Err())
 }
 
-// RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such token.
+// RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
+// token.
 func (db access) RemoveNamedToken(ctx context.Context, id string) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM named_tokens WHERE id = $1", id)
@@ -60,6 +63,7 @@ func (db access) RemoveNamedToken(ctx context.Context, id string) error {
 
 // RemoveTokensExpiredBefore removes the named tokens that expired before then.
 func (db access) RemoveTokensExpiredBefore(ctx context.Context, then time.Time) error {
-	_, err := db.exec(ctx, topics{domain.TopicAccess}, "DELETE FROM named_tokens WHERE expires_at_ms > 0 AND expires_at_ms <= $1", then.UnixMilli())
+	_, err := db.exec(ctx, topics{domain.TopicAccess},
+		"DELETE FROM named_tokens WHERE expires_at_ms > 0 AND expires_at_ms <= $1", then.UnixMilli())
 	return err
 }

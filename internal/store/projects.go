@@ -13,7 +13,8 @@ const activeKey = "active_project"
 // Registry returns the active project's name, "" if there is none, and the projects, sorted by name, by bytes.
 func (db projects) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil && !IsMissing(err) {
+		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil &&
+			!IsMissing(err) {
 			return err
 		}
 		return EachRow(ctx, tx, func(rows *sql.Rows) (p domain.Project, err error) {
@@ -27,14 +28,15 @@ func (db projects) Registry(ctx context.Context) (active string, projects []doma
 	return active, projects, db.Translate(err)
 }
 
-// AddProjects stores new projects, all or none, and makes active, unless it is "", the active one. It returns Conflict if one of
-// the names exists.
+// AddProjects stores new projects, all or none, and makes active, unless it is "", the active one. It returns Conflict
+// if one of the names exists.
 func (db projects) AddProjects(ctx context.Context, active string, projects ...domain.Project) error {
-	return db.Tx(ctx, topics{domain.TopicProjects}, func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
+	return db.Tx(ctx, topics{domain.TopicProjects},
+		func(tx *sql.Tx) error { return addProjects(ctx, tx, active, projects...) })
 }
 
-// RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents that have been
-// removed. It returns Conflict if the name exists.
+// RestoreProject stores a new project as AddProjects does and assigns agents to it, all or nothing. It skips agents
+// that have been removed. It returns Conflict if the name exists.
 func (db projects) RestoreProject(ctx context.Context, active string, p domain.Project, agents []string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents}, func(tx *sql.Tx) error {
 		if err := addProjects(ctx, tx, active, p); err != nil {
@@ -51,7 +53,8 @@ func (db projects) RestoreProject(ctx context.Context, active string, p domain.P
 
 func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...domain.Project) error {
 	for _, p := range projects {
-		_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL, p.Token.Reveal())
+		_, err := tx.ExecContext(ctx, "INSERT INTO projects (name, url, token) VALUES ($1, $2, $3)", p.Name, p.URL,
+			p.Token.Reveal())
 		if err != nil {
 			return err
 		}
@@ -65,12 +68,13 @@ func addProjects(ctx context.Context, tx *sql.Tx, active string, projects ...dom
 
 // UpdateProject stores a project's url and token if the stored ones are those of was. Otherwise it returns NotFound.
 func (db projects) UpdateProject(ctx context.Context, was, p domain.Project) error {
-	return db.changeOne(ctx, topics{domain.TopicProjects}, "UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
+	return db.changeOne(ctx, topics{domain.TopicProjects},
+		"UPDATE projects SET url = $2, token = $3 WHERE name = $1 AND url = $4 AND token = $5",
 		p.Name, p.URL, p.Token.Reveal(), was.URL, was.Token.Reveal())
 }
 
-// RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards. Its events and
-// reading positions are kept. It returns NotFound if there is no such project.
+// RemoveProject removes a project and unassigns its agents. If it was the active project, none is active afterwards.
+// Its events and reading positions are kept. It returns NotFound if there is no such project.
 func (db projects) RemoveProject(ctx context.Context, name string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
@@ -80,7 +84,8 @@ func (db projects) RemoveProject(ctx context.Context, name string) error {
 		if err := changed(result); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1", name); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1",
+			name); err != nil {
 			return err
 		}
 		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {

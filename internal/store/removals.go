@@ -25,7 +25,8 @@ func (db projects) KeepRemoval(ctx context.Context, id string, r domain.Removal,
 		return err
 	}
 	return db.Tx(ctx, nil, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text), now.UnixMilli())
+		_, err := tx.ExecContext(ctx, "INSERT INTO removals (id, removal, at_ms) VALUES ($1, $2, $3)", id, string(text),
+			now.UnixMilli())
 		if err != nil {
 			return err
 		}

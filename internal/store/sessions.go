@@ -16,7 +16,8 @@ func (db access) AddSession(ctx context.Context, s domain.Session, most int) err
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms, last_seen_ms)"+
+		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms, "+
+			"last_seen_ms)"+
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
 			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
 		return err
@@ -25,7 +26,8 @@ func (db access) AddSession(ctx context.Context, s domain.Session, most int) err
 
 // Sessions returns all sessions, in no particular order.
 func (db access) Sessions(ctx context.Context) ([]domain.Session, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 	if err != nil {
 		return nil, db.Translate(err)
 	}
@@ -33,7 +35,8 @@ func (db access) Sessions(ctx context.Context) ([]domain.Session, error) {
 	var sessions []domain.Session
 	for rows.Next() {
 		var s domain.Session
-		if err := rows.Scan(&s.ID, &s.Who, &s.Account, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt), (*Milli)(&s.LastSeen)); err != nil {
+		if err := rows.Scan(&s.ID, &s.Who, &s.Account, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt),
+			(*Milli)(&s.LastSeen)); err != nil {
 			return nil, db.Translate(err)
 		}
 		sessions = append(sessions, s)
@@ -52,17 +55,19 @@ func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error
 	return err
 }
 
-// SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. It skips those that have
-// been removed.
+// SaveUses stores when sessions were last seen and named tokens last used, by id, all in one transaction. It skips
+// those that have been removed.
 func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
 		for id, seen := range sessions {
-			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id, seen.UnixMilli()); err != nil {
+			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id,
+				seen.UnixMilli()); err != nil {
 				return err
 			}
 		}
 		for id, used := range tokens {
-			if _, err := tx.ExecContext(ctx, "UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", id, used.UnixMilli()); err != nil {
+			if _, err := tx.ExecContext(ctx, "UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", id,
+				used.UnixMilli()); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,6 @@
-// Package store keeps the gateway's state in a database. It has the SQL that SQLite and PostgreSQL share; packages sqlite and
-// postgres have their drivers, schemas and whatever differs. It translates driver errors into domain errors. It must know no rules:
-// package service decides what may be stored.
+// Package store keeps the gateway's state in a database. It has the SQL that SQLite and PostgreSQL share; packages
+// sqlite and postgres have their drivers, schemas and whatever differs. It translates driver errors into domain errors.
+// It must know no rules: package service decides what may be stored.
 //
 // Its SQL uses only what both engines understand: $1 parameters, ON CONFLICT, RETURNING.
 package store
@@ -57,14 +57,14 @@ type conn struct {
 // topics say what a change is about.
 type topics = []domain.Topic
 
-// Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit entry in ctx,
-// and notifies other gateways of the topics changed.
+// Tx runs fn in one transaction: everything is stored if Tx returns nil, otherwise nothing. It also stores the audit
+// entry in ctx, and notifies other gateways of the topics changed.
 func (db *conn) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) error) error {
 	return db.LeaderTx(ctx, 0, about, fn)
 }
 
-// LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns ErrNotLeader, and
-// stores nothing, once another gateway has taken over.
+// LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns
+// ErrNotLeader, and stores nothing, once another gateway has taken over.
 func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
 	defer func() { db.note(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
@@ -127,9 +127,11 @@ func (db *conn) exec(ctx context.Context, about topics, statement string, args .
 	return result, nil
 }
 
-// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is changed no
-// entry is stored.
-func (db *conn) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result, err error) {
+// execAudited executes a statement that writes, and stores the audit entry of its change: both or neither. If no row is
+// changed no entry is stored.
+func (db *conn) execAudited(ctx context.Context, about topics, statement string, args ...any) (result sql.Result,
+	err error,
+) {
 	err = db.Tx(ctx, about, func(tx *sql.Tx) error {
 		if result, err = tx.ExecContext(ctx, statement, args...); err != nil {
 			return err
@@ -142,8 +144,8 @@ func (db *conn) execAudited(ctx context.Context, about topics, statement string,
 	return result, err
 }
 
-// changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as that would leave
-// it unknown whether the change was stored.
+// changeOne executes a statement and returns NotFound if it changed no row. The end of ctx does not interrupt it, as
+// that would leave it unknown whether the change was stored.
 func (db *conn) changeOne(ctx context.Context, about topics, statement string, args ...any) error {
 	result, err := db.exec(context.WithoutCancel(ctx), about, statement, args...)
 	if err != nil {
@@ -161,8 +163,8 @@ func changed(result sql.Result) error {
 	return err
 }
 
-// Translate turns an error into a domain error: NotFound for a missing row, the engine's translation for an error that it knows, and
-// Internal for all others, keeping the cause for the log. Domain errors and nil are returned unchanged.
+// Translate turns an error into a domain error: NotFound for a missing row, the engine's translation for an error that
+// it knows, and Internal for all others, keeping the cause for the log. Domain errors and nil are returned unchanged.
 func (db *conn) Translate(err error) error {
 	var known *domain.Error
 	switch {
@@ -180,5 +182,6 @@ func (db *conn) Translate(err error) error {
 // Ping returns an error if the store does not respond.
 func (db *conn) Ping(ctx context.Context) error {
 	var one int
-	return db.Translate(db.engine.Read.QueryRowContext(ctx, "SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))
+	return db.Translate(db.engine.Read.QueryRowContext(ctx,
+		"SELECT 1 FROM state WHERE key = $1 UNION ALL SELECT 1 LIMIT 1", "").Scan(&one))
 }

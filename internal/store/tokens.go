@@ -8,11 +8,12 @@ import (
 	"switchyard/internal/domain"
 )
 
-// AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict if there is
-// one with the same hash.
+// AddToken stores a new join token and removes the oldest unused ones, so that at most most remain. It returns Conflict
+// if there is one with the same hash.
 func (db agents) AddToken(ctx context.Context, t domain.JoinToken, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
+		_, err := tx.ExecContext(ctx, "INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, "+
+			"$2, $3, $4)",
 			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
 		if err != nil {
 			return err
@@ -45,7 +46,8 @@ func (db agents) UnusedTokens(ctx context.Context, now time.Time) ([]domain.Join
 	var tokens []domain.JoinToken
 	for rows.Next() {
 		var t domain.JoinToken
-		if err := rows.Scan(&t.Hash, (*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.UsedAt), &t.UsedBy, &t.Project); err != nil {
+		if err := rows.Scan(&t.Hash, (*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.UsedAt), &t.UsedBy,
+			&t.Project); err != nil {
 			return nil, db.Translate(err)
 		}
 		tokens = append(tokens, t)
@@ -55,11 +57,13 @@ func (db agents) UnusedTokens(ctx context.Context, now time.Time) ([]domain.Join
 
 // RevokeToken removes an unused token. It returns NotFound if there is no unused one with that hash.
 func (db agents) RevokeToken(ctx context.Context, hash string) error {
-	return db.changeOne(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0", hash)
+	return db.changeOne(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE hash = $1 AND used_at_ms = 0",
+		hash)
 }
 
 // ForgetTokens removes the tokens that expired before before, used or not.
 func (db agents) ForgetTokens(ctx context.Context, before time.Time) error {
-	_, err := db.exec(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE expires_at_ms < $1", before.UnixMilli())
+	_, err := db.exec(ctx, topics{domain.TopicAgents}, "DELETE FROM join_tokens WHERE expires_at_ms < $1",
+		before.UnixMilli())
 	return err
 }

@@ -139,7 +139,9 @@ func ScanVisitCounts(row Row) (c domain.VisitCounts, err error) {
 }
 
 // StoryVisits returns the last limit visits of a story in order.
-func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit, err error) {
+func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit,
+	err error,
+) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
 		return EachVisit(ctx, tx, &visits, "SELECT "+VisitColumns+` FROM stage_visits
 			WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
@@ -212,7 +214,8 @@ func (db visits) RemoveVisits(
 			return err
 		}
 		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (project, story_id, number) IN (
-			SELECT project, story_id, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2 ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
+			SELECT project, story_id, number FROM stage_visits WHERE project = $1 AND to_ms > 0 AND to_ms <= $2
+			ORDER BY to_ms LIMIT $3)`, project, max(kept, first), limit)
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,8 @@ func (db *DB) SetBotRun(ctx context.Context, token int64, r domain.BotRun) error
 // AskBotTest requests a test message from the gateway that runs the bot.
 func (db *DB) AskBotTest(ctx context.Context, id string) error {
 	return db.Tx(ctx, aboutBot, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => $1)", testLife.Seconds()); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM bot_tests WHERE asked_at < clock_timestamp() - make_interval(secs => "+
+			"$1)", testLife.Seconds()); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO bot_tests (id) VALUES ($1)", id)
@@ -122,7 +123,8 @@ func (db *DB) AskBotTest(ctx context.Context, id string) error {
 // TakeBotTest removes and returns a request for a test message. It returns NotFound when there is none.
 func (db *DB) TakeBotTest(ctx context.Context) (id string, err error) {
 	err = db.tables.QueryRowContext(ctx, `UPDATE bot_tests SET taken = TRUE WHERE id = (
-		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1) ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
+		SELECT id FROM bot_tests WHERE NOT taken AND asked_at > clock_timestamp() - make_interval(secs => $1)
+		ORDER BY asked_at LIMIT 1 FOR UPDATE SKIP LOCKED
 	) RETURNING id`, testLife.Seconds()).Scan(&id)
 	return id, db.Translate(err)
 }

@@ -15,8 +15,8 @@ var visitSQL = store.NewVisitSQL("json_array_elements($1::json) AS each")
 // saveVisits also marks the rows as changed by this transaction.
 var saveVisits = visitSQL.Save + ", changed = DEFAULT"
 
-// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer events contradict
-// a sighting.
+// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer
+// events contradict a sighting.
 func (db *DB) ObserveVisits(ctx context.Context, token int64, o domain.Observation) ([]domain.Visit, bool, error) {
 	var changed []domain.Visit
 	var settled bool
@@ -82,7 +82,8 @@ func writeVisits(batch *pgx.Batch, book *domain.VisitBook) (changed []domain.Vis
 	return changed
 }
 
-const visitsSince = "SELECT " + store.VisitColumns + " FROM stage_visits WHERE changed >= $1 ORDER BY project, story_id, number"
+const visitsSince = "SELECT " + store.VisitColumns +
+	" FROM stage_visits WHERE changed >= $1 ORDER BY project, story_id, number"
 
 // VisitsSince returns the visits that have changed since a position, none for 0, and the next position. That is before
 // any transaction in progress, so some may be returned again.

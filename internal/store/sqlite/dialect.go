@@ -23,7 +23,9 @@ func (dialect) Key(text string) string {
 
 // EventsLike reads events with a text by the index of words, in the order of their ids. The first events with a text
 // too short for that are sought among all: mostly they are soon found.
-func (dialect) EventsLike(ctx context.Context, tx store.Querier, q domain.EventQuery, first bool) (store.Source, error) {
+func (dialect) EventsLike(ctx context.Context, tx store.Querier, q domain.EventQuery, first bool) (store.Source,
+	error,
+) {
 	short := utf8.RuneCountInString(q.Text) < 3
 	switch {
 	case q.Text != "" && !(short && first):

@@ -38,7 +38,8 @@ func (db *DB) AppendEvents(ctx context.Context, reads []domain.FeedRead) (append
 				return err
 			}
 		}
-		appended.Visits, err = changeVisits(w.ctx, w.tx, store.EventKeys(appended.Added), func(b *domain.VisitBook) { b.Add(appended.Added...) })
+		appended.Visits, err = changeVisits(w.ctx, w.tx, store.EventKeys(appended.Added),
+			func(b *domain.VisitBook) { b.Add(appended.Added...) })
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 
 var visitSQL = store.NewVisitSQL("json_each($1) AS each")
 
-// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer events contradict
-// a sighting.
+// ObserveVisits applies an observation to the visits of its stories. It returns the changed ones, and false if newer
+// events contradict a sighting.
 func (db *DB) ObserveVisits(ctx context.Context, _ int64, o domain.Observation) ([]domain.Visit, bool, error) {
 	var changed []domain.Visit
 	var settled bool

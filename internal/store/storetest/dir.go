@@ -10,7 +10,8 @@ import (
 	"switchyard/internal/store/sqlite"
 )
 
-// Dir returns a directory with a new SQLite database. It is copied: creating one takes several times as long as opening it.
+// Dir returns a directory with a new SQLite database. It is copied: creating one takes several times as long as opening
+// it.
 func Dir(t testing.TB) string {
 	t.Helper()
 	files, err := made()

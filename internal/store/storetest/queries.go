@@ -25,11 +25,12 @@ type Queries interface {
 	ProjectVisits(ctx context.Context, projects []string, now time.Time) (map[string]*domain.ProjectVisits, error)
 	StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error)
 	VisitedProjects(ctx context.Context) ([]string, error)
-	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int, err error)
+	RemoveVisits(ctx context.Context, token int64, project string, before time.Time, keep, limit int) (removed int,
+		err error)
 }
 
-// AskAll runs every query, in each form, on a database that has the stories of Move in the project alpha. It is for tests that
-// examine the statements.
+// AskAll runs every query, in each form, on a database that has the stories of Move in the project alpha. It is for
+// tests that examine the statements.
 func AskAll(t testing.TB, db Queries) {
 	t.Helper()
 	ctx := t.Context()
@@ -69,9 +70,12 @@ func AskAll(t testing.TB, db Queries) {
 	_, err = db.EventProjects(ctx)
 	check(err)
 	now := time.Now()
-	_, _, err = db.ObserveVisits(ctx, 0, domain.Observation{Project: "alpha", Asked: now, Now: now, Seen: []domain.Sighting{
-		{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"},
-	}})
+	_, _, err = db.ObserveVisits(ctx, 0, domain.Observation{
+		Project: "alpha", Asked: now, Now: now,
+		Seen: []domain.Sighting{
+			{StoryID: "1_story", Stage: "2_current"}, {StoryID: "9", StoryName: "Nine", Stage: "3_qa"},
+		},
+	})
 	check(err)
 	_, err = db.ProjectVisits(ctx, []string{"alpha", "beta"}, now)
 	check(err)

@@ -27,12 +27,15 @@ type Events interface {
 var Strange = []string{
 	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
 	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
-	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) + `","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
-	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) + `x","story_name":"Long too","reason":"","timestamp_ms":4}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) +
+		`","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
+	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) +
+		`x","story_name":"Long too","reason":"","timestamp_ms":4}`,
 	`{"type":"note\u0000","text":["\u0000",{"x":"Ünï\u0000"}],"timestamp_ms":5}`,
 	`{"type":"` + strings.Repeat("long", 4000) + `","timestamp_ms":6}`,
 	`{"timestamp_ms":9223372036854775807}`,
-	`{"type":"deep","nested":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `,"story_id":"deep","timestamp_ms":7}`,
+	`{"type":"deep","nested":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) +
+		`,"story_id":"deep","timestamp_ms":7}`,
 }
 
 // Opened returns a database that has just been opened, and closes it at the end of the test.
@@ -102,7 +105,10 @@ func Received(seconds int64, read domain.FeedRead) domain.FeedRead {
 
 // Expired selects a project's events received before Unix time seconds, except the newest keep.
 func Expired(project string, seconds int64, keep int) domain.Expired {
-	return domain.Expired{Project: project, Before: time.Unix(seconds, 0), Now: time.Unix(seconds+1000, 0), Keep: keep, Needed: math.MaxInt64}
+	return domain.Expired{
+		Project: project, Before: time.Unix(seconds, 0), Now: time.Unix(seconds+1000, 0), Keep: keep,
+		Needed: math.MaxInt64,
+	}
 }
 
 // Remove removes the events that e selects, a few at a time.

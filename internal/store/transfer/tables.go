@@ -28,7 +28,10 @@ var tables = []table{
 		"last_seen_ms",
 	}},
 	{name: "seen_once", columns: []string{"kind", "digest", "at_ms"}},
-	{name: "sessions", columns: []string{"id", "who", "account", "via", "role", "created_at_ms", "last_seen_ms", "token_id"}},
+	{name: "sessions", columns: []string{
+		"id", "who", "account", "via", "role", "created_at_ms", "last_seen_ms",
+		"token_id",
+	}},
 	{name: "named_tokens", columns: []string{
 		"id", "name", "role", "hash", "project", "agent_id", "created_at_ms", "expires_at_ms", "last_used_ms",
 	}},
@@ -44,7 +47,8 @@ var tables = []table{
 	{name: "event_digests", columns: []string{"digest"}},
 	{name: "stories", columns: []string{"id", "project", "story_id", "story_name"}, add: []string{"words"}, change: story},
 	{name: "stage_visits", columns: []string{
-		"project", "story_id", "number", "stage", "from_ms", "to_ms", "next_stage", "source", "blocked_ms", "blocked_since_ms",
+		"project", "story_id", "number", "stage", "from_ms", "to_ms", "next_stage", "source", "blocked_ms",
+		"blocked_since_ms",
 		"merge_failed_since_ms", "event_ms",
 	}},
 	{name: "visit_counts", columns: []string{"project", "open_visits", "stages"}},
