@@ -97,7 +97,8 @@ func enhanced() templ.Attributes {
 
 // htmxConfig keeps htmx within the content security policy and makes it show pages with an error status.
 const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,` +
-	`"disableInheritance":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,"scrollIntoViewOnBoost":false,"timeout":10000,` +
+	`"disableInheritance":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
+	`"scrollIntoViewOnBoost":false,"timeout":10000,` +
 	`"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},` +
 	`{"code":"[45]..","swap":true,"error":true}]}`
 

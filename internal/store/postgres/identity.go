@@ -14,7 +14,8 @@ const identityKey = "identity"
 
 // origin identifies what a restored database has anew: the cluster, the database, its tables and its timeline.
 const origin = `SELECT concat_ws('/', system_identifier,
-	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid, left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
+	(SELECT oid FROM pg_database WHERE datname = current_database()), 'stream'::regclass::oid,
+	left(pg_walfile_name(pg_current_wal_lsn()), 8)) FROM pg_control_system()`
 
 // Identity returns a random text that belongs to this database. A new one has another, and so has one that was
 // restored, or that a standby took over, which may lack the last events.
