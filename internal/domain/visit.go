@@ -23,7 +23,8 @@ type Visit struct {
 	Blocked          time.Duration
 	BlockedSince     time.Time
 	MergeFailedSince time.Time
-	// EventAt is when the last event about the story was received. What was asked for earlier may be older than that.
+	// EventAt is when the last event about the story was received, zero if a later visit has it. What was asked for earlier
+	// may be older than that.
 	EventAt time.Time
 }
 
@@ -31,7 +32,7 @@ type Visit struct {
 type VisitSource string
 
 const (
-	FromEvent VisitSource = "event"
+	FromEvent VisitSource = ""
 	FromBoard VisitSource = "board" // only a pipeline has shown it; an event that says more corrects it
 )
 
@@ -53,6 +54,9 @@ func (v *Visit) leave(at time.Time, next string) {
 		v.Blocked += max(0, at.Sub(later(v.From, v.BlockedSince)))
 	}
 	v.BlockedSince, v.MergeFailedSince = time.Time{}, time.Time{}
+	if next != "" {
+		v.EventAt = time.Time{}
+	}
 }
 
 // reopen undoes leave, for a story that has been blocked since since, or not if that is zero.

@@ -163,11 +163,11 @@ CREATE TABLE stage_visits (
 	from_ms               BIGINT NOT NULL, -- 0 if unknown
 	to_ms                 BIGINT NOT NULL, -- 0 while the story is there
 	next_stage            TEXT COLLATE "C" NOT NULL, -- '' when it left the board, or while it is there
-	source                TEXT NOT NULL, -- event; board: only a pipeline has shown it
+	source                TEXT NOT NULL, -- '' for an event; board: only a pipeline has shown it
 	blocked_ms            BIGINT NOT NULL, -- without a current block
 	blocked_since_ms      BIGINT NOT NULL,
 	merge_failed_since_ms BIGINT NOT NULL,
-	event_ms              BIGINT NOT NULL, -- when the last event about the story was received
+	event_ms              BIGINT NOT NULL, -- when the last event about the story was received, 0 if a later visit has it
 	changed               BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, -- the transaction that wrote it last
 	PRIMARY KEY (project, story_id, number)
 );
