@@ -9,6 +9,7 @@ import (
 
 	"switchyard/internal/domain"
 	"switchyard/internal/files"
+	"switchyard/internal/wire"
 )
 
 // recordKey is the top-level key of our record in the credentials file. Other keys belong to other programs.
@@ -48,7 +49,7 @@ func (f *File) Read() (domain.Credentials, error) {
 	}
 	var fields map[string]json.RawMessage
 	var access, refresh *string
-	if json.Unmarshal(members.get(recordKey), &fields) != nil ||
+	if json.Unmarshal(members.Get(recordKey), &fields) != nil ||
 		json.Unmarshal(fields["access_token"], &access) != nil || access == nil ||
 		json.Unmarshal(fields["refresh_token"], &refresh) != nil || refresh == nil {
 		return domain.Credentials{}, errNoRecord
@@ -62,7 +63,7 @@ func (f *File) Read() (domain.Credentials, error) {
 	}, nil
 }
 
-// Write replaces the record by c and keeps every other key. It returns ErrNoObject, and changes nothing, when the file
+// Write replaces the record by c and keeps every other key. It returns wire.ErrNoObject, and changes nothing, when the file
 // is not a JSON object.
 func (f *File) Write(c domain.Credentials) error {
 	value, err := json.Marshal(record{
@@ -72,16 +73,16 @@ func (f *File) Write(c domain.Credentials) error {
 	if err != nil {
 		return err
 	}
-	return f.change(func(o object) object { return o.set(recordKey, value) })
+	return f.change(func(o wire.Object) wire.Object { return o.Set(recordKey, value) })
 }
 
 // Remove removes the record and keeps every other key. Without a file or a record it does nothing.
 func (f *File) Remove() error {
-	return f.change(func(o object) object { return o.remove(recordKey) })
+	return f.change(func(o wire.Object) wire.Object { return o.Remove(recordKey) })
 }
 
 // change applies fn to the file's content, under the lock.
-func (f *File) change(fn func(object) object) error {
+func (f *File) change(fn func(wire.Object) wire.Object) error {
 	unlock, err := files.Lock(f.path)
 	if err != nil {
 		return err
@@ -91,14 +92,17 @@ func (f *File) change(fn func(object) object) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	after := fn(before).encode()
-	if bytes.Equal(after, before.encode()) {
+	after := fn(before).Encode()
+	if bytes.Equal(after, before.Encode()) {
 		return nil
 	}
-	return files.WriteAtomic(f.path, after)
+	var text bytes.Buffer
+	_ = json.Indent(&text, after, "", "  ") // its input is valid JSON
+	text.WriteByte('\n')
+	return files.WriteAtomic(f.path, text.Bytes())
 }
 
-func (f *File) read() (object, error) {
+func (f *File) read() (wire.Object, error) {
 	data, err := files.Read(f.path)
 	if err != nil {
 		return nil, err
@@ -106,9 +110,9 @@ func (f *File) read() (object, error) {
 	if len(bytes.TrimSpace(data)) == 0 { // created with touch, perhaps
 		return nil, nil
 	}
-	o, err := parseObject(data)
+	o, err := wire.ParseObject(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s %w", f.path, err)
+		return nil, fmt.Errorf("%s %w; move it away and sign in again", f.path, err)
 	}
 	return o, nil
 }

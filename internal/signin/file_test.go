@@ -20,6 +20,7 @@ import (
 	"switchyard/internal/files"
 	"switchyard/internal/signin"
 	"switchyard/internal/waittest"
+	"switchyard/internal/wire"
 )
 
 // Some tests need separate processes: the test binary runs itself.
@@ -142,7 +143,7 @@ func TestOtherKeysKeepTheirOrderAndTheirText(t *testing.T) {
 	if err := f.Write(sample); err != nil {
 		t.Fatal(err)
 	}
-	want := "{\n  \"zebra\": " + big + ",\n  \"oauth\": " + sampleRecord + ",\n  \"<b>é\": \"\\u00e9\\/</script>\"," +
+	want := "{\n  \"zebra\": " + big + ",\n  \"oauth\": " + sampleRecord + ",\n  \"<b>\\u00e9\": \"\\u00e9\\/</script>\"," +
 		"\n  \"apple\": [\n    1e400,\n    {\n      \"b\": 1,\n      \"a\": 2,\n      \"a\": 3\n    }\n  ]\n}\n"
 	if got := content(t, path); got != want {
 		t.Errorf("after Write:\n%s, want\n%s", got, want)
@@ -183,10 +184,10 @@ func TestAFileThatIsNoJSONObjectIsLeftAlone(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "credentials.json")
 		put(t, path, text)
 		f := signin.NewFile(path)
-		if err := f.Write(sample); !errors.Is(err, signin.ErrNoObject) {
+		if err := f.Write(sample); !errors.Is(err, wire.ErrNoObject) {
 			t.Errorf("Write over %.20q = %v", text, err)
 		}
-		if err := f.Remove(); !errors.Is(err, signin.ErrNoObject) {
+		if err := f.Remove(); !errors.Is(err, wire.ErrNoObject) {
 			t.Errorf("Remove from %.20q = %v", text, err)
 		}
 		if _, err := f.Read(); err == nil {

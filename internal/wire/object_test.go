@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/wire"
@@ -37,7 +38,7 @@ func FuzzWithTimes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent []wire.Stage
 		var before []map[string]any
-		if json.Unmarshal([]byte(text), &sent) != nil || json.Unmarshal([]byte(text), &before) != nil {
+		if !utf8.ValidString(text) || json.Unmarshal([]byte(text), &sent) != nil || json.Unmarshal([]byte(text), &before) != nil {
 			return
 		}
 		stages := make([]domain.Stage, len(sent))
