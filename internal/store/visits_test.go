@@ -101,7 +101,8 @@ func TestVisitsAreStoredWithWhatTheyComeFrom(t *testing.T) {
 			t.Fatal(found, err)
 		}
 		stages := []domain.Stage{
-			{Name: "1_a", Items: []domain.Item{{StoryID: "3"}}}, {Name: "2_b", Items: []domain.Item{{StoryID: "1"}}},
+			{Name: "1_a", Items: []domain.Item{{StoryID: "3"}}},
+			{Name: "2_b", Items: []domain.Item{{StoryID: "1"}}},
 			{Name: "3_c", Items: []domain.Item{{StoryID: "2", Blocked: "why"}}},
 		}
 		got := found["alpha"].Times(stages)
