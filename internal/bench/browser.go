@@ -46,11 +46,14 @@ func loadInBrowser(url string) (l shownPage, found bool, err error) {
 			return l, false, err
 		}
 		// The paint's performance entry exists two frames later.
-		one, err := chromedp.Run(ctx, chromedp.Evaluate[shownPage](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done({
-			Shown: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
-			Loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
-			Elements: document.querySelectorAll("*").length,
-		}), 50))))`, chromedp.EvalAwaitPromise))
+		one, err := chromedp.Run(ctx, chromedp.Evaluate[shownPage](`new Promise(done => {
+			const measure = () => done({
+				Shown: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0,
+				Loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
+				Elements: document.querySelectorAll("*").length,
+			})
+			requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(measure, 50)))
+		})`, chromedp.EvalAwaitPromise))
 		if err != nil {
 			return l, false, err
 		}

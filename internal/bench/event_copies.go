@@ -78,7 +78,8 @@ var squeezed = []string{
 	`UPDATE events SET record = json_set(record, '$.timestamp_ms', :begin + (timestamp_ms - :first) / :all),
 		received_at_ms = :begin + (received_at_ms - :first) / :all`,
 	"UPDATE stage_visits SET to_ms = from_ms + 60000 WHERE to_ms = 0",
-	`UPDATE stage_visits SET to_ms = :begin + (to_ms - :first) / :all, blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
+	`UPDATE stage_visits SET to_ms = :begin + (to_ms - :first) / :all,
+		blocked_ms = blocked_ms / :all, blocked_since_ms = 0, merge_failed_since_ms = 0,
 		from_ms = CASE from_ms WHEN 0 THEN 0 ELSE :begin + (from_ms - :first) / :all END`,
 	"UPDATE visit_counts SET open_visits = 0",
 }
@@ -92,15 +93,18 @@ const (
 // copied adds one copy. The digests of records only have to be different.
 var copied = []string{
 	`INSERT INTO events (id, project, received_at_ms, record) SELECT id + :event, project, received_at_ms + :later,
-		json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `, '$.timestamp_ms', timestamp_ms + :later)
+		json_set(record, '$.story_id', ` + copiedID + `, '$.story_name', ` + copiedName + `,
+			'$.timestamp_ms', timestamp_ms + :later)
 		FROM events WHERE id <= :events`,
 	`INSERT INTO event_words (rowid, words) SELECT id, indexed(project, record) FROM events
 		WHERE id > :event AND id <= :event + :events`,
 	"INSERT INTO event_digests (digest) SELECT random() FROM events WHERE id <= :events",
-	`INSERT INTO stories (id, project, story_id, story_name) SELECT id + :name, project, ` + copiedID + `, ` + copiedName + `
-		FROM stories WHERE id <= :names`,
+	`INSERT INTO stories (id, project, story_id, story_name)
+		SELECT id + :name, project, ` + copiedID + `, ` + copiedName + ` FROM stories WHERE id <= :names`,
 	`INSERT INTO story_words (rowid, words) SELECT id, lower(story_id || char(10) || story_name) || char(10, 10)
 		FROM stories WHERE id > :name AND id <= :name + :names`,
-	`INSERT INTO stage_visits SELECT project, ` + copiedID + `, number + :later, stage, CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
-		next_stage, source, blocked_ms, 0, 0, 0 FROM stage_visits JOIN stories USING (project, story_id) WHERE stories.id <= :names`,
+	`INSERT INTO stage_visits SELECT project, ` + copiedID + `, number + :later, stage,
+		CASE from_ms WHEN 0 THEN 0 ELSE from_ms + :later END, to_ms + :later,
+		next_stage, source, blocked_ms, 0, 0, 0
+		FROM stage_visits JOIN stories USING (project, story_id) WHERE stories.id <= :names`,
 }

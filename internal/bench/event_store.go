@@ -147,11 +147,11 @@ func eventRecord(n int, at time.Time) []byte {
 	from, to := eventStages[step], eventStages[step+1]
 	switch blocked := story%2 == 0; {
 	case blocked && step == 1:
-		return fmt.Appendf(nil, `{"type":"story_blocked","story_id":%q,"story_name":%q,"reason":"waiting for the %s of the %s","timestamp_ms":%d}`,
-			id, name, word(), word(), stamp)
+		return fmt.Appendf(nil, `{"type":"story_blocked","story_id":%q,"story_name":%q,`+
+			`"reason":"waiting for the %s of the %s","timestamp_ms":%d}`, id, name, word(), word(), stamp)
 	case blocked && step == 2:
 		from = eventStages[1]
 	}
-	return fmt.Appendf(nil, `{"type":"stage_transition","story_id":%q,"story_name":%q,"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`,
-		id, name, from, to, stamp)
+	return fmt.Appendf(nil, `{"type":"stage_transition","story_id":%q,"story_name":%q,`+
+		`"from_stage":%q,"to_stage":%q,"timestamp_ms":%d}`, id, name, from, to, stamp)
 }

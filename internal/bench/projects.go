@@ -146,7 +146,8 @@ func boardBody(n int) []byte {
 			if stage == "2_current" && item == 1 {
 				blocked = reason
 			}
-			fmt.Fprintf(&b, `{"story_id":"%d_story_measure","story_name":"A story of the usual length, number %d","blocked":%s,"merge_failure":null,"since_ms":%d}`,
+			fmt.Fprintf(&b, `{"story_id":"%d_story_measure","story_name":"A story of the usual length, number %d",`+
+				`"blocked":%s,"merge_failure":null,"since_ms":%d}`,
 				story, story, blocked, started.Add(-time.Duration(story)*time.Minute).UnixMilli())
 			story++
 		}

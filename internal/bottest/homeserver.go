@@ -1,5 +1,5 @@
-// Package bottest has fakes for testing the chat bot: a Matrix homeserver and Slack's API, each for one bot. They check that the
-// client follows the rules.
+// Package bottest has fakes for testing the chat bot: a Matrix homeserver and Slack's API, each for one bot. They
+// check that the client follows the rules.
 package bottest
 
 import (
@@ -21,8 +21,9 @@ const (
 	Password = "canary-password"
 )
 
-// Homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the specification
-// forbids, and fails the test for what no client may do. Use its exported fields, except HTTP, only within Do.
+// Homeserver is a Matrix homeserver for one bot, written from the client-server specification. It refuses what the
+// specification forbids, and fails the test for what no client may do. Use its exported fields, except HTTP, only
+// within Do.
 type Homeserver struct {
 	HTTP    *httptest.Server
 	Devices map[string]string // access token → device
@@ -30,8 +31,8 @@ type Homeserver struct {
 	Limited int  // how many of the next calls are refused with a rate limit
 	NoProof bool // there is no password login
 	Forgets bool // the homeserver forgets positions of syncs, once
-	// Forgetful makes the homeserver ignore transaction ids. Dendrite ignores them while a request is in progress and after a
-	// restart.
+	// Forgetful makes the homeserver ignore transaction ids. Dendrite ignores them while a request is in progress and
+	// after a restart.
 	Forgetful bool
 	// Before, unless nil, is called first for each call, and handles it if it returns true.
 	Before func(w http.ResponseWriter, r *http.Request) bool
@@ -136,14 +137,15 @@ func (h *Homeserver) create(id, name, user string, content map[string]any) *room
 	return room
 }
 
-// Upgrade replaces a room by another one as user: from then on nobody can post in the old one. Joining the new room requires an
-// invitation.
+// Upgrade replaces a room by another one as user: from then on nobody can post in the old one. Joining the new room
+// requires an invitation.
 func (h *Homeserver) Upgrade(id, successor, user string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.create(successor, h.room(id).name, user, map[string]any{"predecessor": map[string]any{"room_id": id}})
 	h.room(id).muted = true
-	h.setState(id, user, "m.room.tombstone", map[string]any{"body": "This room has been replaced", "replacement_room": successor})
+	h.setState(id, user, "m.room.tombstone",
+		map[string]any{"body": "This room has been replaced", "replacement_room": successor})
 }
 
 // Mute forbids the bot to post in a room, or allows it again.
@@ -155,7 +157,8 @@ func (h *Homeserver) Mute(id string, muted bool) {
 	if muted {
 		level = 50
 	}
-	h.setState(id, Operator, "m.room.power_levels", map[string]any{"events_default": level, "users": map[string]any{Operator: 100}})
+	h.setState(id, Operator, "m.room.power_levels",
+		map[string]any{"events_default": level, "users": map[string]any{Operator: 100}})
 }
 
 // Rename changes the bot's display name.
@@ -236,7 +239,10 @@ func (h *Homeserver) Posts(id string) []Post {
 			value, _ := content[key].(string)
 			return value
 		}
-		post := Post{Sender: BotUser, Body: text("body"), HTML: text("formatted_body"), Kind: text("msgtype"), Key: text("switchyard.key")}
+		post := Post{
+			Sender: BotUser, Body: text("body"), HTML: text("formatted_body"), Kind: text("msgtype"),
+			Key: text("switchyard.key"),
+		}
 		if relation, ok := content["m.relates_to"].(map[string]any); ok && relation["rel_type"] == "m.thread" {
 			post.Thread, _ = relation["event_id"].(string)
 		}

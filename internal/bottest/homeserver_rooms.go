@@ -9,7 +9,9 @@ import (
 	"strings"
 )
 
-func (h *Homeserver) inRoom(w http.ResponseWriter, r *http.Request, parts []string, device string, body map[string]any) {
+func (h *Homeserver) inRoom(
+	w http.ResponseWriter, r *http.Request, parts []string, device string, body map[string]any,
+) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	method := r.Method
@@ -53,7 +55,7 @@ func (h *Homeserver) inRoom(w http.ResponseWriter, r *http.Request, parts []stri
 		reply(w, content)
 	case method == http.MethodGet && rest == "messages":
 		h.messages(w, r.URL.Query(), room)
-	case method == http.MethodPut && len(parts) == 4 && parts[1] == "send" && parts[2] == "m.room.message" && parts[3] != "":
+	case method == http.MethodPut && len(parts) == 4 && strings.HasPrefix(rest, "send/m.room.message/") && parts[3] != "":
 		key := device + " " + id + " " + parts[3]
 		event := h.sent[key]
 		switch {

@@ -23,8 +23,8 @@ const (
 	TeamOperator  = "U0OPERATOR"
 )
 
-// Workspace is Slack's API for one bot. It checks the token and the rate of messages to each channel. Use its exported fields,
-// except HTTP, only within Do.
+// Workspace is Slack's API for one bot. It checks the token and the rate of messages to each channel. Use its
+// exported fields, except HTTP, only within Do.
 type Workspace struct {
 	HTTP     *httptest.Server  // the API is below /api/
 	Channels map[string]string // of C1 and C2, where the bot is a member → name

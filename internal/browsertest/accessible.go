@@ -15,11 +15,15 @@ const (
 		rules: {'target-size': {enabled: true}},
 	}`
 	// rulesOfColours are the rules that depend on colours. They take half of the time.
-	rulesOfColours = `{runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']}, resultTypes: ['violations']}`
+	rulesOfColours = `{
+		runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']},
+		resultTypes: ['violations'],
+	}`
 	// layout is everything but colours that rules depend on: which elements there are, where, and whether they are shown.
 	layout = `[...document.querySelectorAll('*')].map(e => {
 		const box = e.getBoundingClientRect(), shown = e.checkVisibility({visibilityProperty: true, opacityProperty: true})
-		return [e.tagName, box.x, box.y, box.width, box.height, shown, ...e.getAttributeNames().map(name => e.getAttribute(name))].join()
+		const attributes = e.getAttributeNames().map(name => e.getAttribute(name))
+		return [e.tagName, box.x, box.y, box.width, box.height, shown, ...attributes].join()
 	}).join() + document.body.innerText`
 )
 
@@ -36,7 +40,8 @@ func (t *Tab) meets(rules string) {
 		// The page's content security policy does not apply to scripts sent through the debugging protocol.
 		Eval[bool](t, axe(t)+"; true")
 	}
-	violations := Eval[[]string](t, `Promise.all(document.getAnimations().filter(a => a.timeline === document.timeline).map(a => a.finished.catch(() => 0)))
+	violations := Eval[[]string](t, `Promise.all(document.getAnimations()
+		.filter(a => a.timeline === document.timeline).map(a => a.finished.catch(() => 0)))
 		.then(() => axe.run(document, `+rules+`))
 		.then(found => found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html + '\n' + n.failureSummary)))`)
 	for _, violation := range violations {
@@ -68,7 +73,8 @@ func (t *Tab) AccessibleAt(widths ...int64) {
 
 // where describes the page and how it is displayed.
 func (t *Tab) where() string {
-	return Eval[string](t, `location.pathname + ' ' + innerWidth + ' px' + (matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`)
+	return Eval[string](t, `location.pathname + ' ' + innerWidth + ' px' +
+		(matchMedia('(prefers-color-scheme: dark)').matches ? ' dark' : ' light')`)
 }
 
 // axe returns the source of axe-core, which make test installs.

@@ -22,18 +22,19 @@ const (
 
 var stages = []string{"1_backlog", "2_current", "3_qa", "4_merge", "5_done", "6_archived"}
 
-var words = strings.Fields(`account address alert archive avatar badge basket board branch budget calendar card cart chart chat
-	checkout column comment commit config console contract cookie coupon currency customer dashboard deadline delivery device
-	digest directory discount document download draft editor email embed endpoint error event export feature feedback field file
-	filter folder font form gallery gateway graph group header history hook icon image import inbox index invite invoice job
-	keyboard label language layout license limit link list locale lock login map member memory menu message metric migration
-	mobile model network note notice number offer option order owner page panel parser password path payment permission phone
-	picture pipeline plan player plugin poll portal preview price printer profile project prompt proxy query queue quota rate
-	receipt record refund region release report request retry review role route rule runner sandbox schedule schema scope script
-	search secret session setting shadow share signup slot snapshot socket sort source stage status step stock storage story
-	stream style summary support switch table tag task team template tenant term test theme thread ticket timeline timer token
-	tool topic tour track transfer trash trigger tunnel type update upload user vendor version video view voucher wallet warning
-	webhook widget window worker workspace zone`)
+var words = strings.Fields(`account address alert archive avatar badge basket board branch budget calendar card cart
+	chart chat checkout column comment commit config console contract cookie coupon currency customer dashboard
+	deadline delivery device digest directory discount document download draft editor email embed endpoint error event
+	export feature feedback field file filter folder font form gallery gateway graph group header history hook icon
+	image import inbox index invite invoice job keyboard label language layout license limit link list locale lock
+	login map member memory menu message metric migration mobile model network note notice number offer option order
+	owner page panel parser password path payment permission phone picture pipeline plan player plugin poll portal
+	preview price printer profile project prompt proxy query queue quota rate receipt record refund region release
+	report request retry review role route rule runner sandbox schedule schema scope script search secret session
+	setting shadow share signup slot snapshot socket sort source stage status step stock storage story stream style
+	summary support switch table tag task team template tenant term test theme thread ticket timeline timer token tool
+	topic tour track transfer trash trigger tunnel type update upload user vendor version video view voucher wallet
+	warning webhook widget window worker workspace zone`)
 
 // Project returns the name of the n-th project, from 0.
 func Project(n int) string { return fmt.Sprintf("project-%05d", n) }

@@ -1,5 +1,6 @@
-// Package logintest is an OpenID Connect provider for tests. It is as strict as a good real one: it checks every parameter,
-// including PKCE and the client's secret, and accepts each code once. It logs everybody in without a password.
+// Package logintest is an OpenID Connect provider for tests. It is as strict as a good real one: it checks every
+// parameter, including PKCE and the client's secret, and accepts each code once. It logs everybody in without a
+// password.
 package logintest
 
 import (
@@ -21,7 +22,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// The registration of the only client, and the issued tokens. They are canaries, which must not appear in logs or pages.
+// The registration of the only client, and the issued tokens. They are canaries, which must not appear in logs or
+// pages.
 const (
 	ClientID     = "yard-4711"
 	ClientSecret = "canary-client-secret"
@@ -120,12 +122,14 @@ func newKey() *ecdsa.PrivateKey {
 
 func (p *Provider) discovery(w http.ResponseWriter, r *http.Request) { p.Discovery(nil)(w, r) }
 
-// Discovery returns a handler of the discovery document with other members; addresses without a host are the provider's.
+// Discovery returns a handler of the discovery document with other members; addresses without a host are the
+// provider's.
 func (p *Provider) Discovery(others map[string]any) http.HandlerFunc {
 	document := map[string]any{
 		"issuer": p.Issuer, "authorization_endpoint": p.Issuer + "/authorize", "token_endpoint": p.Issuer + "/token",
 		"jwks_uri": p.Issuer + "/keys", "userinfo_endpoint": p.Issuer + "/userinfo",
-		"scopes_supported": []string{"openid", "profile", "email", "groups"}, "id_token_signing_alg_values_supported": []string{"ES256"},
+		"scopes_supported":                      []string{"openid", "profile", "email", "groups"},
+		"id_token_signing_alg_values_supported": []string{"ES256"},
 	}
 	for name, value := range others {
 		if path, ok := value.(string); ok && strings.HasPrefix(path, "/") {
@@ -140,8 +144,9 @@ func (p *Provider) Discovery(others map[string]any) http.HandlerFunc {
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back, err := url.Parse(query.Get("redirect_uri"))
-	if err != nil || back.Path != "/login/callback" || query.Get("client_id") != ClientID || query.Get("response_type") != "code" || query.Get("nonce") == "" ||
-		query.Get("code_challenge_method") != "S256" || query.Get("scope") != "openid profile email groups" || len(query.Get("state")) < 20 {
+	if err != nil || back.Path != "/login/callback" || query.Get("client_id") != ClientID ||
+		query.Get("response_type") != "code" || query.Get("scope") != "openid profile email groups" ||
+		query.Get("nonce") == "" || len(query.Get("state")) < 20 || query.Get("code_challenge_method") != "S256" {
 		http.Error(w, "not an authorization request: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}
@@ -164,9 +169,11 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case id != ClientID || secret != ClientSecret:
 		http.Error(w, `{"error":"invalid_client"}`, http.StatusUnauthorized)
-	case grant == nil || r.PostFormValue("grant_type") != "authorization_code" || r.PostFormValue("redirect_uri") != grant.Get("redirect_uri") ||
+	case grant == nil || r.PostFormValue("grant_type") != "authorization_code" ||
+		r.PostFormValue("redirect_uri") != grant.Get("redirect_uri") ||
 		grant.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(challenge[:]):
-		http.Error(w, `{"error":"invalid_grant","error_description":"`+r.PostFormValue("code")+" "+verifier+`"}`, http.StatusBadRequest)
+		http.Error(w, `{"error":"invalid_grant","error_description":"`+r.PostFormValue("code")+" "+verifier+`"}`,
+			http.StatusBadRequest)
 	default:
 		idToken := p.idToken(grant.Get("nonce"))
 		p.locked(func() { p.secrets = append(p.secrets, idToken) })
@@ -177,7 +184,10 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 func (p *Provider) idToken(nonce string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	claims := map[string]any{"iss": p.Issuer, "aud": ClientID, "nonce": nonce, "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
+	claims := map[string]any{
+		"iss": p.Issuer, "aud": ClientID, "nonce": nonce,
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+	}
 	maps.Copy(claims, p.user)
 	if p.change != nil {
 		p.change(claims)

@@ -1,5 +1,5 @@
-// Package pgtest runs a real PostgreSQL server for the tests of a package, empty and in a temporary directory, reachable over a
-// Unix socket and a loopback port. make test installs PostgreSQL if it is missing.
+// Package pgtest runs a real PostgreSQL server for the tests of a package, empty and in a temporary directory,
+// reachable over a Unix socket and a loopback port. make test installs PostgreSQL if it is missing.
 package pgtest
 
 import (
@@ -39,8 +39,8 @@ var shared struct {
 	prepared string // the name of the database that Prepared copies
 }
 
-// Run runs the tests of a package and then stops the server that they shared. A package whose tests call Database must call it
-// in TestMain, and exit with the status that it returns.
+// Run runs the tests of a package and then stops the server that they shared. A package whose tests call Database
+// must call it in TestMain, and exit with the status that it returns.
 func Run(run func() int) int {
 	defer func() {
 		shared.Lock()
@@ -71,8 +71,8 @@ func skipShort(t testing.TB) {
 	}
 }
 
-// Database returns the URL of a new, empty database on the server shared by the tests of a package. With -short it skips the
-// test.
+// Database returns the URL of a new, empty database on the server shared by the tests of a package. With -short it
+// skips the test.
 func Database(t testing.TB) string {
 	t.Helper()
 	skipShort(t)
@@ -92,8 +92,8 @@ func Database(t testing.TB) string {
 	return url
 }
 
-// Prepared returns the URL of a new database, a copy of one filled by prepare, which runs once for all tests of a package and must
-// leave no connection open. With -short it skips the test.
+// Prepared returns the URL of a new database, a copy of one filled by prepare, which runs once for all tests of a
+// package and must leave no connection open. With -short it skips the test.
 func Prepared(t testing.TB, prepare func(url string) error) string {
 	t.Helper()
 	skipShort(t)
@@ -134,7 +134,8 @@ func Start() (_ *Server, err error) {
 			return nil, err
 		}
 	}
-	initdb := s.command("initdb", "--pgdata", s.data(), "--username", "postgres", "--auth", "trust", "--no-sync", "--encoding", "UTF8", "--locale", "C")
+	initdb := s.command("initdb", "--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
+		"--no-sync", "--encoding", "UTF8", "--locale", "C")
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
@@ -223,7 +224,8 @@ func (s *Server) database(template string) (url string, err error) {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) psql(database, statement string) error {
-	command := s.command("psql", "-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "postgres", "-q", "-c", statement, database)
+	command := s.command("psql", "-h", s.dir, "-p", strconv.Itoa(s.port),
+		"-U", "postgres", "-q", "-c", statement, database)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("psql: %w: %s", err, out)
 	}
@@ -267,7 +269,8 @@ func account() (*syscall.Credential, error) {
 	return nil, fmt.Errorf("there is no account postgres to run PostgreSQL as")
 }
 
-// freePort returns a free port outside the system's ephemeral range, so that it is still free when the server is restarted.
+// freePort returns a free port outside the system's ephemeral range, so that it is still free when the server is
+// restarted.
 func freePort() (port int, err error) {
 	for range 100 {
 		port = 10_000 + rand.IntN(20_000)

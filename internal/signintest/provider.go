@@ -1,5 +1,5 @@
-// Package signintest is an identity provider for tests. It is as strict as a good real one: it checks every parameter, including
-// the code challenge, and accepts each code once.
+// Package signintest is an identity provider for tests. It is as strict as a good real one: it checks every
+// parameter, including the code challenge, and accepts each code once.
 package signintest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The registration of the only client, and the issued tokens. AccessToken and RefreshToken are canaries, which must not appear in
-// logs or pages.
+// The registration of the only client, and the issued tokens. AccessToken and RefreshToken are canaries, which must
+// not appear in logs or pages.
 const (
 	ClientID     = "client-4711"
 	Product      = "example"
@@ -147,7 +147,8 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	address, _, _ := strings.Cut(callback, "?")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	fmt.Fprintf(w, `<!doctype html><link rel="icon" href="data:,"><title>Provider</title><h1>Provider</h1><a id="allow" href="%s">Allow</a> <a id="deny" href="%s">Deny</a>`,
+	fmt.Fprintf(w, `<!doctype html><link rel="icon" href="data:,"><title>Provider</title><h1>Provider</h1>`+
+		`<a id="allow" href="%s">Allow</a> <a id="deny" href="%s">Deny</a>`,
 		html.EscapeString(callback), html.EscapeString(address+"?error=access_denied&error_description=The+person+said+no"))
 }
 

@@ -25,8 +25,10 @@ type Events interface {
 
 // Strange are records that not every engine can store unchanged.
 var Strange = []string{
-	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l","from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
-	`{"type":"stage_transition","story_id":"1_story","story_name":"Null","from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
+	`{"type":"stage_transition","story_id":"1\u0000_story","story_name":"Nul\u0000l",` +
+		`"from_stage":"2\u0000","to_stage":"3_qa","timestamp_ms":1}`,
+	`{"type":"stage_transition","story_id":"1_story","story_name":"Null",` +
+		`"from_stage":"2","to_stage":"3_qa","timestamp_ms":2}`,
 	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 1000) +
 		`","story_name":"Long","reason":"a\u0000b","timestamp_ms":3}`,
 	`{"type":"story_blocked","story_id":"` + strings.Repeat("ß", 999) +
@@ -65,7 +67,8 @@ func Record(t testing.TB, text string) domain.Record {
 // Move returns a stage transition of the project's n-th story.
 func Move(t testing.TB, n int) domain.Record {
 	t.Helper()
-	return Record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d","from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
+	return Record(t, fmt.Sprintf(`{"type":"stage_transition","story_id":"%d_story","story_name":"Story %d",`+
+		`"from_stage":"2_current","to_stage":"3_qa","timestamp_ms":%d}`, n, n, 1000+n))
 }
 
 // Read returns a read of a feed with records.
