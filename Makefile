@@ -60,7 +60,7 @@ screenshots: ## the pictures of the README, in docs/img
 	internal/tools/test-deps.sh
 	go test -count 1 ./internal/screenshots -out $(CURDIR)/docs/img
 
-check: ## formatting, generated files, vet, staticcheck, dead code, tidy, the OpenAPI document, length of files
+check: ## formatting, generated files, vet, staticcheck, dead code, tidy, the OpenAPI document
 	@test -z "$$(git ls-files '*.go' ':!*_templ.go' | xargs $(TOOL) gofumpt -l | tee /dev/stderr)" || { echo 'not formatted: run gofumpt'; exit 1; }
 	@before="$$($(GENERATED))"; $(MAKE) -s generate; test "$$before" = "$$($(GENERATED))" || { echo 'generated files were stale: commit what make generate wrote'; exit 1; }
 	go vet -tags stress ./...
@@ -68,7 +68,6 @@ check: ## formatting, generated files, vet, staticcheck, dead code, tidy, the Op
 	@test -z "$$($(TOOL) deadcode -test ./... | tee /dev/stderr)" || { echo 'dead code'; exit 1; }
 	go mod tidy -diff
 	internal/tools/openapi.sh
-	internal/tools/lengths.sh
 
 clean: ## what the other targets made
 	rm -rf bin node_modules
