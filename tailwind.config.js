@@ -8,7 +8,7 @@ module.exports = {
     files: ['./views/*.templ', './views/{numbers,state}.go', './static/*.js'],
     // Only what is meant as a class: any other word that happens to be one of Tailwind's would become a rule as well.
     extract: {
-      templ: (text) => words(text, /class=(?:"[^"]*"|\{[^}]*)|templ\.KV\(.*|(?:newPart|makeActive)\(.*/g),
+      templ: (text) => words(text, /class=(?:"[^"]*"|\{[^}]*)|templ\.KV\(.*|(?:Part\{|makeActive\().*/g),
       go: (text) => words(text, /"[^"\n]*"/g),
       js: (text) => words(text, /class.*/gi),
     },
