@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"switchyard/internal/keyed"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
 )
@@ -25,12 +26,20 @@ const instructions = "Switchyard gathers many projects: their stories, which mov
 	"their build agents. " +
 	"Begin with overview. Times end in _ms: Unix milliseconds. In a list that was cut, more says how many are left out."
 
+const (
+	// maxTurns is how many requests of one caller are worked on at a time; the others wait in line, so that a thousand
+	// batches of one caller do not keep everybody else from the processors.
+	maxTurns = 8
+	// turnTime is after how long a request that goes on, or waits for something, lets the next one begin.
+	turnTime = 100 * time.Millisecond
+)
+
 // Server answers MCP.
 type Server struct {
 	web.Errors
 	service *service.Service
 	held    *web.HeldCalls
-	turns   turns
+	turns   *keyed.Semaphore // by caller
 	mcp     *sdk.Server
 	// nullable are, by tool, the arguments for which null differs from leaving them out.
 	nullable map[string][]string
@@ -41,7 +50,10 @@ type Server struct {
 
 // New returns a Server over s. version is the program's.
 func New(s *service.Service, log *slog.Logger, version string, held *web.HeldCalls) *Server {
-	server := &Server{Errors: web.Errors{Log: log}, service: s, held: held, nullable: map[string][]string{}}
+	server := &Server{
+		Errors: web.Errors{Log: log}, service: s, held: held, turns: keyed.NewSemaphore(maxTurns),
+		nullable: map[string][]string{},
+	}
 	server.http = sync.OnceValues(func() (plain, streams http.Handler) { return server.handlers(version) })
 	return server
 }
@@ -86,11 +98,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	end, err := s.turns.wait(r.Context(), web.InfoOf(r.Context()).Caller)
+	next, err := s.turns.Acquire(r.Context(), web.InfoOf(r.Context()).Caller)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer next()
+	defer time.AfterFunc(turnTime, next).Stop()
 	var request *http.Request
 	request = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request))
 	request.Body = io.NopCloser(bytes.NewReader(body))

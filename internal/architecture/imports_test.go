@@ -49,6 +49,7 @@ var layers = []string{
 	"internal/markdown",
 	"internal/fold",
 	"internal/neterr",
+	"internal/keyed",
 	"internal/wire",
 	"internal/domain",
 	"internal/clock",

@@ -5,10 +5,16 @@ package signin
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"math/big"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"switchyard/internal/domain"
 )
@@ -93,34 +99,85 @@ func (c *Client) Redeem(ctx context.Context, code, state string) (domain.Credent
 // authorizeAddress appends the parameters to the configured address, in a fixed order.
 func (c Config) authorizeAddress(f domain.SignInFlow, state string) string {
 	base, _, _ := strings.Cut(cmp.Or(c.AuthorizeURL, SetupPage), "#") // a fragment would swallow the query
-	var b strings.Builder
-	b.WriteString(base)
 	switch {
 	case !strings.Contains(base, "?"):
-		b.WriteByte('?')
+		base += "?"
 	case !strings.HasSuffix(base, "?") && !strings.HasSuffix(base, "&"):
-		b.WriteByte('&')
+		base += "&"
 	}
-	b.WriteString("code=true&client_id=" + escape(c.ClientID) + "&response_type=code")
-	b.WriteString("&redirect_uri=" + escape(f.RedirectURI))
-	b.WriteString("&scope=" + escape(strings.Join(c.scopes(), " ")))
-	b.WriteString("&code_challenge=" + escape(challenge(f.Verifier.Reveal())) + "&code_challenge_method=S256")
-	b.WriteString("&state=" + escape(state))
-	return b.String()
+	return base + "code=true&client_id=" + escape(c.ClientID) + "&response_type=code" +
+		"&redirect_uri=" + escape(f.RedirectURI) + "&scope=" + escape(strings.Join(c.scopes(), " ")) +
+		"&code_challenge=" + oauth2.S256ChallengeFromVerifier(f.Verifier.Reveal()) + "&code_challenge_method=S256" +
+		"&state=" + escape(state)
 }
 
-// escape keeps A-Z a-z 0-9 - _ . ~ and writes every other byte as % and two upper-case hex digits.
-// url.QueryEscape would write a space as +.
-func escape(text string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		switch c := text[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-_.~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-		}
+// escape keeps A-Z a-z 0-9 - _ . ~ and writes every other byte as % and two upper-case hex digits, a space too.
+func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+// Lengths in characters; RFC 7636 allows verifiers of 43 to 128.
+const (
+	verifierLength = 128
+	stateLength    = 32
+)
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// randomText returns n characters of the alphabet, each equally likely.
+func randomText(n int) string {
+	text := make([]byte, n)
+	for i := range text {
+		letter, _ := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet)))) // never fails
+		text[i] = alphabet[letter.Int64()]
 	}
-	return b.String()
+	return string(text)
+}
+
+// Flows keeps pending sign-ins by their state.
+type Flows interface {
+	AddSignInFlow(ctx context.Context, state string, f domain.SignInFlow) error
+	// TakeSignInFlow removes and returns the flow with that state. Of several concurrent callers exactly one gets it; the
+	// others get NotFound, as for an unknown state.
+	TakeSignInFlow(ctx context.Context, state string) (domain.SignInFlow, error)
+}
+
+// manyFlows is the number of pending flows (about 20 MB) above which a warning is logged. Flows do not expire and new
+// ones are not refused.
+const manyFlows = 65_536
+
+// flows keeps the flows of a single gateway in memory.
+type flows struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	waiting map[string]domain.SignInFlow
+	warned  bool
+}
+
+func newFlows(log *slog.Logger) *flows {
+	return &flows{log: log, waiting: map[string]domain.SignInFlow{}}
+}
+
+func (f *flows) AddSignInFlow(_ context.Context, state string, fl domain.SignInFlow) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting[state] = fl
+	if len(f.waiting) > manyFlows && !f.warned {
+		f.warned = true
+		f.log.Warn("many sign-ins are pending; a restart forgets them", "waiting", len(f.waiting))
+	}
+	return nil
+}
+
+func (f *flows) TakeSignInFlow(_ context.Context, state string) (domain.SignInFlow, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fl, ok := f.waiting[state]
+	delete(f.waiting, state)
+	if len(f.waiting) < manyFlows/2 { // well below, so that a number around the limit does not flood the log
+		f.warned = false
+	}
+	if !ok {
+		return domain.SignInFlow{}, domain.Errorf(domain.NotFound, "no sign-in has this state")
+	}
+	return fl, nil
 }

@@ -50,12 +50,6 @@ func wantOutcome(t *testing.T, err error, outcome domain.SignInOutcome) {
 	}
 }
 
-func TestTheChallengeIsThatOfTheRFC(t *testing.T) { // RFC 7636, appendix B
-	if got := signin.Challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"); got != "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" {
-		t.Errorf("challenge = %s", got)
-	}
-}
-
 func TestTheAuthorizeAddressHasTheParametersInOrder(t *testing.T) {
 	const rest = `code=true&client_id=client-4711&response_type=code&redirect_uri=http%3A%2F%2Flocalhost%3A3000%2Fcallback` +
 		`&scope=user%3Ainference%20user%3Aprofile%20user%3Amcp_servers%20user%3Asessions%3Aexample_code%20user%3Afile_upload` +

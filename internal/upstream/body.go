@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"switchyard/internal/keyed"
 )
 
 // sizes bound the memory of all large answers together: to read more of an answer than one size, a call waits for a
@@ -21,19 +23,12 @@ const maxLarge = 2
 
 // slots are the semaphores of large answers: channels with a value for each slot in use.
 type slots struct {
-	sizes [len(sizes)]chan struct{}
-
-	mu       sync.Mutex
-	projects map[string]*projectSlots
-}
-
-type projectSlots struct {
-	inUse chan struct{}
-	users int // calls that have a slot or wait for one
+	sizes    [len(sizes)]chan struct{}
+	projects *keyed.Semaphore
 }
 
 func newSlots() *slots {
-	s := &slots{projects: map[string]*projectSlots{}}
+	s := &slots{projects: keyed.NewSemaphore(maxLarge)}
 	for i, size := range sizes {
 		s.sizes[i] = make(chan struct{}, size.slots)
 	}
@@ -75,15 +70,17 @@ func (s *slots) readBody(
 	}
 	for i, size := range sizes {
 		if i == 1 {
-			free, err := s.acquireProject(ctx, project)
+			free, err := s.projects.Acquire(ctx, project)
 			if err != nil {
 				return nil, release, err
 			}
 			held = append(held, free)
 		}
 		if i > 0 {
-			if err := acquire(ctx, s.sizes[i]); err != nil {
-				return nil, release, err
+			select {
+			case s.sizes[i] <- struct{}{}:
+			case <-ctx.Done():
+				return nil, release, ctx.Err()
 			}
 			held = append(held, func() { <-s.sizes[i] })
 			buffer.Grow(size.bytes - buffer.Len() + bytes.MinRead)
@@ -109,40 +106,4 @@ func (r partReader) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return r.Reader.Read(p)
-}
-
-func acquire(ctx context.Context, slots chan<- struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// acquireProject waits for one of a project's slots and returns what frees it.
-func (s *slots) acquireProject(ctx context.Context, project string) (free func(), err error) {
-	s.mu.Lock()
-	p := s.projects[project]
-	if p == nil {
-		p = &projectSlots{inUse: make(chan struct{}, maxLarge)}
-		s.projects[project] = p
-	}
-	p.users++
-	s.mu.Unlock()
-	err = acquire(ctx, p.inUse)
-	free = func() {
-		if err == nil {
-			<-p.inUse
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if p.users--; p.users == 0 {
-			delete(s.projects, project)
-		}
-	}
-	if err != nil {
-		free()
-	}
-	return free, err
 }
