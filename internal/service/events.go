@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"switchyard/internal/clock"
 	"switchyard/internal/domain"
 )
 
@@ -159,3 +161,80 @@ type pendingRead struct {
 	domain.FeedRead
 	stored chan error // of capacity 1
 }
+
+const (
+	// feedSize is how many records the merged stream has when served as a project server's feed.
+	feedSize = 500
+	// feedBytes is the total size of its records, in bytes, above which older ones are left out. Our own project servers
+	// stay below it.
+	feedBytes = 8 << 20
+)
+
+// Since returns those of the newest 500 records whose timestamp_ms is greater than since, oldest first. If there are
+// none it waits for one, for at most wait. When that time is over or ctx ends it returns nothing and no error.
+func (s *Events) Since(ctx context.Context, since uint64, wait time.Duration) ([]domain.Event, error) {
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for over := wait <= 0; ; {
+		changed := s.Changed()
+		newest, err := s.newest(ctx, feedSize)
+		if err != nil {
+			if ctx.Err() != nil && wait > 0 {
+				return nil, nil
+			}
+			return nil, err
+		}
+		newest = slices.DeleteFunc(newest, func(e domain.Event) bool { return uint64(e.At.UnixMilli()) <= since })
+		if len(newest) > 0 || over {
+			return newest, nil
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			over = true
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// newest returns the newest n events, oldest first.
+func (s *Events) newest(ctx context.Context, n int) ([]domain.Event, error) {
+	var all []domain.Event
+	q := domain.EventQuery{Backward: true, Limit: n}
+	for size := 0; ; {
+		page, err := s.Page(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Events...)
+		for _, e := range page.Events {
+			size += len(e.JSON)
+		}
+		if q.Limit = n - len(all); !page.More || q.Limit <= 0 || size >= feedBytes {
+			slices.Reverse(all)
+			return all, nil
+		}
+		q.Before = all[len(all)-1].ID
+	}
+}
+
+// reached records when a shared store was last reached. The zero value means that it can be reached.
+type reached struct {
+	last  atomic.Int64 // in milliseconds
+	since atomic.Int64 // last, while it cannot be reached; else 0
+}
+
+// note records the result of an attempt. since is the value of r.since when it began: an attempt that began before a
+// failure says nothing about the time after it.
+func (r *reached) note(since int64, err error) {
+	if err == nil {
+		r.last.Store(clock.Now().UnixMilli())
+		r.since.CompareAndSwap(since, 0)
+	} else {
+		r.since.CompareAndSwap(0, max(r.last.Load(), 1))
+	}
+}
+
+// readyLimit is how long the store may take to respond.
+const readyLimit = 2500 * time.Millisecond

@@ -1,9 +1,15 @@
 package service
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"sync"
+	"time"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/supervise"
 )
 
 // Leadership says whether this gateway leads. If several gateways share the store, one of them does at a time: it
@@ -36,3 +42,152 @@ func unlessLost(err error) error {
 	}
 	return err
 }
+
+// newsKey is the key of the state in which the leader tells other gateways what only it knows.
+const newsKey = "leader_news"
+
+type newsStore interface {
+	State(ctx context.Context, key string) (string, error)
+	SetLeaderState(ctx context.Context, token int64, key, value string) error
+	WriteFailure() (since time.Time, err error)
+}
+
+// toldNews are what the leader tells: since when and why.
+type toldNews struct {
+	Ahead       map[string]time.Time `json:"ahead"`       // projects whose feeds have timestamps far ahead of our clock
+	Unreachable map[string]trouble   `json:"unreachable"` // projects
+	Store       *trouble             `json:"store"`       // it cannot write
+}
+
+type trouble struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
+}
+
+// leaderNews keeps what the leader tells. A gateway that is alone or leads knows it by itself.
+type leaderNews struct {
+	store       newsStore
+	leader      Leadership
+	unreachable func() map[string]trouble
+
+	mu     sync.Mutex
+	told   toldNews
+	stored string // the stored form, as last read or written
+}
+
+// note records what a read of a feed shows of its clock.
+func (n *leaderNews) note(read domain.FeedRead) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	project := read.Cursor.Project
+	_, known := n.told.Ahead[project]
+	if known == !read.Ahead.IsZero() {
+		return
+	}
+	ahead := maps.Clone(n.told.Ahead)
+	if ahead == nil {
+		ahead = map[string]time.Time{}
+	}
+	if known {
+		delete(ahead, project)
+	} else {
+		ahead[project] = read.ReceivedAt
+	}
+	n.told.Ahead = ahead
+}
+
+func (n *leaderNews) now() toldNews {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.told
+}
+
+// share stores the news if this gateway leads, and reads them otherwise.
+func (n *leaderNews) share(ctx context.Context) error {
+	if isAlone(n.leader) {
+		return nil
+	}
+	if token, leads := n.leader.Token(); leads {
+		return n.tell(ctx, token)
+	}
+	text, err := n.store.State(ctx, newsKey)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err != nil || text == n.stored || text == "" {
+		return err
+	}
+	n.stored, n.told = text, toldNews{}
+	return json.Unmarshal([]byte(text), &n.told)
+}
+
+func (n *leaderNews) tell(ctx context.Context, token int64) error {
+	news := toldNews{Ahead: n.now().Ahead, Unreachable: n.unreachable()}
+	if since, err := n.store.WriteFailure(); err != nil {
+		news.Store = &trouble{since, domain.MessageOf(err)}
+	}
+	text, err := json.Marshal(news)
+	n.mu.Lock()
+	known := n.stored
+	n.told.Unreachable, n.told.Store = nil, nil // of the leader before
+	n.mu.Unlock()
+	if err != nil || string(text) == known {
+		return err
+	}
+	if err := n.store.SetLeaderState(ctx, token, newsKey, string(text)); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stored = string(text)
+	return nil
+}
+
+// unreachable returns the projects whose last fetch failed.
+func (s *Pipelines) unreachable() map[string]trouble {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]trouble{}
+	for _, state := range s.states {
+		if state.err != nil {
+			found[state.project.Name] = trouble{state.failed, domain.MessageOf(state.err)}
+		}
+	}
+	return found
+}
+
+// Reach returns how many projects there are and how many of them this gateway cannot reach.
+func (s *Pipelines) Reach() (all, unreachable int) {
+	return len(s.projects.Registry().Projects), len(s.unreachable())
+}
+
+const (
+	// probeInterval is how often a gateway that does not lead tries to reach the projects that the leader cannot reach, at
+	// most maxProbes of them.
+	probeInterval = 5 * time.Second
+	maxProbes     = 16
+)
+
+// probe counts, until ctx ends, the projects that this gateway reaches and the leader does not.
+func (s *Pipelines) probe(ctx context.Context, told *leaderNews) error {
+	for supervise.Sleep(ctx, probeInterval) {
+		news := told.now()
+		if told.leader.Leads() {
+			news.Unreachable = nil
+		}
+		tried, reached := 0, 0
+		for _, project := range s.projects.Registry().Projects {
+			if _, not := news.Unreachable[project.Name]; !not || tried == maxProbes {
+				continue
+			}
+			tried++
+			if _, err := s.servers.Pipeline(ctx, project, nil); err == nil {
+				reached++
+			}
+		}
+		s.reaches.Store(int64(reached * len(news.Unreachable) / max(tried, 1)))
+	}
+	return nil
+}
+
+// Reaches returns how many of the projects that the leader cannot reach this gateway reaches, as far as it has tried.
+func (s *Pipelines) Reaches() int { return int(s.reaches.Load()) }

@@ -213,3 +213,8 @@ func (s *Service) Sync(ctx context.Context) error {
 	group.Wait()
 	return nil
 }
+
+// GatewayList lists the live gateways that share the store, sorted by their time of starting.
+type GatewayList interface {
+	LiveGateways(ctx context.Context) ([]domain.LiveGateway, error)
+}

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -158,4 +161,78 @@ func eachEvent(ctx context.Context, db Querier, yield func(domain.Event) bool, s
 func typeDiffers(e domain.Event) bool {
 	return e.Type == "" || len(e.Type) > domain.MaxText || strings.ContainsRune(string(e.Type), utf8.RuneError) ||
 		strings.Contains(string(e.JSON), `\u0000`)
+}
+
+// maxWords is how many bytes of an event's texts are searched by the index: indexing takes a microsecond for some of
+// them.
+const maxWords = 8 << 10
+
+// EventWords returns the text by which an event is searched: project, type and the other texts, folded, each on a line
+// of its own.
+func EventWords(project string, r domain.Record) string {
+	d := r.Details()
+	texts := []string{project, string(r.Type), d.StoryID, d.StoryName, d.FromStage, d.ToStage}
+	known := len(texts)
+	for _, text := range r.Texts() {
+		if !slices.Contains(texts[:known], text) {
+			texts = append(texts, text)
+		}
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		if b.WriteString(fold.Text(text) + "\n"); b.Len() > maxWords {
+			return domain.CutBytes(b.String(), maxWords) + "\n"
+		}
+	}
+	return b.String()
+}
+
+// StoryWords returns the text by which a story is searched.
+func StoryWords(id, name string) string { return fold.Text(id + "\n" + name) }
+
+// StoryOf returns the story of an event, and false for an event of none.
+func StoryOf(e domain.Event) (s domain.StoryRef, ok bool) {
+	if !e.Type.Kind().OfStory {
+		return s, false
+	}
+	d := e.Details()
+	return domain.StoryRef{Project: e.Project, ID: d.StoryID, Name: d.StoryName}, d.StoryID != ""
+}
+
+// hasText reports whether one of an event's texts contains a folded text.
+func hasText(e domain.Event, text string) bool {
+	return slices.ContainsFunc(append(e.Texts(), e.Project), func(value string) bool {
+		return strings.Contains(fold.Text(value), text)
+	})
+}
+
+// EventDigest identifies a record among those of all projects: it is the first 8 bytes of a SHA-256.
+func EventDigest(project string, r domain.Record) int64 {
+	hash := sha256.New()
+	hash.Write([]byte(project + "\x00"))
+	hash.Write(r.JSON)
+	return int64(binary.BigEndian.Uint64(hash.Sum(nil)))
+}
+
+// FeedCursors returns the reading positions for every URL that the project has ever had, in no particular order.
+func (db events) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
+	rows, err := db.engine.Read.QueryContext(ctx,
+		"SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
+	if err != nil {
+		return nil, db.Translate(err)
+	}
+	defer rows.Close()
+	var cursors []domain.FeedCursor
+	for rows.Next() {
+		var c domain.FeedCursor
+		if err := rows.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence); err != nil {
+			return nil, db.Translate(err)
+		}
+		cursors = append(cursors, c)
+	}
+	return cursors, db.Translate(rows.Err())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // snapshot runs fn in a read-only transaction that sees one state of the database.
@@ -96,3 +97,26 @@ func List(ids []int64) string {
 
 // IsMissing reports whether nothing was found.
 func IsMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// Milli scans a time that is stored as Unix milliseconds; 0 is the zero time.
+type Milli time.Time
+
+func (m *Milli) Scan(value any) error {
+	ms, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("%T is not a time in milliseconds", value)
+	}
+	*m = Milli{}
+	if ms != 0 {
+		*m = Milli(time.UnixMilli(ms))
+	}
+	return nil
+}
+
+// ToMilli returns the stored form of a time: Unix milliseconds, 0 for the zero time.
+func ToMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

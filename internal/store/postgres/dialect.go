@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
@@ -39,4 +43,35 @@ func (dialect) StoriesWith(words []string, limit int) (statement string, args []
 	}
 	return fmt.Sprintf("SELECT project, story_id, story_name FROM %s WHERE %s ORDER BY id DESC LIMIT $1",
 		from, strings.Join(conditions, " AND ")), args
+}
+
+// registerTypes registers the types of arguments, for addresses with default_query_exec_mode=exec or simple_protocol,
+// where the server does not report what it expects. The program is built without pgx's list of all types, which takes
+// 1.4 MB (build tag nopgxregisterdefaulttypes).
+func registerTypes(types *pgtype.Map) {
+	registerType[bool](types, "bool")
+	registerType[int](types, "int8")
+	registerType[int64](types, "int8")
+	registerType[float64](types, "float8")
+	registerType[string](types, "text")
+	registerType[[]byte](types, "bytea")
+	registerType[time.Time](types, "timestamptz")
+	registerType[time.Duration](types, "interval")
+}
+
+// registerType registers T, and slices of T and *T.
+func registerType[T any](types *pgtype.Map, name string) {
+	var value T
+	types.RegisterDefaultPgType(value, name)
+	types.RegisterDefaultPgType([]T(nil), "_"+name)
+	types.RegisterDefaultPgType([]*T(nil), "_"+name)
+}
+
+// connect opens a connection outside any pool.
+func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err == nil {
+		registerTypes(c.TypeMap())
+	}
+	return c, err
 }

@@ -3,10 +3,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"hash/fnv"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/store"
@@ -126,3 +130,28 @@ func beginnings(ctx context.Context, tx store.Querier, text string) (string, err
 func canQuery(term string) bool { return !strings.Contains(term, "\x00") }
 
 func quote(term string) string { return `"` + strings.ReplaceAll(term, `"`, `""`) + `"` }
+
+// code translates an error of SQLite: Conflict for a row that already exists, Internal for others. The message names
+// the reason if people can do something about it.
+func code(err error) *domain.Error {
+	var driver *sqlite.Error
+	if !errors.As(err, &driver) {
+		return nil
+	}
+	switch driver.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return domain.WrapError(domain.Conflict, err, "already exists")
+	}
+	message := "the store failed"
+	switch driver.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		message += ": the disk is full"
+	case sqlite3.SQLITE_READONLY:
+		message += ": the database is read-only"
+	case sqlite3.SQLITE_IOERR:
+		message += ": the disk has an error"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		message += ": the database is damaged"
+	}
+	return domain.WrapError(domain.Internal, err, message)
+}

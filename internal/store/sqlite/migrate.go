@@ -2,11 +2,18 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"switchyard/internal/files"
 	"switchyard/internal/store"
 )
 
@@ -69,3 +76,89 @@ func (db *DB) ensureWAL(ctx context.Context) error {
 	}
 	return db.write.PingContext(ctx)
 }
+
+// MarkerName is the name of a file in the data directory by which a restored database is noticed. A backup does not
+// have it.
+const MarkerName = "switchyard.marker"
+
+const identityKey = "identity"
+
+// Identity returns a random text that belongs to this database. A new one has another, and so has one that was restored
+// from a backup or replaced by an older copy: the database and the marker beside it agree on a text that changes with
+// each start.
+func (db *DB) Identity(ctx context.Context) (string, error) {
+	db.identifying.Lock()
+	defer db.identifying.Unlock()
+	if db.identity != "" {
+		return db.identity, nil
+	}
+	stored, err := db.State(ctx, identityKey)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(db.dir, MarkerName)
+	marker, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	id, agreed, _ := strings.Cut(stored, " ")
+	if id == "" || agreed == "" || agreed != string(marker) {
+		id = rand.Text()
+	}
+	agreed = rand.Text()
+	if err := db.SetState(ctx, identityKey, id+" "+agreed); err != nil {
+		return "", err
+	}
+	if err := files.WriteAtomic(path, []byte(agreed)); err != nil {
+		return "", err
+	}
+	db.identity = id
+	return id, nil
+}
+
+// maxChecked is the size, in bytes, up to which every page of the database is checked, at about 10 ms per MiB. In a
+// larger one damage shows only when a page is read.
+const maxChecked = 4 << 20
+
+// Check reads every page of the database, unless it is large, and returns an error if SQLite cannot recover it. It does
+// so only once. Nothing is written before the check: the first write runs it as well, and fails with the same error.
+func (db *DB) Check() error { return db.check() }
+
+// check returns an error if SQLite cannot recover the database at path. db must be open for reading only: opened for
+// writing, even a damaged database would absorb its write-ahead log.
+func check(db *sql.DB, path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	pragma := "PRAGMA quick_check(1)"
+	if info.Size() > maxChecked {
+		pragma = "PRAGMA schema_version"
+	}
+	var found string
+	if err := db.QueryRowContext(context.Background(), pragma).Scan(&found); err != nil {
+		return err
+	}
+	if found != "ok" && info.Size() <= maxChecked {
+		return errors.New("database disk image is malformed: " + found)
+	}
+	return nil
+}
+
+// checkedConnector opens connections for writing after the database has been checked.
+type checkedConnector struct {
+	check  func() error
+	name   string
+	driver driver.Driver
+}
+
+// Connect opens a connection.
+func (c checkedConnector) Connect(context.Context) (driver.Conn, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c.driver.Open(c.name)
+}
+
+// Driver returns the underlying driver.
+func (c checkedConnector) Driver() driver.Driver { return c.driver }
