@@ -6,6 +6,7 @@ import (
 	"switchyard/internal/domain"
 	"switchyard/internal/service"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 // agentJSON is an agent as the API shows it: its project and its address are null while it is unassigned.
@@ -35,111 +36,58 @@ func encodeAgent(a domain.Agent) agentJSON {
 // CreateJoinToken issues a join token. The token is shown only in this answer.
 func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
 	token, _, err := a.service.Agents.CreateJoinToken(r.Context())
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusOK, struct {
+	return answer(w, http.StatusOK, struct {
 		Token string `json:"token"`
-	}{token.Reveal()})
-	return nil
+	}{token.Reveal()}, err)
 }
 
 // JoinAgent redeems a join token. The agent's secret is shown only in this answer.
 func (a *API) JoinAgent(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.SmallBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.SmallBody)
+	token, label, version := body.Text("token"), body.OptionalText("label"), body.OptionalText("version")
+	if err := body.Err(); err != nil {
 		return err
 	}
-	token, err := body.Text("token")
-	if err != nil {
-		return err
-	}
-	label, err := body.OptionalText("label")
-	if err != nil {
-		return err
-	}
-	version, err := body.OptionalText("version")
-	if err != nil {
-		return err
-	}
-	if version == nil {
-		version = new(string)
-	}
-	agent, secret, err := a.service.Agents.Join(r.Context(), domain.Secret(token), label, *version)
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusCreated, struct {
+	agent, secret, err := a.service.Agents.Join(r.Context(), domain.Secret(token), label, wire.Text(version))
+	return answer(w, http.StatusCreated, struct {
 		Agent  agentJSON `json:"agent"`
 		Secret string    `json:"secret"`
-	}{encodeAgent(agent), secret.Reveal()})
-	return nil
+	}{encodeAgent(agent), secret.Reveal()}, err)
 }
 
 // Heartbeat stores what an agent reports and answers with its assignment; with wait, once the assignment changes.
 func (a *API) Heartbeat(w http.ResponseWriter, r *http.Request) error {
-	id := web.PathParam(r, "id")
-	body, err := web.DecodeJSON(w, r, web.SmallBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.SmallBody)
+	state, detail := (*domain.AgentState)(body.OptionalText("state")), body.OptionalText("detail")
+	if err := body.Err(); err != nil {
 		return err
 	}
-	beat, err := heartbeatFields(body)
-	if err != nil {
+	if state != nil && !state.Valid() {
+		return domain.Errorf(domain.Invalid, "state: must be idle, running, failed or stopped")
+	}
+	query := web.ParseQuery(r)
+	beat := service.Heartbeat{State: state, Detail: detail, Wait: query.Wait(), Assigned: query.Get("assigned")}
+	if err := query.Err(); err != nil {
 		return err
 	}
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return err
-	}
-	if beat.Wait, err = query.Wait(); err != nil {
-		return err
-	}
-	beat.Assigned = query.Get("assigned")
 	ctx, cancel := web.LongPollContext(r)
 	defer cancel()
-	agent, err := a.service.Agents.Heartbeat(ctx, id, beat)
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusOK, encodeAgent(agent))
-	return nil
+	agent, err := a.service.Agents.Heartbeat(ctx, web.PathParam(r, "id"), beat)
+	return answer(w, http.StatusOK, encodeAgent(agent), err)
 }
 
 // IssueAgentToken issues the token that an agent passes to its command. The token is shown only in this answer.
 func (a *API) IssueAgentToken(w http.ResponseWriter, r *http.Request) error {
 	token, secret, err := a.service.Agents.IssueToken(r.Context(), web.PathParam(r, "id"))
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusCreated, struct {
+	return answer(w, http.StatusCreated, struct {
 		Token   string `json:"token"`
 		Project string `json:"project"`
-	}{secret.Reveal(), token.Project})
-	return nil
-}
-
-func heartbeatFields(b web.Body) (service.Heartbeat, error) {
-	state, err := b.OptionalText("state")
-	if err != nil {
-		return service.Heartbeat{}, err
-	}
-	detail, err := b.OptionalText("detail")
-	if err != nil {
-		return service.Heartbeat{}, err
-	}
-	if state != nil && !domain.AgentState(*state).Valid() {
-		return service.Heartbeat{}, domain.Errorf(domain.Invalid, "state: must be idle, running, failed or stopped")
-	}
-	return service.Heartbeat{State: (*domain.AgentState)(state), Detail: detail}, nil
+	}{secret.Reveal(), token.Project}, err)
 }
 
 // RemoveAgent removes an agent; its secret is no longer valid.
 func (a *API) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
-	if err := a.service.Agents.Remove(r.Context(), web.PathParam(r, "id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, a.service.Agents.Remove(r.Context(), web.PathParam(r, "id")))
 }
 
 // ListAgents lists the agents that are alive.
@@ -148,27 +96,21 @@ func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
 	for _, agent := range a.service.Agents.Alive() {
 		agents = append(agents, encodeAgent(agent))
 	}
-	web.WriteJSON(w, http.StatusOK, agents)
-	return nil
+	return answer(w, http.StatusOK, agents, nil)
 }
 
 // AssignAgent assigns an agent to a project. Every failure except an unknown project is a 404 with one fixed text;
 // the cause is logged.
 func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	project := body.OptionalText("project")
+	if err := body.Err(); err != nil {
 		return err
 	}
-	project, err := body.OptionalText("project")
-	if err != nil {
-		return err
-	}
-	if project == nil {
-		project = new(string)
-	} else if *project == "" {
+	if project != nil && *project == "" {
 		return domain.Errorf(domain.Invalid, "project '' does not exist")
 	}
-	agent, err := a.service.Agents.Assign(r.Context(), web.PathParam(r, "id"), *project)
+	agent, err := a.service.Agents.Assign(r.Context(), web.PathParam(r, "id"), wire.Text(project))
 	switch code := domain.CodeOf(err); {
 	case code == domain.Invalid, code == domain.Forbidden, code == domain.Unavailable:
 		return err
@@ -177,6 +119,5 @@ func (a *API) AssignAgent(w http.ResponseWriter, r *http.Request) error {
 			"agent", web.PathParam(r, "id"), "error", err)
 		return domain.WrapError(domain.NotFound, err, "agent not found")
 	}
-	web.WriteJSON(w, http.StatusOK, encodeAgent(agent))
-	return nil
+	return answer(w, http.StatusOK, encodeAgent(agent), nil)
 }

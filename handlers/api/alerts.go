@@ -51,53 +51,33 @@ func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	for i, alert := range alerts.Items {
 		items[i] = encodeAlert(alert)
 	}
-	web.WriteJSON(w, http.StatusOK, struct {
+	return answer(w, http.StatusOK, struct {
 		More  int         `json:"more"`
 		Items []alertJSON `json:"items"`
-	}{alerts.More, items})
-	return nil
+	}{alerts.More, items}, nil)
 }
 
 // AcknowledgeAlert acknowledges an alert, for a time or until it ends.
 func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
-		return err
-	}
-	key, err := body.Text("key")
-	if err != nil {
-		return err
-	}
-	text, err := body.OptionalText("for")
-	if err != nil {
-		return err
-	}
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	key, text := body.Text("key"), body.OptionalText("for")
 	var duration time.Duration
-	if text != nil {
-		if duration, err = domain.ParseAcknowledgedFor(*text); err != nil {
-			return err
-		}
+	err := body.Err()
+	if err == nil && text != nil {
+		duration, err = domain.ParseAcknowledgedFor(*text)
 	}
-	if err := a.service.Alerts.Acknowledge(r.Context(), key, duration); err != nil {
+	if err != nil {
 		return err
 	}
-	web.WriteOK(w)
-	return nil
+	return ok(w, a.service.Alerts.Acknowledge(r.Context(), key, duration))
 }
 
 // ReopenAlert removes an acknowledgement.
 func (a *API) ReopenAlert(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	key := body.Text("key")
+	if err := body.Err(); err != nil {
 		return err
 	}
-	key, err := body.Text("key")
-	if err != nil {
-		return err
-	}
-	if err := a.service.Alerts.Reopen(r.Context(), key); err != nil {
-		return err
-	}
-	web.WriteOK(w)
-	return nil
+	return ok(w, a.service.Alerts.Reopen(r.Context(), key))
 }

@@ -4,6 +4,8 @@ package api
 
 import (
 	"log/slog"
+	"net/http"
+	"sync/atomic"
 
 	"switchyard/internal/service"
 	"switchyard/internal/web"
@@ -12,10 +14,10 @@ import (
 // API holds the handlers; each file has those of one noun.
 type API struct {
 	web.Errors
-	service       *service.Service
-	metrics       Metrics
-	held          *web.HeldCalls
-	registryCache registryCache
+	service  *service.Service
+	metrics  Metrics
+	held     *web.HeldCalls
+	registry atomic.Pointer[encodedRegistry] // the latest, encoded once
 }
 
 // Metrics counts open streams.
@@ -27,4 +29,28 @@ type Metrics interface {
 // New returns the handlers over s. Causes of failures go to log.
 func New(s *service.Service, log *slog.Logger, metrics Metrics, held *web.HeldCalls) *API {
 	return &API{Errors: web.Errors{Log: log}, service: s, metrics: metrics, held: held}
+}
+
+// answer writes a service call's result as JSON, unless the call failed.
+func answer(w http.ResponseWriter, status int, result any, err error) error {
+	if err == nil {
+		web.WriteJSON(w, status, result)
+	}
+	return err
+}
+
+// ok writes {"ok":true}, unless the service call failed.
+func ok(w http.ResponseWriter, err error) error {
+	if err == nil {
+		web.WriteOK(w)
+	}
+	return err
+}
+
+// noContent answers 204, unless the service call failed.
+func noContent(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
 }

@@ -25,19 +25,13 @@ type auditJSON struct {
 
 // ListAudit lists who changed what, newest first.
 func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return err
+	query := web.ParseQuery(r)
+	q := domain.AuditQuery{Limit: int(query.Number("limit", 50, 1, maxAuditPage))}
+	if query.Get("before") != "" {
+		q.Before = query.Number("before", 0, 0, math.MaxInt64)
 	}
-	q := domain.AuditQuery{}
-	limit, err := query.Number("limit", 50, 1, maxAuditPage)
-	if err != nil {
+	if err := query.Err(); err != nil {
 		return err
-	}
-	if q.Limit = int(limit); query.Get("before") != "" {
-		if q.Before, err = query.Number("before", 0, 0, math.MaxInt64); err != nil {
-			return err
-		}
 	}
 	page, err := a.service.Audit.Page(r.Context(), q)
 	if err != nil {
@@ -51,9 +45,8 @@ func (a *API) ListAudit(w http.ResponseWriter, r *http.Request) error {
 		}
 		next = e.ID
 	}
-	web.WriteJSON(w, http.StatusOK, struct {
+	return answer(w, http.StatusOK, struct {
 		Entries []auditJSON `json:"entries"`
 		Next    int64       `json:"next"`
-	}{entries, next})
-	return nil
+	}{entries, next}, nil)
 }

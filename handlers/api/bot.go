@@ -28,42 +28,28 @@ func (a *API) BotConfig(w http.ResponseWriter, r *http.Request) error {
 
 // SaveBotConfig replaces the whole configuration: what is left out becomes unset.
 func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	body.Text("transport") // is required
+	config, err := domain.ReadBotConfig(func(key string) (*string, error) { return body.OptionalText(key), body.Err() })
 	if err != nil {
 		return err
 	}
-	if _, err := body.Text("transport"); err != nil {
-		return err
-	}
-	config, err := domain.ReadBotConfig(body.OptionalText)
-	if err != nil {
-		return err
-	}
-	if err := a.service.Bot.Save(r.Context(), config); err != nil {
-		return err
-	}
-	web.WriteOK(w)
-	return nil
+	return ok(w, a.service.Bot.Save(r.Context(), config))
 }
 
 // BotStatus answers with the bot's state.
 func (a *API) BotStatus(w http.ResponseWriter, r *http.Request) error {
 	status := a.service.Bot.Status()
-	web.WriteJSON(w, http.StatusOK, struct {
+	return answer(w, http.StatusOK, struct {
 		Transport domain.BotTransport `json:"transport"`
 		State     domain.BotState     `json:"state"`
 		Detail    string              `json:"detail"`
 		SinceMS   int64               `json:"since_ms"`
 		Rooms     []string            `json:"rooms"`
-	}{status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms})
-	return nil
+	}{status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms}, nil)
 }
 
 // TestBot sends a test message to every room.
 func (a *API) TestBot(w http.ResponseWriter, r *http.Request) error {
-	if err := a.service.Bot.Test(r.Context()); err != nil {
-		return err
-	}
-	web.WriteOK(w)
-	return nil
+	return ok(w, a.service.Bot.Test(r.Context()))
 }

@@ -12,14 +12,8 @@ import (
 // ListEvents answers with a page of the merged stream: the events after a position, optionally waiting for one, or
 // those before it.
 func (a *API) ListEvents(w http.ResponseWriter, r *http.Request) error {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return err
-	}
-	wait, err := query.Wait()
-	if err != nil {
-		return err
-	}
+	query := web.ParseQuery(r)
+	wait := query.Wait()
 	q, next, err := eventQuery(query)
 	if err != nil {
 		return err
@@ -108,26 +102,21 @@ func writeEvents(w http.ResponseWriter, before string, events []domain.Event, af
 }
 
 // eventQuery returns which events of the merged stream the query selects, and the position that it names.
-func eventQuery(q web.Query) (selected domain.EventQuery, position int64, err error) {
+func eventQuery(q *web.Query) (selected domain.EventQuery, position int64, err error) {
 	selected = domain.EventQuery{
-		Project: q.Get("project"), Type: domain.EventType(q.Get("type")),
-		Backward: q.Has("before"),
+		Project: q.Get("project"), Type: domain.EventType(q.Get("type")), Backward: q.Has("before"),
+		Limit: int(q.Number("limit", 200, 1, 1000)),
 	}
-	limit, err := q.Number("limit", 200, 1, 1000)
-	if err != nil {
-		return selected, 0, err
-	}
-	selected.Limit = int(limit)
-	if !selected.Backward {
-		selected.After, err = q.Number("after", 0, 0, math.MaxInt64)
-		return selected, selected.After, err
-	}
-	if q.Has("after") {
+	switch {
+	case q.Err() != nil:
+	case !selected.Backward:
+		selected.After = q.Number("after", 0, 0, math.MaxInt64)
+		position = selected.After
+	case q.Has("after"):
 		return selected, 0, domain.Errorf(domain.Invalid, "after and before are mutually exclusive")
-	}
-	if q.Get("before") != "" { // else the newest page
-		position, err = q.Number("before", 0, 0, math.MaxInt64)
+	case q.Get("before") != "": // else the newest page
+		position = q.Number("before", 0, 0, math.MaxInt64)
 		selected.Before = max(position, 1) // ids begin at 1: nothing is before 0 either
 	}
-	return selected, position, err
+	return selected, position, q.Err()
 }

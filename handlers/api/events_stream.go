@@ -98,23 +98,18 @@ func (a *API) StreamEvents(w http.ResponseWriter, r *http.Request) error {
 // streamQuery returns where the stream begins and what it selects. Last-Event-ID takes precedence over the position in
 // the address, which browsers send unchanged when they reconnect.
 func (a *API) streamQuery(r *http.Request) (domain.EventQuery, error) {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return domain.EventQuery{}, err
-	}
+	query := web.ParseQuery(r)
 	q := domain.EventQuery{
-		Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"),
-		Type: domain.EventType(query.Get("type")),
+		Limit: streamPage, Bytes: streamBytes, Project: query.Get("project"), Type: domain.EventType(query.Get("type")),
+		After: query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64),
 	}
-	if q.After, err = query.Number("after", a.service.Events.LastID(), 0, math.MaxInt64); err != nil {
-		return q, err
-	}
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
+	if id := r.Header.Get("Last-Event-ID"); id != "" && query.Err() == nil {
+		var err error
 		if q.After, err = strconv.ParseInt(id, 10, 64); err != nil || q.After < 0 {
 			return q, domain.Errorf(domain.Invalid, "Last-Event-ID: must be an id of this stream")
 		}
 	}
-	return q, nil
+	return q, query.Err()
 }
 
 // appendPosition appends an id without data: clients remember it, but see no event.

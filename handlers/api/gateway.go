@@ -1,8 +1,8 @@
 package api
 
 import (
+	_ "embed"
 	"net/http"
-	"sync/atomic"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -32,57 +32,15 @@ func (a *API) Mode(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-type projectJSON struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
+// openAPI describes /api, /gateway and /oauth. A test compares it with the routes and their answers.
+//
+//go:embed openapi.json
+var openAPI []byte
 
-// Registry lists the projects and names the active one.
-func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
-	web.WriteEncoded(w, http.StatusOK, a.registryCache.encode(a.service.Projects.Registry()))
-	return nil
-}
-
-// registryCache holds the latest registry, encoded.
-type registryCache struct {
-	atomic.Pointer[encodedRegistry]
-}
-
-type encodedRegistry struct {
-	registry *domain.Registry
-	body     []byte
-}
-
-// encode encodes each registry once: registries are immutable.
-func (c *registryCache) encode(registry *domain.Registry) []byte {
-	if last := c.Load(); last != nil && last.registry == registry {
-		return last.body
-	}
-	projects := make([]projectJSON, len(registry.Projects))
-	for i, p := range registry.Projects {
-		projects[i] = projectJSON{p.Name, p.URL}
-	}
-	body := web.EncodeJSON(struct {
-		Active   *string       `json:"active"`
-		Projects []projectJSON `json:"projects"`
-	}{web.OrNull(registry.Active), projects})
-	c.Store(&encodedRegistry{registry, body})
-	return body
-}
-
-// SwitchProject makes a project the active one. Every failure, including an unknown project, is a 400.
-func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
-		return err
-	}
-	name, err := body.Text("project")
-	if err != nil {
-		return err
-	}
-	if err := a.service.Projects.Switch(r.Context(), name); err != nil {
-		return a.InvalidBut(r, err)
-	}
-	web.WriteOK(w)
+// OpenAPI serves the API's OpenAPI description.
+func (a *API) OpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	web.WriteBytes(w, http.StatusOK, openAPI)
 	return nil
 }

@@ -24,32 +24,28 @@ type agentRefJSON struct {
 
 // Search finds stories, projects and agents.
 func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return err
-	}
-	limit, err := query.Number("limit", 20, 1, 50)
-	if err != nil {
+	query := web.ParseQuery(r)
+	limit := query.Number("limit", 20, 1, 50)
+	if err := query.Err(); err != nil {
 		return err
 	}
 	found, err := a.service.Search.Find(r.Context(), query.Get("q"), int(limit))
 	if err != nil {
 		return err
 	}
-	answer := struct {
+	results := struct {
 		Stories  []storyRefJSON `json:"stories"`
 		Projects []nameJSON     `json:"projects"`
 		Agents   []agentRefJSON `json:"agents"`
 	}{[]storyRefJSON{}, []nameJSON{}, []agentRefJSON{}}
 	for _, s := range found.Stories {
-		answer.Stories = append(answer.Stories, storyRefJSON{s.Project, s.ID, s.Name, web.OrNull(s.Stage)})
+		results.Stories = append(results.Stories, storyRefJSON{s.Project, s.ID, s.Name, web.OrNull(s.Stage)})
 	}
 	for _, name := range found.Projects {
-		answer.Projects = append(answer.Projects, nameJSON{name})
+		results.Projects = append(results.Projects, nameJSON{name})
 	}
 	for _, agent := range found.Agents {
-		answer.Agents = append(answer.Agents, agentRefJSON{agent.ID, agent.Label})
+		results.Agents = append(results.Agents, agentRefJSON{agent.ID, agent.Label})
 	}
-	web.WriteJSON(w, http.StatusOK, answer)
-	return nil
+	return answer(w, http.StatusOK, results, nil)
 }

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"net/http"
-
-	"switchyard/internal/web"
-)
+import "net/http"
 
 // signInStatusJSON is the state of the stored credentials as the API shows it.
 type signInStatusJSON struct {
@@ -16,16 +12,11 @@ type signInStatusJSON struct {
 
 // SignInStatus reports whether there are credentials, and whether they are still valid.
 func (a *API) SignInStatus(w http.ResponseWriter, r *http.Request) error {
-	web.WriteJSON(w, http.StatusOK, signInStatusJSON(a.service.SignIn.Status()))
-	return nil
+	return answer(w, http.StatusOK, signInStatusJSON(a.service.SignIn.Status()), nil)
 }
 
 // SignOut removes the credentials and reports the new status.
 func (a *API) SignOut(w http.ResponseWriter, r *http.Request) error {
 	status, err := a.service.SignIn.SignOut(r.Context())
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusOK, signInStatusJSON(status))
-	return nil
+	return answer(w, http.StatusOK, signInStatusJSON(status), err)
 }

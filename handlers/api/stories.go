@@ -59,11 +59,7 @@ func addFile(s *wire.Story, f *domain.StoryFile) {
 // Story answers with everything that is known about a story.
 func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 	story, err := a.service.Stories.Get(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id"))
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusOK, encodeStory(story))
-	return nil
+	return answer(w, http.StatusOK, encodeStory(story), err)
 }
 
 // PatchStory forwards a change to the project server and its answer to the client.
@@ -96,9 +92,6 @@ func pass(w http.ResponseWriter, status int, body []byte, err error) error {
 		web.WriteEncoded(w, status, body)
 		return nil
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	web.WriteBytes(w, status, body)
+	web.Plain(w, status, string(body))
 	return nil
 }

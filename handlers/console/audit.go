@@ -14,19 +14,17 @@ const auditPage = 50
 
 // Audit is the page that shows who changed what.
 func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
-	query, err := web.ParseQuery(r)
-	if err != nil {
-		return err
-	}
+	query := web.ParseQuery(r)
 	p := views.AuditProps{
 		Filter: views.AuditFilter{Who: query.Get("who"), Action: domain.Action(query.Get("action")), Text: query.Get("q")},
 		Now:    now(),
 	}
 	q := domain.AuditQuery{Limit: auditPage, Who: p.Filter.Who, Action: p.Filter.Action, Text: p.Filter.Text}
 	if query.Get("before") != "" {
-		if q.Before, err = query.Number("before", 0, 0, math.MaxInt64); err != nil {
-			return err
-		}
+		q.Before = query.Number("before", 0, 0, math.MaxInt64)
+	}
+	if err := query.Err(); err != nil {
+		return err
 	}
 	page, err := c.service.Audit.Page(r.Context(), q)
 	if err != nil {

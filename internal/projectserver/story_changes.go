@@ -7,6 +7,7 @@ import (
 	"switchyard/internal/board"
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
+	"switchyard/internal/wire"
 )
 
 var errReadOnly = domain.Errorf(domain.Forbidden, "this project server does not allow writes (--allow-writes)")
@@ -16,11 +17,7 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return errReadOnly
 	}
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
-		return err
-	}
-	change, err := newChange(body)
+	change, err := newChange(web.DecodeJSON(w, r, web.MaxBody))
 	if err != nil {
 		return err
 	}
@@ -32,17 +29,14 @@ func (s *server) changeStory(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func newChange(body web.Body) (c board.Change, err error) {
-	if c.Version, err = body.Text("version"); err != nil {
+func newChange(body *web.Body) (board.Change, error) {
+	c := board.Change{
+		Version: body.Text("version"), Stage: body.OptionalText("stage"), Blocked: body.OptionalText("blocked"),
+	}
+	if err := body.Err(); err != nil {
 		return c, err
 	}
-	if c.Stage, err = body.OptionalText("stage"); err != nil {
-		return c, err
-	}
-	if _, given := body["blocked"]; given {
-		if c.Blocked, err = body.OptionalText("blocked"); err != nil {
-			return c, err
-		}
+	if _, given := body.Raw("blocked"); given {
 		switch {
 		case c.Blocked == nil: // null unblocks
 			c.Blocked = new(string)
@@ -50,7 +44,7 @@ func newChange(body web.Body) (c board.Change, err error) {
 			return c, domain.Errorf(domain.Invalid, "blocked: must be a reason or null")
 		}
 	}
-	if raw, given := body["merge_failure"]; given {
+	if raw, given := body.Raw("merge_failure"); given {
 		if string(raw) != "null" {
 			return c, domain.Errorf(domain.Invalid, "merge_failure: can only be null")
 		}
@@ -64,36 +58,18 @@ func (s *server) createStory(w http.ResponseWriter, r *http.Request) error {
 	if !s.Board.Writable() {
 		return errReadOnly
 	}
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
-		return err
-	}
-	name, err := body.Text("name")
-	if err != nil {
-		return err
-	}
-	text, err := body.OptionalText("body")
-	if err != nil {
-		return err
-	}
-	stage, err := body.OptionalText("stage")
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	name, text, stage := body.Text("name"), body.OptionalText("body"), body.OptionalText("stage")
+	if err := body.Err(); err != nil {
 		return err
 	}
 	if stage != nil && *stage == "" {
 		return domain.Errorf(domain.Invalid, "stage: must not be empty")
 	}
-	details, err := s.Board.Create(name, orEmpty(text), orEmpty(stage))
+	details, err := s.Board.Create(name, wire.Text(text), wire.Text(stage))
 	if err != nil {
 		return err
 	}
 	web.WriteJSON(w, http.StatusCreated, s.encodeStory(details))
 	return nil
-}
-
-func orEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

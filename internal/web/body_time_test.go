@@ -31,7 +31,7 @@ func send(t *testing.T, l waittest.Listener, request string) (net.Conn, *http.Re
 func TestABodyThatNeverComesIsCutOffAndOneThatCameMayBeWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := func(w http.ResponseWriter, r *http.Request) error {
-			if _, err := DecodeJSON(w, r, MaxBody); err != nil {
+			if err := DecodeJSON(w, r, MaxBody).Err(); err != nil {
 				return err
 			}
 			select { // as a heartbeat waits
@@ -68,8 +68,7 @@ func TestWhatARefusedRequestStillSendsIsCutOff(t *testing.T) {
 			Plain(w, http.StatusMethodNotAllowed, "method not allowed")
 		}
 		decode := func(w http.ResponseWriter, r *http.Request) error {
-			_, err := DecodeJSON(w, r, MaxBody)
-			return err
+			return DecodeJSON(w, r, MaxBody).Err()
 		}
 		for name, c := range map[string]struct {
 			handler    http.Handler

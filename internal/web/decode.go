@@ -18,8 +18,12 @@ const (
 	SmallBody = 4 << 10
 )
 
-// Body is a decoded JSON object. Its methods read fields by their exact names; unknown ones are ignored.
-type Body map[string]json.RawMessage
+// Body is a JSON object, whose fields are read by their exact names; unknown ones are ignored. Its first error stays,
+// so that it need be asked for only once, after all fields are read.
+type Body struct {
+	fields map[string]json.RawMessage
+	err    error
+}
 
 // ReadBody reads a request's body, at most limit bytes. It returns the errors of BodyError.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
@@ -40,11 +44,11 @@ func BodyError(err error) error {
 	return domain.WrapError(domain.Invalid, err, "the body could not be read")
 }
 
-// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. It returns Invalid for
-// an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, and TooLarge.
-func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) (Body, error) {
+// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. Its error is Invalid for
+// an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, or TooLarge.
+func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
 	_, fields, err := readJSON(w, r, limit)
-	return fields, err
+	return &Body{fields, err}
 }
 
 // ReadJSON returns a request's JSON object unparsed. It returns the errors of DecodeJSON.
@@ -53,7 +57,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, err
 }
 
-func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body, error) {
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, map[string]json.RawMessage, error) {
 	data, err := ReadBody(w, r, limit)
 	if err != nil && domain.CodeOf(err) != domain.TooLarge {
 		return nil, nil, err
@@ -68,34 +72,42 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, Body
 	if err != nil {
 		return nil, nil, err
 	}
-	var fields Body
+	var fields map[string]json.RawMessage
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
 		return nil, nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
 	}
 	return data, fields, nil
 }
 
-// Text returns a required string field. It returns Invalid when the field is missing or not a string.
-func (b Body) Text(name string) (string, error) {
-	value, err := b.OptionalText(name)
-	if err == nil && value == nil {
-		err = domain.Errorf(domain.Invalid, "%s: is required and must be a string", name)
-	}
-	if err != nil {
-		return "", err
-	}
-	return *value, nil
+// Err returns why the body or one of its fields could not be read.
+func (b *Body) Err() error { return b.err }
+
+// Raw returns a field as it was sent.
+func (b *Body) Raw(name string) (raw json.RawMessage, given bool) {
+	raw, given = b.fields[name]
+	return raw, given
 }
 
-// OptionalText returns an optional string field, nil when it is absent or null. It returns Invalid for any other type.
-func (b Body) OptionalText(name string) (*string, error) {
-	raw, ok := b[name]
-	if !ok {
-		return nil, nil
+// Text reads a required string. A missing one is Invalid.
+func (b *Body) Text(name string) string {
+	value := b.OptionalText(name)
+	if value == nil {
+		b.fail("%s: is required and must be a string", name)
+		return ""
 	}
-	var value *string
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: must be a string", name)
+	return *value
+}
+
+// OptionalText reads a string, nil when it is absent or null. Any other type is Invalid.
+func (b *Body) OptionalText(name string) (value *string) {
+	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+		b.fail("%s: must be a string", name)
 	}
-	return value, nil
+	return value
+}
+
+func (b *Body) fail(format, name string) {
+	if b.err == nil {
+		b.err = domain.Errorf(domain.Invalid, format, name)
+	}
 }

@@ -12,40 +12,53 @@ import (
 // MaxWait is the longest that a request is held; longer waits are shortened to it.
 const MaxWait = time.Minute
 
-// Query is a request's query. The errors of its methods are Invalid and name the parameter.
-type Query struct{ url.Values }
-
-// ParseQuery parses the query of r. It returns Invalid for a malformed one.
-func ParseQuery(r *http.Request) (Query, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return Query{}, domain.Errorf(domain.Invalid, "the query is malformed")
-	}
-	return Query{values}, nil
+// Query is a request's query. Like a Body's, its first error stays: it is Invalid and names the parameter.
+type Query struct {
+	url.Values
+	err error
 }
 
-// Number returns a decimal number from low to high, or absent when the parameter is missing.
-func (q Query) Number(name string, absent, low, high int64) (int64, error) {
+func ParseQuery(r *http.Request) *Query {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return &Query{err: domain.Errorf(domain.Invalid, "the query is malformed")}
+	}
+	return &Query{Values: values}
+}
+
+// Err returns why the query or one of its parameters could not be read.
+func (q *Query) Err() error { return q.err }
+
+func (q *Query) fail(format string, args ...any) {
+	if q.err == nil {
+		q.err = domain.Errorf(domain.Invalid, format, args...)
+	}
+}
+
+// Number reads a decimal number from low to high, absent when the parameter is missing.
+func (q *Query) Number(name string, absent, low, high int64) int64 {
 	if !q.Has(name) {
-		return absent, nil
+		return absent
 	}
 	n, err := strconv.ParseUint(q.Get(name), 10, 63) // takes no sign
 	if err != nil || int64(n) < low || int64(n) > high {
-		return 0, domain.Errorf(domain.Invalid, "%s: must be a number from %d to %d", name, low, high)
+		q.fail("%s: must be a number from %d to %d", name, low, high)
+		return 0
 	}
-	return int64(n), nil
+	return int64(n)
 }
 
-// Wait returns how long the response may be held: at most MaxWait, and 0 without the parameter.
-func (q Query) Wait() (time.Duration, error) {
+// Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
+func (q *Query) Wait() time.Duration {
 	if !q.Has("wait") {
-		return 0, nil
+		return 0
 	}
 	wait, err := time.ParseDuration(q.Get("wait"))
 	if err != nil || wait < 0 {
-		return 0, domain.Errorf(domain.Invalid, "wait: must be a duration such as 10s or 1m30s")
+		q.fail("wait: must be a duration such as 10s or 1m30s")
+		return 0
 	}
-	return min(wait, MaxWait), nil
+	return min(wait, MaxWait)
 }
 
 // FeedQuery holds the parameters of a feed request.
@@ -56,18 +69,16 @@ type FeedQuery struct {
 	Pipeline string
 }
 
-// ParseFeedQuery parses the query of a feed request. It returns Invalid.
-func ParseFeedQuery(r *http.Request) (q FeedQuery, err error) {
-	query, err := ParseQuery(r)
-	if err != nil {
-		return q, err
-	}
+// ParseFeedQuery returns Invalid.
+func ParseFeedQuery(r *http.Request) (FeedQuery, error) {
+	query := ParseQuery(r)
+	q := FeedQuery{Pipeline: query.Get("pipeline")}
 	if query.Has("since") {
+		var err error
 		if q.Since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
-			return q, domain.Errorf(domain.Invalid, "since: must be an unsigned 64-bit decimal number")
+			query.fail("since: must be an unsigned 64-bit decimal number")
 		}
 	}
-	q.Pipeline = query.Get("pipeline")
-	q.Wait, err = query.Wait()
-	return q, err
+	q.Wait = query.Wait()
+	return q, query.Err()
 }

@@ -22,45 +22,31 @@ type namedTokenJSON struct {
 
 // CreateNamedToken issues a named token. The token is shown only in this answer.
 func (a *API) CreateNamedToken(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.DecodeJSON(w, r, web.MaxBody)
-	if err != nil {
-		return err
-	}
-	n, err := newTokenFields(body)
+	n, err := newTokenFields(web.DecodeJSON(w, r, web.MaxBody))
 	if err != nil {
 		return err
 	}
 	token, secret, err := a.service.Access.CreateToken(r.Context(), n)
-	if err != nil {
-		return err
-	}
-	web.WriteJSON(w, http.StatusCreated, struct {
+	return answer(w, http.StatusCreated, struct {
 		ID        string      `json:"id"`
 		Name      string      `json:"name"`
 		Role      domain.Role `json:"role"`
 		Token     string      `json:"token"`
 		ExpiresMS *int64      `json:"expires_at_ms"`
-	}{token.ID, token.Name, token.Role, secret.Reveal(), wire.TimeOrNull(token.ExpiresAt)})
-	return nil
+	}{token.ID, token.Name, token.Role, secret.Reveal(), wire.TimeOrNull(token.ExpiresAt)}, err)
 }
 
-func newTokenFields(b web.Body) (n service.NewToken, err error) {
-	if n.Name, err = b.Text("name"); err != nil {
-		return n, err
+func newTokenFields(b *web.Body) (service.NewToken, error) {
+	n := service.NewToken{Name: b.Text("name"), Role: domain.Role(b.Text("role"))}
+	expires := b.OptionalText("expires_in")
+	if b.Err() != nil || expires == nil {
+		return n, b.Err()
 	}
-	role, err := b.Text("role")
+	life, err := time.ParseDuration(*expires)
 	if err != nil {
-		return n, err
-	}
-	n.Role = domain.Role(role)
-	expires, err := b.OptionalText("expires_in")
-	if err != nil || expires == nil {
-		return n, err
-	}
-	n.ExpiresIn = new(time.Duration)
-	if *n.ExpiresIn, err = time.ParseDuration(*expires); err != nil {
 		return n, domain.Errorf(domain.Invalid, "expires_in: must be a duration, such as 720h")
 	}
+	n.ExpiresIn = &life
 	return n, nil
 }
 
@@ -73,17 +59,37 @@ func (a *API) ListNamedTokens(w http.ResponseWriter, _ *http.Request) error {
 			wire.TimeOrNull(t.LastUsed),
 		})
 	}
-	web.WriteJSON(w, http.StatusOK, struct {
+	return answer(w, http.StatusOK, struct {
 		Tokens []namedTokenJSON `json:"tokens"`
-	}{tokens})
-	return nil
+	}{tokens}, nil)
 }
 
 // RevokeNamedToken revokes a named token and ends the sessions that were begun with it.
 func (a *API) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
-	if err := a.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id")); err != nil {
-		return err
+	return noContent(w, a.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id")))
+}
+
+type sessionJSON struct {
+	ID        string      `json:"id"`
+	Who       string      `json:"who"`
+	Via       domain.Via  `json:"via"`
+	Role      domain.Role `json:"role"`
+	CreatedMS int64       `json:"created_at_ms"`
+	SeenMS    int64       `json:"last_seen_ms"`
+}
+
+// ListSessions lists the sessions that have not ended, newest first.
+func (a *API) ListSessions(w http.ResponseWriter, _ *http.Request) error {
+	sessions := []sessionJSON{}
+	for _, s := range a.service.Access.Sessions() {
+		sessions = append(sessions, sessionJSON{s.ID, s.Who, s.Via, s.Role, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli()})
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return answer(w, http.StatusOK, struct {
+		Sessions []sessionJSON `json:"sessions"`
+	}{sessions}, nil)
+}
+
+// EndSession ends a session; its cookie is no longer valid.
+func (a *API) EndSession(w http.ResponseWriter, r *http.Request) error {
+	return noContent(w, a.service.Access.EndSession(r.Context(), web.PathParam(r, "id")))
 }
