@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"switchyard/internal/domain"
 	"switchyard/internal/web"
@@ -153,4 +154,31 @@ func (s *Server) search(ctx context.Context, in struct {
 		Agents   []agentJSON `json:"agents"`
 		More     int         `json:"more"` // 200 of each kind are counted at most
 	}{stories.shown(), projects.shown(), agents.shown(), stories.more + projects.more + agents.more}, nil
+}
+
+func (s *Server) addAlerts() {
+	add(s, tool{
+		name: "acknowledge", needs: domain.RoleOperator, required: []string{"key"},
+		description: "Acknowledge something that needs attention: nobody is notified of it any more.",
+		arguments: `"key":{"type":"string","description":"from overview"},"for":{"type":"string","description":"such as ` +
+			`4h; by default until it ends or changes"}`,
+	}, func(ctx context.Context, in struct {
+		Key string  `json:"key"`
+		For *string `json:"for"`
+	},
+	) (any, error) {
+		var duration time.Duration
+		if in.For != nil {
+			var err error
+			if duration, err = domain.ParseAcknowledgedFor(*in.For); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration); err != nil {
+			return nil, hint(err, domain.NotFound, "It may already be over; overview shows the keys")
+		}
+		return struct {
+			OK bool `json:"ok"`
+		}{true}, nil
+	})
 }

@@ -3,6 +3,9 @@ package poll
 import (
 	"context"
 	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -210,5 +213,55 @@ func (f *follower) succeeded(ctx context.Context) {
 	if f.failing {
 		f.failing = false
 		f.Log.InfoContext(ctx, "feed is read again", "project", f.project.Name)
+	}
+}
+
+const (
+	// readSlots is how many feeds are read from their beginning at a time: each may return a whole buffer, and a gateway
+	// that starts reads all of them.
+	readSlots = 32
+	// slotLimit is the time after which a server that has not answered loses its slot, so that slow ones do not hold up
+	// others.
+	slotLimit = 250 * time.Millisecond
+)
+
+// slots is a semaphore: it holds a value for each slot that is taken.
+type slots chan struct{}
+
+// slot is the right to read a feed and to hold its records until they are stored.
+type slot struct {
+	release func() // may be called again
+	limit   *time.Timer
+}
+
+// acquire waits for a slot. It returns ctx's error when that ends first.
+func (s slots) acquire(ctx context.Context) (slot, error) {
+	select {
+	case s <- struct{}{}:
+		release := sync.OnceFunc(func() { <-s })
+		return slot{release, time.AfterFunc(slotLimit, release)}, nil
+	case <-ctx.Done():
+		return slot{}, ctx.Err()
+	}
+}
+
+// answered keeps the slot until release, unless the answer came too late for that.
+func (s slot) answered() { s.limit.Stop() }
+
+// maxRefused is the most different refused records that are logged for one feed.
+const maxRefused = 100
+
+// refused holds the hashes of a feed's refused records that have been logged.
+type refused map[uint64]bool
+
+// log logs each refused record once, however often the server sends it.
+func (r refused) log(ctx context.Context, log *slog.Logger, project string, records []upstream.RefusedRecord) {
+	for _, record := range records {
+		key := maphash.Bytes(seed, record.JSON)
+		if r[key] || len(r) == maxRefused {
+			continue
+		}
+		r[key] = true
+		log.WarnContext(ctx, "record of a feed skipped", "project", project, "error", record.Why)
 	}
 }

@@ -1,11 +1,16 @@
 package upstream
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,4 +90,132 @@ func feedHeader(header http.Header) FeedAnswer {
 		feed.Pipeline = version
 	}
 	return feed
+}
+
+const (
+	// maxAtOnce is the most new records that one read takes; later ones are left for the next read.
+	maxAtOnce = 5000
+	// maxRecord is the largest record that is accepted, in bytes.
+	maxRecord = 64 << 10
+	// maxRefused is the most refused records that are returned of one answer, and maxRefusedJSON the most bytes of each.
+	maxRefused, maxRefusedJSON = 100, 1 << 10
+)
+
+var (
+	errNoFeed       = domain.Errorf(domain.BadGateway, "is not an event feed: the answer is not a JSON array")
+	errManyRecords  = domain.Errorf(domain.BadGateway, "answer is too large: over %d records", maxParts)
+	errLargeRecord  = errors.New("record is over 64 KiB")
+	errNestedRecord = errors.New("record is nested more than 100 levels deep")
+)
+
+// decodeFeed decodes the answer to a request for records after since. It is tolerant: an invalid record does not affect
+// the others. Time is linear in the answer's length except for sorting, and memory a small multiple of the records'
+// size.
+func decodeFeed(header http.Header, body []byte, since int64) (FeedAnswer, error) {
+	elements, err := splitFeed(body)
+	if err != nil {
+		return FeedAnswer{}, err
+	}
+	feed := feedHeader(header)
+	feed.Received = len(elements)
+	elements = oldest(elements, since)
+	feed.Left = feed.Received - len(elements)
+	for _, element := range elements {
+		record, err := parseRecord(element)
+		if err == nil {
+			feed.Records = append(feed.Records, record)
+		} else if len(feed.Refused) < maxRefused {
+			beginning := bytes.Clone(element[:min(len(element), maxRefusedJSON)])
+			feed.Refused = append(feed.Refused, RefusedRecord{JSON: beginning, Why: err})
+		}
+	}
+	return feed, nil
+}
+
+// splitFeed returns the elements of a JSON array, as parts of body.
+func splitFeed(body []byte) ([][]byte, error) {
+	if string(bytes.TrimSpace(body)) == "[]" { // like nearly all answers (BenchmarkFeedRead)
+		return nil, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return nil, errNoFeed
+	}
+	var elements [][]byte
+	var element json.RawMessage // its memory is reused by each Decode
+	for decoder.More() {
+		if err := decoder.Decode(&element); err != nil {
+			return nil, domain.WrapError(domain.BadGateway, err, "is not an event feed: the answer is not valid JSON")
+		}
+		if len(elements) == maxParts {
+			return nil, errManyRecords
+		}
+		end := int(decoder.InputOffset())
+		elements = append(elements, body[end-len(element):end])
+	}
+	_, err := decoder.Token() // the closing bracket
+	if _, end := decoder.Token(); err != nil || end != io.EOF {
+		return nil, errNoFeed
+	}
+	return elements, nil
+}
+
+// oldest returns all elements, or, if more than maxAtOnce of them are new, only the oldest of the new ones and all
+// others. It never separates elements with the same timestamp, so that the next read can continue after it.
+func oldest(elements [][]byte, since int64) [][]byte {
+	if len(elements) <= maxAtOnce {
+		return elements
+	}
+	type stamped struct {
+		at    int64
+		index int
+	}
+	order := make([]stamped, len(elements))
+	known := 0
+	for i, element := range elements {
+		order[i] = stamped{stampOf(element), i}
+		if order[i].at <= since+1 { // a server without Feed-Instance is asked for a millisecond more
+			known++
+		}
+	}
+	slices.SortFunc(order, func(a, b stamped) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
+	})
+	n := min(known+maxAtOnce, len(order))
+	for n < len(order) && order[n].at == order[n-1].at {
+		n++
+	}
+	taken := make([][]byte, n)
+	for i, o := range order[:n] {
+		taken[i] = elements[o.index]
+	}
+	return taken
+}
+
+// stampOf returns the timestamp_ms of a valid record, -1 for any other.
+func stampOf(element []byte) int64 {
+	if len(element) > maxRecord || nestsOver(element, maxDepth) {
+		return -1
+	}
+	var head struct {
+		TimestampMS *int64 `json:"timestamp_ms"`
+	}
+	if json.Unmarshal(element, &head) != nil || head.TimestampMS == nil {
+		return -1
+	}
+	return *head.TimestampMS
+}
+
+func parseRecord(element []byte) (domain.Record, error) {
+	if len(element) > maxRecord {
+		return domain.Record{}, errLargeRecord
+	}
+	if nestsOver(element, maxDepth) {
+		return domain.Record{}, errNestedRecord
+	}
+	record, err := domain.ParseRecord(element)
+	if err == nil && len(record.JSON) > maxRecord { // invalid UTF-8 grows when it is encoded
+		return domain.Record{}, errLargeRecord
+	}
+	return record, err
 }

@@ -1,12 +1,18 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"net/http"
 	"strconv"
+	"unicode/utf8"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/wire"
 )
 
 // errNoPipeline is the cause of the error for an answer that is not a pipeline.
@@ -55,4 +61,151 @@ func eventsOnly(known *domain.PipelineAnswer) *domain.PipelineAnswer {
 		return known
 	}
 	return &domain.PipelineAnswer{EventsOnly: true, Stages: []domain.Stage{}, Raw: []byte("[]")}
+}
+
+const (
+	// maxParts is the most objects and lists in a pipeline, and records in a feed. It limits the memory for decoding
+	// one to some 20 MiB.
+	maxParts = 200_000
+	// maxDepth is how deep objects and lists may nest. Many JSON decoders fail at 1000 levels, some at 256: they would
+	// fail on all projects in the same document.
+	maxDepth = 100
+)
+
+var errManyParts = domain.Errorf(domain.BadGateway, "answer is too large: over %d parts", maxParts)
+
+var seed = maphash.MakeSeed()
+
+// parsePipeline decodes an answer. The known fields of its stages must have their types; unknown fields
+// are kept unchanged, unless the pipeline exceeds its limits.
+func parsePipeline(a answer, known *domain.PipelineAnswer) (*domain.PipelineAnswer, error) {
+	etag, digest := a.header.Get("ETag"), maphash.Bytes(seed, a.body)
+	if known != nil && !known.EventsOnly && known.ETag == etag && known.Digest == digest {
+		return known, nil
+	}
+	if bytes.Count(a.body, []byte("{"))+bytes.Count(a.body, []byte("[")) > maxParts {
+		return nil, errManyParts
+	}
+	if !utf8.Valid(a.body) || nestsOver(a.body, maxDepth) {
+		return nil, notAPipeline(errNoPipeline)
+	}
+	var outer struct {
+		Stages json.RawMessage `json:"stages"`
+		Left   json.RawMessage `json:"left"`
+	}
+	if err := json.Unmarshal(a.body, &outer); err != nil {
+		return nil, notAPipeline(err)
+	}
+	var stages []wire.Stage
+	if err := json.Unmarshal(outer.Stages, &stages); err != nil {
+		return nil, notAPipeline(err)
+	}
+	if !complete(stages) {
+		return nil, notAPipeline(errNoPipeline)
+	}
+	left, _ := strconv.Atoi(string(outer.Left)) // a server that is not ours may mean something else by it
+	stages, raw, note := limit(stages, outer.Stages, max(left, 0))
+	return &domain.PipelineAnswer{ETag: etag, Digest: digest, Stages: wire.Stages(stages), Raw: raw, Note: note}, nil
+}
+
+func notAPipeline(cause error) error {
+	return domain.WrapError(domain.BadGateway, noPipelineError{cause}, "answer is not a pipeline")
+}
+
+// noPipelineError is errNoPipeline with what was found.
+type noPipelineError struct{ error }
+
+func (noPipelineError) Is(target error) bool { return target == errNoPipeline }
+
+// nestsOver reports whether JSON nests more than limit levels.
+func nestsOver(text []byte, limit int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// complete reports whether the stages have all the fields that pages need.
+func complete(stages []wire.Stage) bool {
+	for _, stage := range stages {
+		if stage.Name == "" || stage.Items == nil {
+			return false
+		}
+		for _, item := range stage.Items {
+			if item.StoryID == "" {
+				return false
+			}
+		}
+	}
+	return stages != nil
+}
+
+const (
+	// maxStages and maxItems are the most stages, and items in all stages together, that are kept of a pipeline. The first
+	// ones are kept; the last stages, where finished work piles up, are cut first.
+	maxStages, maxItems = 50, 20_000
+	// maxRaw is the largest pipeline that is passed on unchanged, in bytes.
+	maxRaw = 4 << 20
+)
+
+// limit cuts the stages of a pipeline to what one project may cost the others; raw is their JSON. If anything was cut,
+// the JSON is encoded again with only the known fields, and the note says so. missing is how many items the server
+// already left out.
+func limit(
+	list []wire.Stage, raw json.RawMessage, missing int,
+) (cutList []wire.Stage, cutRaw json.RawMessage, note string) {
+	stages, items := len(list), 0
+	for _, stage := range list {
+		items += len(stage.Items)
+	}
+	switch {
+	case stages > maxStages:
+		note = fmt.Sprintf("only the first %d of %d stages are shown", maxStages, stages)
+		list = list[:maxStages]
+	case items > maxItems || missing > 0:
+		note = fmt.Sprintf("only the first %d of %d stories are shown", min(items, maxItems), items+missing)
+	}
+	changed, left := note != "" || len(raw) > maxRaw, maxItems
+	for i := range list {
+		stage := &list[i]
+		if len(stage.Items) > left {
+			stage.Items = stage.Items[:left]
+		}
+		left -= len(stage.Items)
+		changed = cut(&stage.Name) || changed
+		for j := range stage.Items {
+			item := &stage.Items[j]
+			for _, text := range []*string{&item.StoryID, &item.StoryName, item.Blocked, item.MergeFailure} {
+				changed = cut(text) || changed
+			}
+		}
+	}
+	if changed {
+		raw, _ = json.Marshal(list) // strings and numbers always encode
+	}
+	return list, raw, note
+}
+
+// cut shortens a text to the limit and reports whether it was longer.
+func cut(text *string) bool {
+	if text == nil || len(*text) <= domain.MaxText {
+		return false
+	}
+	short := domain.CutText(*text)
+	changed := len(short) < len(*text)
+	*text = short
+	return changed
 }

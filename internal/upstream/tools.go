@@ -1,9 +1,12 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"time"
 
 	"switchyard/internal/domain"
 )
@@ -62,4 +65,181 @@ func (c *Client) CallTool(
 		return err
 	})
 	return result, err
+}
+
+const (
+	mcpPath = "/mcp"
+	// mcpVersion is the protocol version that is offered; newer servers also support it.
+	mcpVersion = "2025-06-18"
+)
+
+// mcpSession is a session with the MCP server of a project. It is not the SDK's client, since results must be passed on
+// unchanged: the SDK decodes them and drops fields that it does not know.
+type mcpSession struct {
+	client  *Client
+	project domain.Project
+	header  http.Header
+	lastID  int
+}
+
+// withMCP begins a session, calls use, and ends the session. Each exchange may take the client's timeout.
+func (c *Client) withMCP(ctx context.Context, p domain.Project, use func(*mcpSession) error) error {
+	s := &mcpSession{client: c, project: p, header: http.Header{"Accept": {"application/json, text/event-stream"}}}
+	err := s.begin(ctx)
+	if err == nil {
+		err = use(s)
+		s.end(ctx)
+	}
+	notFound := errors.Is(err, errNotFound)
+	if ctx.Err() == nil || err == nil {
+		c.observe(p.Name, "tools", unless(notFound || domain.CodeOf(err) == domain.Invalid, err))
+	}
+	if notFound {
+		return domain.WrapError(domain.NotFound, err, "project '"+p.Name+"' has no MCP server at its /mcp")
+	}
+	return err
+}
+
+func (s *mcpSession) begin(ctx context.Context) error {
+	result, err := s.call(ctx, mcpRequest{method: "initialize", params: map[string]any{
+		"protocolVersion": mcpVersion, "capabilities": struct{}{},
+		"clientInfo": map[string]string{"name": domain.GatewayUserAgent, "version": "1"},
+	}})
+	if err != nil {
+		return err
+	}
+	var server struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(result, &server); err != nil || !isHeaderValue(server.ProtocolVersion) {
+		return domain.WrapError(domain.BadGateway, err, "answers at /mcp with something other than MCP")
+	}
+	s.header.Set("Mcp-Protocol-Version", server.ProtocolVersion)
+	initialized := map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"}
+	_, err = s.send(ctx, call{method: http.MethodPost}, initialized)
+	return err
+}
+
+// end ends the session at a server that keeps them. Errors do not matter.
+func (s *mcpSession) end(ctx context.Context) {
+	if s.header.Get("Mcp-Session-Id") != "" {
+		_, _ = s.send(ctx, call{method: http.MethodDelete}, nil)
+	}
+}
+
+// mcpRequest is a request to an MCP server.
+type mcpRequest struct {
+	method   string
+	params   any
+	limit    time.Duration         // how long the answer may take; 0 is the client's timeout
+	progress func(json.RawMessage) // gets the params of notifications of progress; may be nil
+}
+
+// mcpMessage is what a server sends.
+type mcpMessage struct {
+	ID     *int            `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// call sends a request and returns its result.
+func (s *mcpSession) call(ctx context.Context, r mcpRequest) (json.RawMessage, error) {
+	s.lastID++
+	var response mcpMessage
+	receive := func(text []byte) (done bool) {
+		var message mcpMessage
+		switch {
+		case json.Unmarshal(text, &message) != nil:
+		case message.Method == "notifications/progress" && r.progress != nil:
+			r.progress(message.Params)
+		case message.Method == "" && message.ID != nil && *message.ID == s.lastID:
+			response = message
+			return true
+		}
+		return false
+	}
+	read, seen := 0, 0
+	receiveEvents := func(stream []byte) bool {
+		news := stream[max(seen-2, 0):]
+		for seen = len(stream); bytes.Contains(news, []byte("\n\n")) || bytes.Contains(news, []byte("\n\r\n")); {
+			event, length := nextEvent(stream[read:])
+			if length == 0 {
+				return false
+			}
+			read += length
+			if receive(event) {
+				return true
+			}
+		}
+		return false
+	}
+	c := call{method: http.MethodPost, limit: r.limit, enough: receiveEvents}
+	body, err := s.send(ctx, c, map[string]any{"jsonrpc": "2.0", "id": s.lastID, "method": r.method, "params": r.params})
+	if err != nil {
+		return nil, err
+	}
+	if response.ID == nil && !receiveEvents(append(body, "\n\n"...)) {
+		receive(body)
+	}
+	if response.Error != nil {
+		text := domain.CutText(response.Error.Message)
+		return nil, domain.Errorf(domain.Invalid, "the project's MCP server refuses %s: %s", r.method, text)
+	}
+	if result := bytes.TrimSpace(response.Result); len(result) > 0 && result[0] == '{' {
+		return result, nil
+	}
+	return nil, domain.Errorf(domain.BadGateway, "answers at /mcp with something other than MCP")
+}
+
+// send makes one exchange and returns the answer's body.
+func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte, err error) {
+	c.path, c.header, c.any = mcpPath, s.header, true
+	if message != nil {
+		if c.body, err = json.Marshal(message); err != nil {
+			return nil, domain.WrapError(domain.Invalid, err, "arguments: must be a JSON object")
+		}
+	}
+	err = s.client.do(ctx, s.project, c, func(a answer) error {
+		switch {
+		case a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed:
+			return errNotFound
+		case a.status >= http.StatusBadRequest && mediaType(a.header) != "application/json":
+			return domain.Errorf(domain.BadGateway, "answers at /mcp with HTTP status %d", a.status)
+		}
+		if id := a.header.Get("Mcp-Session-Id"); isHeaderValue(id) && len(id) <= maxSessionID {
+			s.header.Set("Mcp-Session-Id", id)
+		}
+		body = bytes.Clone(a.body)
+		return nil
+	})
+	return body, err
+}
+
+// maxSessionID is the longest session id that is sent back, in bytes.
+const maxSessionID = 1000
+
+func isHeaderValue(text string) bool { return text != "" && domain.Secret(text).FitsHeader() }
+
+const eventStream = "text/event-stream"
+
+// nextEvent returns the data of the first event of a stream and the length of all up to its end, 0 if it is not
+// complete.
+func nextEvent(stream []byte) (data []byte, length int) {
+	for line := range bytes.Lines(stream) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		length += len(line)
+		text := bytes.TrimRight(line, "\r\n")
+		if value, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		} else if len(text) == 0 {
+			return data, length
+		}
+	}
+	return nil, 0
 }
