@@ -12,7 +12,7 @@ func measurePipeline(binary string) ([]row, error) {
 	for _, c := range []struct {
 		projects int
 		goal     float64
-	}{{10, 2}, {100, 6}, {1000, 40}} {
+	}{{10, 60}, {100, 60}, {1000, 60}} {
 		projects, err := startProjects(c.projects)
 		if err != nil {
 			return nil, err
