@@ -1,13 +1,17 @@
 package views
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"switchyard/internal/domain"
+	"switchyard/internal/markdown"
 )
 
 // MaxReason is the longest reason or name that a form takes, in characters.
@@ -55,4 +59,209 @@ func countWord(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+func storyHTML(s domain.Story) string {
+	if s.File == nil {
+		return ""
+	}
+	return markdown.HTML(s.File.Body)
+}
+
+// storyPrompt returns the story as a task for an agent: what a person has seen on the page, and no more.
+func storyPrompt(s domain.Story, html string) string {
+	var b strings.Builder
+	b.WriteString("Work on the story " + strconv.Quote(markdown.Visible(storyName(s))) + " (" + s.ID +
+		") of the project " + s.Project + ".\n")
+	if s.Stage != "" {
+		b.WriteString("It is in the stage " + s.Stage + ".\n")
+	}
+	if s.Blocked != "" {
+		b.WriteString("It is blocked: " + s.Blocked + "\n")
+	}
+	if s.MergeFailure != "" {
+		b.WriteString("Its merge failed: " + s.MergeFailure + "\n")
+	}
+	if s.File == nil {
+		return markdown.Visible(b.String())
+	}
+	b.WriteString("Its file is " + s.File.Path + " in the directory of work items.\n")
+	const most = 4000 // characters; an agent can read the rest in the file
+	body := []rune(strings.TrimSpace(markdown.Text(html)))
+	if len(body) > 0 {
+		b.WriteString("\n" + string(body[:min(most, len(body))]) + "\n")
+	}
+	if len(body) > most || s.File.BodyCut {
+		b.WriteString("\n(The rest is in the file.)\n")
+	}
+	return markdown.Visible(b.String())
+}
+
+func shortHash(hash string) string {
+	const length = 8
+	return hash[:min(length, len(hash))]
+}
+
+// field is a key of a story's front matter.
+type field struct{ name, value string }
+
+// shownElsewhere are the keys of front matter that a story's page shows elsewhere.
+var shownElsewhere = []string{"name", "blocked", "blocked_reason", "merge_failure"}
+
+// frontMatter returns the other keys of a story's front matter, sorted by name.
+func frontMatter(text json.RawMessage) []field {
+	const most, longest = 30, 200
+	var mapping map[string]json.RawMessage
+	if json.Unmarshal(text, &mapping) != nil {
+		return nil
+	}
+	var fields []field
+	for name, value := range mapping {
+		if words := fieldWords(value); words != "" && !slices.Contains(shownElsewhere, name) {
+			fields = append(fields, field{domain.Cut(name, 40), domain.Cut(words, longest)})
+		}
+	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return fields[:min(most, len(fields))]
+}
+
+// fieldWords returns a value as people write it: a string without quotes, a list of strings with commas.
+func fieldWords(value json.RawMessage) string {
+	var word string
+	if json.Unmarshal(value, &word) == nil {
+		return word // null is ""
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		words := make([]string, len(list))
+		for i := range list {
+			words[i] = string(bytes.Trim(list[i], `"`))
+		}
+		return strings.Join(words, ", ")
+	}
+	return string(value)
+}
+
+// step is a stage in a story's journey.
+type step struct {
+	stage  string
+	past   bool // the story is beyond it
+	been   bool // it was in this stage
+	here   bool
+	since  time.Time // when it arrived here
+	signal Signal    // of the story, where it is
+	text   string    // how long it was here, and how long stories usually are
+}
+
+// journey returns a story's steps through the stages of its project, and through those that only its history has.
+func journey(p StoryProps) []step {
+	s := p.Story
+	stages := slices.Clone(p.Stages)
+	spent, blocked := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, visit := range s.Visits {
+		if !slices.Contains(stages, visit.Stage) {
+			stages = append(stages, visit.Stage)
+		}
+		if !visit.To.IsZero() {
+			spent[visit.Stage] += visit.To.Sub(visit.From)
+			blocked[visit.Stage] += visit.Blocked
+		}
+	}
+	if s.Stage != "" && !slices.Contains(stages, s.Stage) {
+		stages = append(stages, s.Stage)
+	}
+	at := slices.Index(stages, s.Stage) // -1 when it is on no board
+	steps := make([]step, len(stages))
+	for i, stage := range stages {
+		long, been := spent[stage]
+		st := step{stage: stage, past: i < at, been: been, here: i == at, signal: SignalNone}
+		var words []string
+		if st.here {
+			st.since = s.Since
+			st.signal, words = stateWord(s)
+			if been {
+				words = append(words, duration(long)+" before")
+			}
+		} else if been {
+			words = append(words, duration(long))
+		}
+		if blocked[stage] >= minBlocked {
+			words = append(words, "blocked for "+duration(blocked[stage]))
+		}
+		for _, u := range p.Usual {
+			if u.Stage == stage && u.Visits > 0 {
+				words = append(words, "usually "+duration(u.Median))
+			}
+		}
+		for i := range words {
+			words[i] = strings.ReplaceAll(words[i], " ", "\u00a0")
+		}
+		if st.text = strings.Join(words, " · "); st.text != "" && !st.since.IsZero() {
+			st.text = " · " + st.text
+		}
+		steps[i] = st
+	}
+	return steps
+}
+
+// minBlocked is the shortest time of being blocked in a stage that is mentioned.
+const minBlocked = time.Minute
+
+func stateWord(s domain.Story) (Signal, []string) {
+	switch {
+	case s.Blocked != "":
+		return SignalStop, []string{"blocked"}
+	case s.MergeFailure != "":
+		return SignalCaution, []string{"merge failed"}
+	}
+	return SignalNone, nil
+}
+
+// entry is something that happened to a story.
+type entry struct {
+	signal      Signal
+	title, text string
+	at          time.Time
+	after       string // how long it was in the stage before
+}
+
+// timeline returns a story's history, newest first.
+func timeline(s domain.Story) []entry {
+	var entries []entry
+	moved := map[int64]bool{}
+	for _, e := range s.History {
+		kind, d := e.Type.Kind(), e.Details()
+		n := entry{signal: signal(kind.Signal), title: upper(kind.Says(d)), text: d.Reason, at: eventTime(e)}
+		if e.Type == domain.StageTransition {
+			moved[e.At.UnixMilli()] = true
+			for _, visit := range s.Visits {
+				if visit.Stage == d.FromStage && visit.To.Equal(e.At) {
+					n.after = " · after " + duration(visit.To.Sub(visit.From))
+				}
+			}
+		}
+		entries = append(entries, n)
+	}
+	for _, visit := range s.Visits {
+		if !moved[visit.From.UnixMilli()] && !visit.From.IsZero() {
+			entries = append(entries, entry{
+				signal: SignalNone, title: "Came to " + domain.StageTitle(visit.Stage),
+				at: visit.From,
+			})
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.at.Compare(b.at) })
+	slices.Reverse(entries)
+	return entries
+}
+
+// clockText returns a time of day, with the date unless it is today.
+func clockText(at, now time.Time) string {
+	switch {
+	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return "today " + at.Format("15:04")
+	case at.Year() == now.Year():
+		return at.Format("2 Jan 15:04")
+	}
+	return at.Format("2 Jan 2006 15:04")
 }

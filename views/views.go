@@ -4,6 +4,9 @@
 package views
 
 import (
+	"context"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -117,3 +120,24 @@ func themeAttributes(t Theme) templ.Attributes {
 	}
 	return templ.Attributes{"data-theme": string(t)}
 }
+
+// Part is the part of a page that refreshes itself: an element around content that depends on Props alone.
+type Part struct {
+	ID, Class string
+	URL       string // from which it refreshes itself, without a version; "" if it no longer changes
+	Title     string // of the tab, "" for the page's title
+	Content   templ.Component
+}
+
+// address returns the address that answers whether the part has changed since this version.
+func (p Part) address(version string) string {
+	separator := "?"
+	if strings.Contains(p.URL, "?") {
+		separator = "&"
+	}
+	return p.URL + separator + "v=" + url.QueryEscape(version)
+}
+
+// may reports whether the reader has at least the given role. The reader is in the context, so that every component can
+// leave out controls that the reader may not use.
+func may(ctx context.Context, needs domain.Role) bool { return domain.ActorOf(ctx).Role.Allows(needs) }

@@ -1,0 +1,167 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"switchyard/internal/domain"
+)
+
+// BodyTime is how long a client may take to send a request's body. Headers have the same limit.
+const BodyTime = 10 * time.Second
+
+// LimitBodyTime cuts off bodies that take longer than BodyTime. A server-wide ReadTimeout would also end long-polls
+// whose body arrived long ago. When a handler leaves a body unread, net/http reads up to 256 KiB of it and then closes
+// the connection.
+func LimitBodyTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			connection := http.NewResponseController(w)
+			if connection.SetReadDeadline(time.Now().Add(BodyTime)) == nil {
+				r.Body = &timedBody{r.Body, connection}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// timedBody lifts the deadline once the body has been read to its end.
+type timedBody struct {
+	io.ReadCloser
+	connection *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.connection.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// WriteTime is how long a client may take to accept an answer, from its first byte on.
+const WriteTime = 30 * time.Second
+
+// LimitWriteTime lets clients go that do not accept their answer in WriteTime. Waiting for an answer does not count. A
+// handler that sets a write deadline after it has written the status keeps its own.
+func LimitWriteTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &timedWriter{ResponseWriter: w} // net/http has lifted the deadline of the connection's last answer
+		next.ServeHTTP(answer, r)
+		answer.begin() // what is empty, too, has to be sent
+	})
+}
+
+// timedWriter sets the deadline when writing begins. http.ResponseController finds the rest by Unwrap.
+type timedWriter struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *timedWriter) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *timedWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(WriteTime)) // every connection can
+	}
+}
+
+const (
+	// maxStrangerBodies is what the bodies of all requests by strangers may hold at a time, in bytes. The first SmallBody
+	// of each may use all of it, the rest stops at largeStrangerBodies: whoever sends large bodies does not shut out a
+	// login.
+	maxStrangerBodies   = 16 << 20
+	largeStrangerBodies = 12 << 20
+)
+
+// StrangerBodies bounds the bodies that strangers have under way. The zero value is ready for use.
+type StrangerBodies struct{ held atomic.Int64 }
+
+// Limit counts what is read of the request's body until release is called. Reading too much returns Unavailable.
+func (s *StrangerBodies) Limit(r *http.Request) (release func()) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return func() {}
+	}
+	body := &strangerBody{ReadCloser: r.Body, all: s}
+	r.Body = body
+	return func() { s.held.Add(-body.held) }
+}
+
+type strangerBody struct {
+	io.ReadCloser
+	all  *StrangerBodies
+	held int64
+}
+
+func (b *strangerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.held += int64(n)
+	limit := int64(maxStrangerBodies)
+	if b.held > SmallBody {
+		limit = largeStrangerBodies
+	}
+	if b.all.held.Add(int64(n)) > limit && n > 0 {
+		return 0, domain.Errorf(domain.Unavailable, "too many requests are being sent at once; try again in a few seconds")
+	}
+	return n, err
+}
+
+const (
+	// maxHeld is how many calls are held at a time, maxHeldByCaller how many of one caller. Heartbeats do not count: an
+	// agent has one. A held call takes less than 32 KiB.
+	maxHeld         = 1024
+	maxHeldByCaller = 64
+)
+
+// HeldCalls counts the calls whose answer waits for something. The zero value is ready for use.
+type HeldCalls struct {
+	mu       sync.Mutex
+	all      int
+	byCaller map[string]int
+}
+
+// Hold counts a call of the request's caller until release is called, and returns the context to wait with
+// (LongPollContext). It returns RateLimited when too many are held.
+func (h *HeldCalls) Hold(r *http.Request) (ctx context.Context, release func(), err error) {
+	caller := InfoOf(r.Context()).Caller
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.byCaller[caller] >= maxHeldByCaller:
+		return nil, nil, domain.Errorf(domain.RateLimited,
+			"you hold %d calls that wait; one more has to wait for one of them to end", maxHeldByCaller)
+	case h.all >= maxHeld:
+		return nil, nil, domain.Errorf(domain.RateLimited, "%d calls that wait are held here; try again when some have ended",
+			maxHeld)
+	}
+	if h.byCaller == nil {
+		h.byCaller = map[string]int{}
+	}
+	h.all++
+	h.byCaller[caller]++
+	ctx, cancel := LongPollContext(r)
+	return ctx, func() {
+		cancel()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.all--
+		if h.byCaller[caller]--; h.byCaller[caller] == 0 {
+			delete(h.byCaller, caller)
+		}
+	}, nil
+}

@@ -1,0 +1,230 @@
+// Package web holds what all our HTTP servers share: the guards in front of all routes, request info, access log,
+// limits, decoding, and how responses and errors are written. It must know neither routes nor rules of the gateway.
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"switchyard/internal/domain"
+)
+
+// PathParam returns a decoded path parameter. chi matches the escaped path where that differs from the default escaping
+// ("a%2Fb"), and the plain path otherwise ("50%").
+func PathParam(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	plain, err := url.PathUnescape(value)
+	if err != nil { // net/http has parsed the whole path already
+		return value
+	}
+	return plain
+}
+
+// Limits of a request's body, in bytes.
+const (
+	MaxBody = 1 << 20
+	// SmallBody is for joining, heartbeats and logins, which anybody can send.
+	SmallBody = 4 << 10
+)
+
+// Body is a JSON object, whose fields are read by their exact names; unknown ones are ignored. Its first error stays,
+// so that it need be asked for only once, after all fields are read.
+type Body struct {
+	fields map[string]json.RawMessage
+	err    error
+}
+
+// ReadBody reads a request's body, at most limit bytes. It returns the errors of BodyError.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	return data, BodyError(err)
+}
+
+// BodyError translates what http.MaxBytesReader returned: TooLarge, Unavailable where strangers send too much, else
+// Invalid.
+func BodyError(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil, domain.CodeOf(err) == domain.Unavailable:
+		return err
+	case errors.As(err, &tooLarge):
+		return domain.Errorf(domain.TooLarge, "the body must be at most %d bytes", tooLarge.Limit)
+	}
+	return domain.WrapError(domain.Invalid, err, "the body could not be read")
+}
+
+// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. Its error is Invalid for
+// an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, or TooLarge.
+func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
+	_, fields, err := readJSON(w, r, limit)
+	return &Body{fields, err}
+}
+
+// ReadJSON returns a request's JSON object unparsed. It returns the errors of DecodeJSON.
+func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, _, err := readJSON(w, r, limit)
+	return data, err
+}
+
+func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, map[string]json.RawMessage, error) {
+	data, err := ReadBody(w, r, limit)
+	if err != nil && domain.CodeOf(err) != domain.TooLarge {
+		return nil, nil, err
+	}
+	if len(data) == 0 {
+		return nil, nil, domain.Errorf(domain.Invalid, "a JSON body is required")
+	}
+	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
+		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
+		return nil, nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var fields map[string]json.RawMessage
+	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return nil, nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
+	}
+	return data, fields, nil
+}
+
+// Err returns why the body or one of its fields could not be read.
+func (b *Body) Err() error { return b.err }
+
+// Raw returns a field as it was sent.
+func (b *Body) Raw(name string) (raw json.RawMessage, given bool) {
+	raw, given = b.fields[name]
+	return raw, given
+}
+
+// Text reads a required string. A missing one is Invalid.
+func (b *Body) Text(name string) string {
+	value := b.OptionalText(name)
+	if value == nil {
+		b.fail("%s: is required and must be a string", name)
+		return ""
+	}
+	return *value
+}
+
+// OptionalText reads a string, nil when it is absent or null. Any other type is Invalid.
+func (b *Body) OptionalText(name string) (value *string) {
+	if raw, given := b.fields[name]; given && json.Unmarshal(raw, &value) != nil {
+		b.fail("%s: must be a string", name)
+	}
+	return value
+}
+
+func (b *Body) fail(format, name string) {
+	if b.err == nil {
+		b.err = domain.Errorf(domain.Invalid, format, name)
+	}
+}
+
+// MaxWait is the longest that a request is held; longer waits are shortened to it.
+const MaxWait = time.Minute
+
+// Query is a request's query. Like a Body's, its first error stays: it is Invalid and names the parameter.
+type Query struct {
+	url.Values
+	err error
+}
+
+func ParseQuery(r *http.Request) *Query {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return &Query{err: domain.Errorf(domain.Invalid, "the query is malformed")}
+	}
+	return &Query{Values: values}
+}
+
+// Err returns why the query or one of its parameters could not be read.
+func (q *Query) Err() error { return q.err }
+
+func (q *Query) fail(format string, args ...any) {
+	if q.err == nil {
+		q.err = domain.Errorf(domain.Invalid, format, args...)
+	}
+}
+
+// Number reads a decimal number from low to high, absent when the parameter is missing.
+func (q *Query) Number(name string, absent, low, high int64) int64 {
+	if !q.Has(name) {
+		return absent
+	}
+	n, err := strconv.ParseUint(q.Get(name), 10, 63) // takes no sign
+	if err != nil || int64(n) < low || int64(n) > high {
+		q.fail("%s: must be a number from %d to %d", name, low, high)
+		return 0
+	}
+	return int64(n)
+}
+
+// Wait reads how long the response may be held: at most MaxWait, and 0 without the parameter.
+func (q *Query) Wait() time.Duration {
+	if !q.Has("wait") {
+		return 0
+	}
+	wait, err := time.ParseDuration(q.Get("wait"))
+	if err != nil || wait < 0 {
+		q.fail("wait: must be a duration such as 10s or 1m30s")
+		return 0
+	}
+	return min(wait, MaxWait)
+}
+
+// FeedQuery holds the parameters of a feed request.
+type FeedQuery struct {
+	Since uint64        // only events after this time, in Unix milliseconds
+	Wait  time.Duration // how long the response may be held
+	// Pipeline is the pipeline version that the caller knows; a newer one ends the wait. "" waits for events only.
+	Pipeline string
+}
+
+// ParseFeedQuery returns Invalid.
+func ParseFeedQuery(r *http.Request) (FeedQuery, error) {
+	query := ParseQuery(r)
+	q := FeedQuery{Pipeline: query.Get("pipeline")}
+	if query.Has("since") {
+		var err error
+		if q.Since, err = strconv.ParseUint(query.Get("since"), 10, 64); err != nil {
+			query.fail("since: must be an unsigned 64-bit decimal number")
+		}
+	}
+	q.Wait = query.Wait()
+	return q, query.Err()
+}
+
+// BearerToken returns the token of the Authorization header. ok is false when the scheme is not Bearer.
+func BearerToken(r *http.Request) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer")
+}
+
+// MatchesToken compares a token with the secret in constant time.
+func MatchesToken(token string, secret domain.Secret) bool {
+	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret.Reveal()))
+	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
+}
+
+// CameByHTTPS reports whether the client used HTTPS, possibly to a proxy. Any client can forge X-Forwarded-Proto, so
+// only the Secure attribute of cookies and the scheme of displayed addresses may depend on it.
+func CameByHTTPS(r *http.Request) bool {
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	return r.TLS != nil || strings.EqualFold(strings.TrimSpace(first), "https")
+}

@@ -1,0 +1,121 @@
+package views
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/a-h/templ"
+
+	"switchyard/internal/domain"
+)
+
+// agentState returns an agent's state, as a signal and in words.
+func agentState(a domain.KnownAgent) (Signal, string) {
+	if a.Presence == domain.AgentLost {
+		return SignalStop, "lost"
+	}
+	return stateSignal(a.State), string(a.State)
+}
+
+func stateSignal(state domain.AgentState) Signal {
+	switch state {
+	case domain.AgentRunning:
+		return SignalClear
+	case domain.AgentFailed:
+		return SignalCaution
+	}
+	return SignalNone
+}
+
+// waits reports whether the token has not been redeemed and still can be.
+func (p JoinProps) waits() bool {
+	return p.Token.UsedAt.IsZero() && p.Token.ExpiresAt.After(p.Now)
+}
+
+// inAgents returns the attributes of a plain form whose answer replaces only the table. A refresh under way is
+// cancelled: it would show the table as it was before.
+func inAgents(url string) templ.Attributes {
+	return templ.Attributes{
+		"data-hx-post": url, "data-hx-target": "#agents", "data-hx-swap": "morph",
+		"data-hx-sync": "#agents:replace",
+	}
+}
+
+// MaxCommand is the longest command of an agent in the form of Add agent, in bytes.
+const MaxCommand = 1000
+
+// CheckCommand returns an Invalid error for a command that cannot be part of the line to copy.
+func CheckCommand(command string) error {
+	switch {
+	case len(command) > MaxCommand:
+		return domain.Errorf(domain.Invalid, "command: must be at most %d characters", MaxCommand)
+	case strings.ContainsFunc(command, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
+		return domain.Errorf(domain.Invalid, "command: must not contain control characters")
+	}
+	return nil
+}
+
+// Command returns the command line that starts the agent. The token is in its environment, since all users of a machine
+// can see arguments. Values that were refused are left out.
+func (t NewToken) Command() string {
+	command := "switchyard agent --gateway " + t.Address
+	if t.Form.Label != "" && t.Form.Error.Field != "label" {
+		command += " --label " + shellWord(t.Form.Label)
+	}
+	if run := strings.Join(strings.Fields(t.Form.Command), " "); run != "" && t.Form.Error.Field != "command" {
+		command += " -- " + run
+	}
+	return command
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// shellWord returns text as one word of a shell's command line.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// MCPProps are the data needed to connect coding agents to the gateway.
+type MCPProps struct {
+	Gateway string // its address
+	Token   bool   // the gateway requires one
+}
+
+// mcpClient holds the configuration of one kind of client.
+type mcpClient struct{ id, name, text string }
+
+// clients returns the configurations of common clients. None of them contains a token, which is in
+// SWITCHYARD_API_TOKEN.
+func (p MCPProps) clients() []mcpClient {
+	url := p.Gateway + "/mcp"
+	claude, codex := "claude mcp add --transport http switchyard "+url, "[mcp_servers.switchyard]\nurl = \""+url+"\"\n"
+	plain, code := map[string]any{"type": "http", "url": url}, map[string]any{"type": "http", "url": url}
+	program := map[string]any{"command": "switchyard", "args": []string{"mcp", "--gateway", p.Gateway}}
+	if p.Token {
+		claude += ` --header "Authorization: Bearer $SWITCHYARD_API_TOKEN"`
+		codex += "bearer_token_env_var = \"SWITCHYARD_API_TOKEN\"\n"
+		plain["headers"] = map[string]string{"Authorization": "Bearer ${SWITCHYARD_API_TOKEN}"}
+		code["headers"] = map[string]string{"Authorization": "Bearer ${env:SWITCHYARD_API_TOKEN}"}
+		program["env"] = map[string]string{"SWITCHYARD_API_TOKEN": "…"}
+	}
+	return []mcpClient{
+		{"mcp-claude", "Claude Code", claude},
+		{"mcp-codex", "Codex, in ~/.codex/config.toml", codex},
+		{"mcp-code", "VS Code, in .vscode/mcp.json", indented("servers", code)},
+		{"mcp-json", "Clients with an mcpServers file", indented("mcpServers", plain)},
+		{"mcp-stdio", "Clients that start a program", indented("mcpServers", program)},
+	}
+}
+
+func indented(list string, server map[string]any) string {
+	text, err := json.MarshalIndent(map[string]any{list: map[string]any{"switchyard": server}}, "", "  ")
+	if err != nil {
+		panic(err) // texts only
+	}
+	return string(text)
+}
