@@ -9,22 +9,11 @@ import (
 
 // Acknowledgements returns all stored acknowledgements, in no particular order.
 func (db acknowledgements) Acknowledgements(ctx context.Context) ([]domain.Acknowledgement, error) {
-	rows, err := db.engine.Read.QueryContext(ctx,
-		"SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var all []domain.Acknowledgement
-	for rows.Next() {
-		var a domain.Acknowledgement
-		if err := rows.Scan(&a.Key, &a.Project, &a.Text, &a.By, (*Milli)(&a.At), (*Milli)(&a.Until),
-			(*Milli)(&a.Since)); err != nil {
-			return nil, db.Translate(err)
-		}
-		all = append(all, a)
-	}
-	return all, db.Translate(rows.Err())
+	return selectAll(ctx, db.conn, func(row Row) (a domain.Acknowledgement, err error) {
+		err = row.Scan(
+			&a.Key, &a.Project, &a.Text, &a.By, (*Milli)(&a.At), (*Milli)(&a.Until), (*Milli)(&a.Since))
+		return a, err
+	}, "SELECT key, project, text, by_whom, at_ms, until_ms, since_ms FROM acknowledgements")
 }
 
 // Acknowledge stores acknowledgements, replacing earlier ones with the same keys.

@@ -13,18 +13,13 @@ import (
 // agent.JoinedAt.
 func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.AgentRecord) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx,
-			"UPDATE join_tokens SET used_at_ms = $2, used_by = $3 WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2",
-			tokenHash, agent.JoinedAt.UnixMilli(), agent.ID)
-		if err != nil {
+		const use = "UPDATE join_tokens SET used_at_ms = $2, used_by = $3" +
+			" WHERE hash = $1 AND used_at_ms = 0 AND expires_at_ms > $2"
+		if err := changeRow(ctx, tx, use, tokenHash, agent.JoinedAt.UnixMilli(), agent.ID); err != nil {
 			return err
 		}
-		if err := changed(result); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms, "+
-			"state_since_ms, last_seen_ms,"+
-			" assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)",
+		_, err := tx.ExecContext(ctx, `INSERT INTO agents (id, label, version, secret_hash, state, joined_at_ms,
+			state_since_ms, last_seen_ms, assigned_project) VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7)`,
 			agent.ID, agent.Label, agent.Version, agent.SecretHash, agent.State, agent.JoinedAt.UnixMilli(), agent.Project)
 		return err
 	})
@@ -32,24 +27,12 @@ func (db agents) Redeem(ctx context.Context, tokenHash string, agent domain.Agen
 
 // AgentRecords returns every agent that has an identity, in no particular order.
 func (db agents) AgentRecords(ctx context.Context) ([]domain.AgentRecord, error) {
-	rows, err := db.engine.Read.QueryContext(ctx,
-		"SELECT id, label, version, secret_hash, state, detail, assigned_project,"+
-			" joined_at_ms, state_since_ms, last_seen_ms FROM agents")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var agents []domain.AgentRecord
-	for rows.Next() {
-		var a domain.AgentRecord
-		err := rows.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.Project,
+	return selectAll(ctx, db.conn, func(row Row) (a domain.AgentRecord, err error) {
+		err = row.Scan(&a.ID, &a.Label, &a.Version, &a.SecretHash, &a.State, &a.Detail, &a.Project,
 			(*Milli)(&a.JoinedAt), (*Milli)(&a.StateSince), (*Milli)(&a.LastSeen))
-		if err != nil {
-			return nil, db.Translate(err)
-		}
-		agents = append(agents, a)
-	}
-	return agents, db.Translate(rows.Err())
+		return a, err
+	}, `SELECT id, label, version, secret_hash, state, detail, assigned_project, joined_at_ms, state_since_ms,
+		last_seen_ms FROM agents`)
 }
 
 // SaveBeats stores changes by heartbeats, all in one transaction. It skips agents that have been removed. The end of
@@ -107,11 +90,7 @@ func (db agents) RemoveAgent(ctx context.Context, id string) error {
 // condition.
 func (db agents) changeAgent(ctx context.Context, statement string, args []any, ended string, endedArgs ...any) error {
 	return db.Tx(context.WithoutCancel(ctx), topics{domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		if err := changed(result); err != nil {
+		if err := changeRow(ctx, tx, statement, args...); err != nil {
 			return err
 		}
 		return endAgentTokens(ctx, tx, ended, endedArgs...)
@@ -132,8 +111,8 @@ func endAgentTokens(ctx context.Context, tx *sql.Tx, condition string, args ...a
 // if there is one with the same hash.
 func (db agents) AddToken(ctx context.Context, t domain.JoinToken, most int) error {
 	return db.Tx(ctx, topics{domain.TopicAgents}, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, "+
-			"$2, $3, $4)",
+		_, err := tx.ExecContext(ctx,
+			"INSERT INTO join_tokens (hash, created_at_ms, expires_at_ms, project) VALUES ($1, $2, $3, $4)",
 			t.Hash, t.CreatedAt.UnixMilli(), t.ExpiresAt.UnixMilli(), t.Project)
 		if err != nil {
 			return err
@@ -147,32 +126,23 @@ func (db agents) AddToken(ctx context.Context, t domain.JoinToken, most int) err
 
 const tokenColumns = "hash, created_at_ms, expires_at_ms, used_at_ms, used_by, project"
 
+func scanToken(row Row) (t domain.JoinToken, err error) {
+	err = row.Scan(
+		&t.Hash, (*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.UsedAt), &t.UsedBy, &t.Project)
+	return t, err
+}
+
 // Token returns the join token with that hash. It returns NotFound.
 func (db agents) Token(ctx context.Context, hash string) (domain.JoinToken, error) {
-	var t domain.JoinToken
-	err := db.engine.Read.QueryRowContext(ctx, "SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash).
-		Scan(&t.Hash, (*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.UsedAt), &t.UsedBy, &t.Project)
+	t, err := scanToken(db.engine.Read.QueryRowContext(ctx,
+		"SELECT "+tokenColumns+" FROM join_tokens WHERE hash = $1", hash))
 	return t, db.Translate(err)
 }
 
 // UnusedTokens returns the tokens that can still be redeemed at now, sorted by expiry.
 func (db agents) UnusedTokens(ctx context.Context, now time.Time) ([]domain.JoinToken, error) {
-	rows, err := db.engine.Read.QueryContext(ctx, "SELECT "+tokenColumns+
+	return selectAll(ctx, db.conn, scanToken, "SELECT "+tokenColumns+
 		" FROM join_tokens WHERE used_at_ms = 0 AND expires_at_ms > $1 ORDER BY expires_at_ms, hash", now.UnixMilli())
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var tokens []domain.JoinToken
-	for rows.Next() {
-		var t domain.JoinToken
-		if err := rows.Scan(&t.Hash, (*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.UsedAt), &t.UsedBy,
-			&t.Project); err != nil {
-			return nil, db.Translate(err)
-		}
-		tokens = append(tokens, t)
-	}
-	return tokens, db.Translate(rows.Err())
 }
 
 // RevokeToken removes an unused token. It returns NotFound if there is no unused one with that hash.

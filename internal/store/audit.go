@@ -99,8 +99,8 @@ func eachAuditEntry(ctx context.Context, tx *sql.Tx, q domain.AuditQuery, limit 
 	where("who", q.Who)
 	where("action", string(q.Action))
 	args = append(args, limit)
-	return EachRow(ctx, tx, func(rows *sql.Rows) (e domain.AuditEntry, err error) {
-		err = rows.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID,
+	return EachRow(ctx, tx, func(row Row) (e domain.AuditEntry, err error) {
+		err = row.Scan(&e.ID, (*Milli)(&e.At), &e.Who, &e.Via, &e.Role, &e.Action, &e.Subject, &e.Detail, &e.RequestID,
 			&e.Times)
 		return e, err
 	}, take, fmt.Sprintf("%s ORDER BY id DESC LIMIT $%d", statement, len(args)), args...)

@@ -143,9 +143,9 @@ func selectEvents(from, condition, order string, limit int) string {
 
 // eachEvent calls yield with each event that a statement from selectEvents selects, until yield returns false.
 func eachEvent(ctx context.Context, db Querier, yield func(domain.Event) bool, statement string, args ...any) error {
-	return EachRow(ctx, db, func(rows *sql.Rows) (e domain.Event, err error) {
+	return EachRow(ctx, db, func(row Row) (e domain.Event, err error) {
 		var stamp, received int64
-		err = rows.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
+		err = row.Scan(&e.ID, &e.Project, &e.Type, &stamp, &received, (*[]byte)(&e.JSON))
 		e.At, e.ReceivedAt = time.UnixMilli(stamp), time.UnixMilli(received)
 		if typeDiffers(e) {
 			if r, err := domain.ParseRecord(e.JSON); err == nil {
@@ -220,19 +220,8 @@ func EventDigest(project string, r domain.Record) int64 {
 
 // FeedCursors returns the reading positions for every URL that the project has ever had, in no particular order.
 func (db events) FeedCursors(ctx context.Context, project string) ([]domain.FeedCursor, error) {
-	rows, err := db.engine.Read.QueryContext(ctx,
-		"SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var cursors []domain.FeedCursor
-	for rows.Next() {
-		var c domain.FeedCursor
-		if err := rows.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence); err != nil {
-			return nil, db.Translate(err)
-		}
-		cursors = append(cursors, c)
-	}
-	return cursors, db.Translate(rows.Err())
+	return selectAll(ctx, db.conn, func(row Row) (c domain.FeedCursor, err error) {
+		err = row.Scan(&c.Project, &c.URL, &c.Since, &c.Instance, &c.Sequence)
+		return c, err
+	}, "SELECT project, url, since, instance, sequence FROM feed_cursors WHERE project = $1", project)
 }

@@ -15,17 +15,15 @@ const activeKey = "active_project"
 // Registry returns the active project's name, "" if there is none, and the projects, sorted by name, by bytes.
 func (db projects) Registry(ctx context.Context) (active string, projects []domain.Project, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active); err != nil &&
-			!IsMissing(err) {
+		err := tx.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", activeKey).Scan(&active)
+		if unlessMissing(err) != nil {
 			return err
 		}
-		return EachRow(ctx, tx, func(rows *sql.Rows) (p domain.Project, err error) {
-			err = rows.Scan(&p.Name, &p.URL, &p.Token)
+		projects, err = AllRows(ctx, tx, func(row Row) (p domain.Project, err error) {
+			err = row.Scan(&p.Name, &p.URL, &p.Token)
 			return p, err
-		}, func(p domain.Project) bool {
-			projects = append(projects, p)
-			return true
 		}, "SELECT name, url, token FROM projects ORDER BY name")
+		return err
 	})
 	return active, projects, db.Translate(err)
 }
@@ -79,21 +77,17 @@ func (db projects) UpdateProject(ctx context.Context, was, p domain.Project) err
 // Its events and reading positions are kept. It returns NotFound if there is no such project.
 func (db projects) RemoveProject(ctx context.Context, name string) error {
 	return db.Tx(ctx, topics{domain.TopicProjects, domain.TopicAgents, domain.TopicAccess}, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM projects WHERE name = $1", name)
-		if err != nil {
+		if err := changeRow(ctx, tx, "DELETE FROM projects WHERE name = $1", name); err != nil {
 			return err
 		}
-		if err := changed(result); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1",
-			name); err != nil {
+		const unassign = "UPDATE agents SET assigned_project = '' WHERE assigned_project = $1"
+		if _, err := tx.ExecContext(ctx, unassign, name); err != nil {
 			return err
 		}
 		if err := endAgentTokens(ctx, tx, "project = $1", name); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
+		_, err := tx.ExecContext(ctx, "DELETE FROM state WHERE key = $1 AND value = $2", activeKey, name)
 		return err
 	})
 }

@@ -10,8 +10,8 @@ import (
 
 // EventProjects returns the names of all projects that the stream has or had events of, in no particular order: those
 // with a reading position.
-func (db events) EventProjects(ctx context.Context) (names []string, err error) {
-	return db.SelectTexts(ctx, "SELECT DISTINCT project FROM feed_cursors")
+func (db events) EventProjects(ctx context.Context) ([]string, error) {
+	return selectAll(ctx, db.conn, ScanOne[string], "SELECT DISTINCT project FROM feed_cursors")
 }
 
 const (
@@ -27,27 +27,19 @@ const (
 // expired events after one that is to be kept wait until that one has expired as well.
 func (db events) ExpiredEvents(ctx context.Context, e domain.Expired, limit int) (ids []int64, err error) {
 	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		kept, err := SelectIDs(ctx, tx, firstKept, e.Project, e.Keep)
-		if err != nil || len(kept) == 0 {
-			return err
+		var kept int64
+		if err := tx.QueryRowContext(ctx, firstKept, e.Project, e.Keep).Scan(&kept); err != nil {
+			return unlessMissing(err)
 		}
-		rows, err := tx.QueryContext(ctx, oldest, e.Project, min(kept[0], e.Needed), e.Now.UnixMilli(), limit)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var id int64
-			var received time.Time
-			if err := rows.Scan(&id, (*Milli)(&received)); err != nil {
-				return err
+		return EachRow(ctx, tx, func(row Row) (found domain.Event, err error) {
+			err = row.Scan(&found.ID, (*Milli)(&found.ReceivedAt))
+			return found, err
+		}, func(found domain.Event) (more bool) {
+			if more = found.ReceivedAt.Before(e.Before); more {
+				ids = append(ids, found.ID)
 			}
-			if !received.Before(e.Before) {
-				return nil
-			}
-			ids = append(ids, id)
-		}
-		return rows.Err()
+			return more
+		}, oldest, e.Project, min(kept, e.Needed), e.Now.UnixMilli(), limit)
 	})
 	return ids, db.Translate(err)
 }
@@ -56,10 +48,7 @@ func (db events) ExpiredEvents(ctx context.Context, e domain.Expired, limit int)
 func (db events) OldestEvent(ctx context.Context) (received time.Time, err error) {
 	const first = "SELECT received_at_ms FROM events WHERE id = (SELECT MIN(id) FROM events)"
 	err = db.engine.Read.QueryRowContext(ctx, first).Scan((*Milli)(&received))
-	if IsMissing(err) {
-		return time.Time{}, nil
-	}
-	return received, db.Translate(err)
+	return received, db.Translate(unlessMissing(err))
 }
 
 // RemoveEvents removes events, under the leader's fencing token. It keeps their digests, so that they are not stored

@@ -40,9 +40,12 @@ type Querier interface {
 	QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
 }
 
+// Row is a row of a result.
+type Row interface{ Scan(...any) error }
+
 // EachRow calls yield with each row that a statement selects, read by scan, until yield returns false.
 func EachRow[T any](
-	ctx context.Context, from Querier, scan func(*sql.Rows) (T, error), yield func(T) bool, statement string, args ...any,
+	ctx context.Context, from Querier, scan func(Row) (T, error), yield func(T) bool, statement string, args ...any,
 ) error {
 	rows, err := from.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -61,33 +64,29 @@ func EachRow[T any](
 	return rows.Err()
 }
 
-// SelectIDs returns the single column that a statement selects.
-func SelectIDs(ctx context.Context, tx *sql.Tx, statement string, args ...any) (ids []int64, err error) {
-	err = EachRow(ctx, tx, func(rows *sql.Rows) (id int64, err error) {
-		err = rows.Scan(&id)
-		return id, err
-	}, func(id int64) bool {
-		ids = append(ids, id)
+// AllRows returns all rows that a statement selects, read by scan.
+func AllRows[T any](
+	ctx context.Context, from Querier, scan func(Row) (T, error), statement string, args ...any,
+) (all []T, err error) {
+	err = EachRow(ctx, from, scan, func(one T) bool {
+		all = append(all, one)
 		return true
 	}, statement, args...)
-	return ids, err
+	return all, err
 }
 
-// SelectTexts returns the single column that a statement selects.
-func (db *conn) SelectTexts(ctx context.Context, statement string) (texts []string, err error) {
-	rows, err := db.engine.Read.QueryContext(ctx, statement)
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, db.Translate(err)
-		}
-		texts = append(texts, text)
-	}
-	return texts, db.Translate(rows.Err())
+// selectAll is AllRows outside a transaction, and translates errors.
+func selectAll[T any](
+	ctx context.Context, db *conn, scan func(Row) (T, error), statement string, args ...any,
+) ([]T, error) {
+	all, err := AllRows(ctx, db.engine.Read, scan, statement, args...)
+	return all, db.Translate(err)
+}
+
+// ScanOne reads a row of one column.
+func ScanOne[T any](row Row) (value T, err error) {
+	err = row.Scan(&value)
+	return value, err
 }
 
 // List returns ids separated by commas.
@@ -97,6 +96,14 @@ func List(ids []int64) string {
 
 // IsMissing reports whether nothing was found.
 func IsMissing(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// unlessMissing returns err, nil if nothing was found.
+func unlessMissing(err error) error {
+	if IsMissing(err) {
+		return nil
+	}
+	return err
+}
 
 // Milli scans a time that is stored as Unix milliseconds; 0 is the zero time.
 type Milli time.Time

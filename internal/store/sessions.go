@@ -16,9 +16,8 @@ func (db access) AddSession(ctx context.Context, s domain.Session, most int) err
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms, "+
-			"last_seen_ms)"+
-			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		_, err = tx.ExecContext(ctx, `INSERT INTO sessions (id, who, account, via, role, token_id, created_at_ms,
+			last_seen_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			s.ID, s.Who, s.Account, s.Via, s.Role, s.TokenID, s.CreatedAt.UnixMilli(), s.LastSeen.UnixMilli())
 		return err
 	})
@@ -26,22 +25,11 @@ func (db access) AddSession(ctx context.Context, s domain.Session, most int) err
 
 // Sessions returns all sessions, in no particular order.
 func (db access) Sessions(ctx context.Context) ([]domain.Session, error) {
-	rows, err := db.engine.Read.QueryContext(ctx,
-		"SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var sessions []domain.Session
-	for rows.Next() {
-		var s domain.Session
-		if err := rows.Scan(&s.ID, &s.Who, &s.Account, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt),
-			(*Milli)(&s.LastSeen)); err != nil {
-			return nil, db.Translate(err)
-		}
-		sessions = append(sessions, s)
-	}
-	return sessions, db.Translate(rows.Err())
+	return selectAll(ctx, db.conn, func(row Row) (s domain.Session, err error) {
+		err = row.Scan(&s.ID, &s.Who, &s.Account, &s.Via, &s.Role, &s.TokenID, (*Milli)(&s.CreatedAt),
+			(*Milli)(&s.LastSeen))
+		return s, err
+	}, "SELECT id, who, account, via, role, token_id, created_at_ms, last_seen_ms FROM sessions")
 }
 
 // RemoveSession ends a session. It returns NotFound when there is no such session.
@@ -59,19 +47,18 @@ func (db access) RemoveSessionsBefore(ctx context.Context, then time.Time) error
 // those that have been removed.
 func (db access) SaveUses(ctx context.Context, sessions, tokens map[string]time.Time) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		for id, seen := range sessions {
-			if _, err := tx.ExecContext(ctx, "UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", id,
-				seen.UnixMilli()); err != nil {
-				return err
+		save := func(statement string, uses map[string]time.Time) error {
+			for id, at := range uses {
+				if _, err := tx.ExecContext(ctx, statement, id, at.UnixMilli()); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		for id, used := range tokens {
-			if _, err := tx.ExecContext(ctx, "UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", id,
-				used.UnixMilli()); err != nil {
-				return err
-			}
+		if err := save("UPDATE sessions SET last_seen_ms = $2 WHERE id = $1", sessions); err != nil {
+			return err
 		}
-		return nil
+		return save("UPDATE named_tokens SET last_used_ms = $2 WHERE id = $1", tokens)
 	})
 }
 
@@ -83,9 +70,8 @@ func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms, "+
-			"expires_at_ms, last_used_ms)"+
-			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		_, err := tx.ExecContext(ctx, `INSERT INTO named_tokens (id, name, role, hash, project, agent_id, created_at_ms,
+			expires_at_ms, last_used_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			t.ID, t.Name, t.Role, t.Hash, t.Project, t.AgentID, ToMilli(t.CreatedAt), ToMilli(t.ExpiresAt), ToMilli(t.LastUsed))
 		return err
 	})
@@ -93,37 +79,21 @@ func (db access) AddNamedToken(ctx context.Context, t domain.NamedToken) error {
 
 // NamedTokens returns all named tokens, in no particular order.
 func (db access) NamedTokens(ctx context.Context) ([]domain.NamedToken, error) {
-	rows, err := db.engine.Read.QueryContext(ctx,
-		"SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
-	if err != nil {
-		return nil, db.Translate(err)
-	}
-	defer rows.Close()
-	var tokens []domain.NamedToken
-	for rows.Next() {
-		var t domain.NamedToken
-		err := rows.Scan(&t.ID, &t.Name, &t.Role, &t.Hash, &t.Project, &t.AgentID,
+	return selectAll(ctx, db.conn, func(row Row) (t domain.NamedToken, err error) {
+		err = row.Scan(&t.ID, &t.Name, &t.Role, &t.Hash, &t.Project, &t.AgentID,
 			(*Milli)(&t.CreatedAt), (*Milli)(&t.ExpiresAt), (*Milli)(&t.LastUsed))
-		if err != nil {
-			return nil, db.Translate(err)
-		}
-		tokens = append(tokens, t)
-	}
-	return tokens, db.Translate(rows.Err())
+		return t, err
+	}, "SELECT id, name, role, hash, project, agent_id, created_at_ms, expires_at_ms, last_used_ms FROM named_tokens")
 }
 
 // RemoveNamedToken removes a named token and the sessions made with it. It returns NotFound when there is no such
 // token.
 func (db access) RemoveNamedToken(ctx context.Context, id string) error {
 	return db.Tx(ctx, topics{domain.TopicAccess}, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM named_tokens WHERE id = $1", id)
-		if err != nil {
+		if err := changeRow(ctx, tx, "DELETE FROM named_tokens WHERE id = $1", id); err != nil {
 			return err
 		}
-		if err := changed(result); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id = $1", id)
+		_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE token_id = $1", id)
 		return err
 	})
 }

@@ -14,10 +14,7 @@ import (
 func (db state) State(ctx context.Context, key string) (string, error) {
 	var value string
 	err := db.engine.Read.QueryRowContext(ctx, "SELECT value FROM state WHERE key = $1", key).Scan(&value)
-	if IsMissing(err) {
-		return "", nil
-	}
-	return value, db.Translate(err)
+	return value, db.Translate(unlessMissing(err))
 }
 
 // PutState is a statement that stores the value $2 under the key $1, replacing any other.

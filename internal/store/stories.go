@@ -41,8 +41,8 @@ const MaxShortSearch = 2000
 func (db stories) FindStories(ctx context.Context, words []string, limit int) (found []domain.StoryRef, err error) {
 	err = db.search(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		statement, args := db.engine.Dialect.StoriesWith(words, limit)
-		return EachRow(ctx, tx, func(rows *sql.Rows) (s domain.StoryRef, err error) {
-			err = rows.Scan(&s.Project, &s.ID, &s.Name)
+		return EachRow(ctx, tx, func(row Row) (s domain.StoryRef, err error) {
+			err = row.Scan(&s.Project, &s.ID, &s.Name)
 			return s, err
 		}, func(s domain.StoryRef) bool {
 			text := StoryWords(s.ID, s.Name)

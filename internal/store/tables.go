@@ -66,29 +66,29 @@ func (db *conn) Tx(ctx context.Context, about []domain.Topic, fn func(*sql.Tx) e
 // LeaderTx is Tx for a write of the leader, under its fencing token; 0 is for a gateway that is alone. It returns
 // ErrNotLeader, and stores nothing, once another gateway has taken over.
 func (db *conn) LeaderTx(ctx context.Context, token int64, about []domain.Topic, fn func(*sql.Tx) error) (err error) {
-	defer func() { db.note(err) }()
+	defer func() { err = db.Wrote(err) }()
 	tx, err := db.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
-		return db.Translate(err)
+		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
 	if token != 0 {
 		if err := db.engine.Fence(ctx, tx, token); err != nil {
-			return db.Translate(err)
+			return err
 		}
 	}
 	if err := fn(tx); err != nil {
-		return db.Translate(err)
+		return err
 	}
 	if err := addAudit(ctx, tx); err != nil {
-		return db.Translate(err)
+		return err
 	}
 	if db.engine.Notify != nil && len(about) > 0 {
 		if err := db.engine.Notify(ctx, tx, about); err != nil {
-			return db.Translate(err)
+			return err
 		}
 	}
-	return db.Translate(tx.Commit())
+	return tx.Commit()
 }
 
 // Wrote records the result of a write by the engine, and returns the translated error.
@@ -152,6 +152,15 @@ func (db *conn) changeOne(ctx context.Context, about topics, statement string, a
 		return err
 	}
 	return db.Translate(changed(result))
+}
+
+// changeRow executes a statement, and returns sql.ErrNoRows if it changed no row.
+func changeRow(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
+	result, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	return changed(result)
 }
 
 // changed returns sql.ErrNoRows if a statement changed no row.

@@ -117,9 +117,6 @@ func jsonText[T any](list []T) string {
 	return string(text)
 }
 
-// Row is a row of a result.
-type Row interface{ Scan(...any) error }
-
 // ScanVisit reads a row of VisitColumns.
 func ScanVisit(row Row) (v domain.Visit, err error) {
 	var blocked int64
@@ -139,24 +136,11 @@ func ScanVisitCounts(row Row) (c domain.VisitCounts, err error) {
 }
 
 // StoryVisits returns the last limit visits of a story in order.
-func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) (visits []domain.Visit,
-	err error,
-) {
-	err = db.snapshot(ctx, db.engine.Read, func(ctx context.Context, tx *sql.Tx) error {
-		return EachVisit(ctx, tx, &visits, "SELECT "+VisitColumns+` FROM stage_visits
-			WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
-	})
+func (db visits) StoryVisits(ctx context.Context, project, storyID string, limit int) ([]domain.Visit, error) {
+	visits, err := selectAll(ctx, db.conn, ScanVisit, "SELECT "+VisitColumns+` FROM stage_visits
+		WHERE project = $1 AND story_id = $2 ORDER BY number DESC LIMIT $3`, project, storyID, limit)
 	slices.Reverse(visits)
-	return visits, db.Translate(err)
-}
-
-// EachVisit appends the visits that a statement selects.
-func EachVisit(ctx context.Context, tx *sql.Tx, visits *[]domain.Visit, statement string, args ...any) error {
-	scan := func(rows *sql.Rows) (domain.Visit, error) { return ScanVisit(rows) }
-	return EachRow(ctx, tx, scan, func(v domain.Visit) bool {
-		*visits = append(*visits, v)
-		return true
-	}, statement, args...)
+	return visits, err
 }
 
 // ProjectVisits returns what pages need of the visits of at most 100 projects: the open ones, the newest transitions,
@@ -179,8 +163,8 @@ func (db visits) ProjectVisits(
 			by   []string
 			args []any
 		}{{ended, since}, {open, names}} {
-			var visits []domain.Visit
-			if err := EachVisit(ctx, tx, &visits, strings.Join(selected.by, " UNION ALL "), selected.args...); err != nil {
+			visits, err := AllRows(ctx, tx, ScanVisit, strings.Join(selected.by, " UNION ALL "), selected.args...)
+			if err != nil {
 				return err
 			}
 			slices.SortStableFunc(visits, func(a, b domain.Visit) int { return a.To.Compare(b.To) })
@@ -210,7 +194,7 @@ func (db visits) RemoveVisits(
 		kept, first := before.UnixMilli(), int64(0)
 		err := tx.QueryRowContext(ctx, `SELECT to_ms FROM stage_visits WHERE project = $1 AND to_ms > 0
 			ORDER BY to_ms DESC LIMIT 1 OFFSET $2`, project, keep).Scan(&first)
-		if err != nil && !IsMissing(err) {
+		if unlessMissing(err) != nil {
 			return err
 		}
 		result, err := tx.ExecContext(ctx, `DELETE FROM stage_visits WHERE (project, story_id, number) IN (
@@ -228,7 +212,7 @@ func (db visits) RemoveVisits(
 
 // VisitedProjects returns the names of all projects that have or had visits, in no particular order.
 func (db visits) VisitedProjects(ctx context.Context) ([]string, error) {
-	return db.SelectTexts(ctx, "SELECT project FROM visit_counts")
+	return selectAll(ctx, db.conn, ScanOne[string], "SELECT project FROM visit_counts")
 }
 
 // quarterHour divides the day in every time zone.
@@ -237,20 +221,16 @@ const quarterHour = 15 * time.Minute
 // olderTransitions counts the transitions before the newest ones, which come first in visits.
 func olderTransitions(
 	ctx context.Context, tx *sql.Tx, project string, visits []domain.Visit, now time.Time,
-) (counts []domain.TransitionCount, err error) {
+) ([]domain.TransitionCount, error) {
 	if len(visits) < domain.MaxTransitions || visits[domain.MaxTransitions-1].To.IsZero() {
 		return nil, nil
 	}
 	since := now.AddDate(0, 0, -2*domain.ChartDays).UnixMilli()
-	err = EachRow(ctx, tx, func(rows *sql.Rows) (c domain.TransitionCount, err error) {
+	return AllRows(ctx, tx, func(row Row) (c domain.TransitionCount, err error) {
 		var quarter int64
-		err = rows.Scan(&quarter, &c.Stage, &c.Next, &c.Count)
+		err = row.Scan(&quarter, &c.Stage, &c.Next, &c.Count)
 		c.At = time.UnixMilli(quarter * quarterHour.Milliseconds())
 		return c, err
-	}, func(c domain.TransitionCount) bool {
-		counts = append(counts, c)
-		return true
 	}, `SELECT to_ms / $4, stage, next_stage, COUNT(*) FROM stage_visits WHERE project = $1 AND to_ms >= $2 AND to_ms < $3
 		GROUP BY 1, 2, 3`, project, since, visits[0].To.UnixMilli(), quarterHour.Milliseconds())
-	return counts, err
 }

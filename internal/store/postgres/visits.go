@@ -93,7 +93,8 @@ func (db *DB) VisitsSince(ctx context.Context, position int64) (changed []domain
 		if err != nil || position == 0 {
 			return err
 		}
-		return store.EachVisit(ctx, tx, &changed, visitsSince, position)
+		changed, err = store.AllRows(ctx, tx, store.ScanVisit, visitsSince, position)
+		return err
 	})
 	return changed, next, db.Translate(err)
 }

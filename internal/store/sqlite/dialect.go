@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"hash/fnv"
 	"slices"
@@ -114,10 +113,7 @@ const maxTrigrams = 200
 // beginnings returns a full-text query for any trigram that begins with the text.
 func beginnings(ctx context.Context, tx store.Querier, text string) (string, error) {
 	terms := []string{noTerm}
-	err := store.EachRow(ctx, tx, func(rows *sql.Rows) (term string, err error) {
-		err = rows.Scan(&term)
-		return term, err
-	}, func(term string) bool {
+	err := store.EachRow(ctx, tx, store.ScanOne[string], func(term string) bool {
 		if canQuery(term) {
 			terms = append(terms, quote(term))
 		}

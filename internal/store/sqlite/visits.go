@@ -34,16 +34,11 @@ func changeVisits(
 		return nil, nil
 	}
 	stories, projects := store.VisitKeys(keys)
-	var newest []domain.Visit
-	if err := store.EachVisit(ctx, tx, &newest, visitSQL.Newest, stories); err != nil {
+	newest, err := store.AllRows(ctx, tx, store.ScanVisit, visitSQL.Newest, stories)
+	if err != nil {
 		return nil, err
 	}
-	var counts []domain.VisitCounts
-	scan := func(rows *sql.Rows) (domain.VisitCounts, error) { return store.ScanVisitCounts(rows) }
-	err = store.EachRow(ctx, tx, scan, func(c domain.VisitCounts) bool {
-		counts = append(counts, c)
-		return true
-	}, visitSQL.Counts, projects)
+	counts, err := store.AllRows(ctx, tx, store.ScanVisitCounts, visitSQL.Counts, projects)
 	if err != nil {
 		return nil, err
 	}
