@@ -29,10 +29,7 @@ func (s *Server) addAgents() {
 		for _, a := range s.service.Agents.Alive() {
 			agents.add(encodeAgent(a))
 		}
-		return struct {
-			Agents []agentJSON `json:"agents"`
-			More   int         `json:"more"`
-		}{agents.shown(), agents.more}, nil
+		return map[string]any{"agents": agents.shown(), "more": agents.more}, nil
 	})
 	add(s, tool{
 		name: "assign_agent", needs: domain.RoleOperator, required: []string{"agent_id", "project"},

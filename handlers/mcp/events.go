@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"switchyard/internal/domain"
@@ -94,16 +95,15 @@ type waiter struct {
 
 // newest returns the newest events.
 func (w *waiter) newest() (eventsJSON, error) {
-	answer := eventsJSON{Events: []domain.Event{}, Next: w.service.Events.LastID()}
+	answer := eventsJSON{Next: w.service.Events.LastID()}
 	w.query.Backward, w.query.Before = true, answer.Next+1
 	page, err := w.service.Events.Page(w.ctx, w.query)
 	if err != nil {
 		return answer, err
 	}
 	found := w.matching(page.Events)
-	for i := len(found.items) - 1; i >= 0; i-- {
-		answer.Events = append(answer.Events, found.items[i])
-	}
+	answer.Events = found.shown()
+	slices.Reverse(answer.Events)
 	answer.Story, _ = w.state()
 	return answer, nil
 }

@@ -131,29 +131,21 @@ func (s *Server) search(ctx context.Context, in struct {
 		StoryName string  `json:"story_name"`
 		Stage     *string `json:"stage"`
 	}
-	type agentJSON struct {
-		ID    string `json:"id"`
-		Label string `json:"label"`
-	}
-	type nameJSON struct {
-		Name string `json:"name"`
-	}
-	stories, projects, agents := list[storyJSON]{most: most}, list[nameJSON]{most: most}, list[agentJSON]{most: most}
+	type named = map[string]string
+	stories, projects, agents := list[storyJSON]{most: most}, list[named]{most: most}, list[named]{most: most}
 	for _, f := range found.Stories {
 		stories.add(storyJSON{f.Project, f.ID, short(f.Name), shortOrNull(f.Stage)})
 	}
 	for _, name := range found.Projects {
-		projects.add(nameJSON{name})
+		projects.add(named{"name": name})
 	}
 	for _, a := range found.Agents {
-		agents.add(agentJSON{a.ID, a.Label})
+		agents.add(named{"id": a.ID, "label": a.Label})
 	}
-	return struct {
-		Stories  []storyJSON `json:"stories"`
-		Projects []nameJSON  `json:"projects"`
-		Agents   []agentJSON `json:"agents"`
-		More     int         `json:"more"` // 200 of each kind are counted at most
-	}{stories.shown(), projects.shown(), agents.shown(), stories.more + projects.more + agents.more}, nil
+	return map[string]any{
+		"stories": stories.shown(), "projects": projects.shown(), "agents": agents.shown(),
+		"more": stories.more + projects.more + agents.more,
+	}, nil
 }
 
 func (s *Server) addAlerts() {
@@ -177,8 +169,6 @@ func (s *Server) addAlerts() {
 		if err := s.service.Alerts.Acknowledge(ctx, in.Key, duration); err != nil {
 			return nil, hint(err, domain.NotFound, "It may already be over; overview shows the keys")
 		}
-		return struct {
-			OK bool `json:"ok"`
-		}{true}, nil
+		return map[string]bool{"ok": true}, nil
 	})
 }

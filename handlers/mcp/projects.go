@@ -24,10 +24,7 @@ func (s *Server) addProjects() {
 		if err := s.service.Projects.Switch(ctx, in.Project); err != nil {
 			return nil, err
 		}
-		return struct {
-			OK     bool   `json:"ok"`
-			Active string `json:"active"`
-		}{true, in.Project}, nil
+		return map[string]any{"ok": true, "active": in.Project}, nil
 	})
 	add(s, tool{
 		name: "project_tools", needs: domain.RoleViewer,
@@ -75,11 +72,7 @@ func (s *Server) projectTools(ctx context.Context, in struct {
 		}
 		shown.add(t)
 	}
-	return struct {
-		Project string            `json:"project"`
-		Tools   []projectToolJSON `json:"tools"`
-		More    int               `json:"more"`
-	}{project, shown.shown(), shown.more}, nil
+	return map[string]any{"project": project, "tools": shown.shown(), "more": shown.more}, nil
 }
 
 func (s *Server) callProjectTool(ctx context.Context, in struct {

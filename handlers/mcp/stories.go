@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 	snapshot := s.service.Overview.Snapshot(ctx)
 	var stories list[itemJSON]
 	var unreachable list[unreachableJSON]
-	stages := map[string]bool{} // those that exist
+	stages, found := map[string]bool{}, false // those that exist, and whether the one that was asked for does
 	for _, p := range pipelines {
 		if in.Project != nil && p.Project != *in.Project {
 			continue
@@ -94,9 +95,10 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 		open := domain.OpenStages(p.Stages)
 		for i, stage := range p.Stages {
 			stages[short(stage.Name)] = true
-			if in.Stage != "" && in.Stage != stage.Name && !strings.EqualFold(in.Stage, stageWord(stage.Name)) {
+			if in.Stage != "" && !isStage(stage.Name, in.Stage) {
 				continue
 			}
+			found = true
 			for j := range stage.Items {
 				item := &stage.Items[j]
 				if in.Trouble && !(stuck[item.StoryID] || i < open && (item.Blocked != "" || item.MergeFailure != "")) {
@@ -106,9 +108,9 @@ func (s *Server) listStories(ctx context.Context, in storyFilter) (storiesJSON, 
 			}
 		}
 	}
-	if in.Stage != "" && len(stories.items) == 0 && len(stages) > 0 && !hasStage(stages, in.Stage) {
+	if names := slices.Sorted(maps.Keys(stages)); len(names) > 0 && !found {
 		return storiesJSON{}, domain.Errorf(domain.NotFound, "no project has a stage '%s'. The stages are: %s",
-			short(in.Stage), names(stages))
+			short(in.Stage), strings.Join(names[:min(len(names), maxStages)], ", "))
 	}
 	return storiesJSON{stories.shown(), stories.more, unreachable.shown()}, nil
 }
@@ -121,26 +123,8 @@ func encodeItem(project, stage string, item *domain.Item, stuck bool) itemJSON {
 	}
 }
 
-// stageWord is the stage's name without its number.
-func stageWord(stage string) string {
+// isStage reports whether name is the stage's name, or that without its number.
+func isStage(stage, name string) bool {
 	_, word, _ := strings.Cut(stage, "_")
-	return word
-}
-
-func hasStage(stages map[string]bool, stage string) bool {
-	for name := range stages {
-		if name == stage || strings.EqualFold(stageWord(name), stage) {
-			return true
-		}
-	}
-	return false
-}
-
-func names(set map[string]bool) string {
-	all := make([]string, 0, len(set))
-	for name := range set {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return strings.Join(all[:min(len(all), maxStages)], ", ")
+	return name == stage || strings.EqualFold(name, word)
 }

@@ -78,17 +78,14 @@ func encodeStory(s domain.Story) storyJSON {
 		Blocked: web.OrNull(s.Blocked), BlockedSinceMS: wire.TimeOrNull(s.BlockedSince),
 		MergeFailure: web.OrNull(s.MergeFailure),
 		Error:        web.OrNull(s.Error), FrontMatter: json.RawMessage("{}"),
-		Commits: []commitJSON{}, Visits: []wire.Visit{}, History: []domain.Event{},
+		Commits: []commitJSON{}, Visits: []wire.Visit{},
 	}
-	var past list[domain.Event]
-	past.most = maxPast
-	for i := len(s.History) - 1; i >= 0; i-- { // the newest are shown, oldest first
-		past.add(s.History[i])
+	past := list[domain.Event]{most: maxPast}
+	for _, e := range slices.Backward(s.History) { // the newest are shown, oldest first
+		past.add(e)
 	}
-	for i := len(past.items) - 1; i >= 0; i-- {
-		encoded.History = append(encoded.History, past.items[i])
-	}
-	encoded.MoreHistory = past.more
+	encoded.History, encoded.MoreHistory = past.shown(), past.more
+	slices.Reverse(encoded.History)
 	encoded.MoreVisits = max(0, len(s.Visits)-maxPast)
 	for _, visit := range s.Visits[encoded.MoreVisits:] {
 		visit.Stage = short(visit.Stage)
@@ -115,20 +112,12 @@ func (j *storyJSON) addFile(f *domain.StoryFile) {
 	j.MoreCommits = max(0, len(f.Commits)-maxPast)
 }
 
-// nullable is an argument for which null differs from leaving it out.
-type nullable struct{ raw json.RawMessage }
-
-func (n *nullable) UnmarshalJSON(raw []byte) error {
-	n.raw = slices.Clone(raw)
-	return nil
-}
-
 func (s *Server) updateStory(ctx context.Context, in struct {
 	storyKey
-	Stage             *string  `json:"stage"`
-	Blocked           nullable `json:"blocked"`
-	ClearMergeFailure bool     `json:"clear_merge_failure"`
-	Version           *string  `json:"version"`
+	Stage             *string         `json:"stage"`
+	Blocked           json.RawMessage `json:"blocked"` // null if it is to be unblocked
+	ClearMergeFailure bool            `json:"clear_merge_failure"`
+	Version           *string         `json:"version"`
 },
 ) (any, error) {
 	if _, err := s.findProject(in.Project); err != nil {
@@ -138,8 +127,8 @@ func (s *Server) updateStory(ctx context.Context, in struct {
 	if in.Stage != nil {
 		change["stage"] = *in.Stage
 	}
-	if in.Blocked.raw != nil {
-		change["blocked"] = in.Blocked.raw
+	if in.Blocked != nil {
+		change["blocked"] = in.Blocked
 	}
 	if in.ClearMergeFailure {
 		change["merge_failure"] = nil

@@ -132,8 +132,7 @@ func (s *Server) findProject(name string) (domain.Project, error) {
 	if found {
 		return p, nil
 	}
-	var names list[string]
-	names.most = 20
+	names := list[string]{most: 20}
 	for _, p := range registry.Projects {
 		names.add(p.Name)
 	}
