@@ -43,14 +43,6 @@ func toolServer(run func(ctx context.Context, call *sdk.CallToolRequest)) http.H
 
 const callTool = `{"project":"alpha","tool":"t","arguments":{}}`
 
-func TestMCPToolsOfProjectsHaveTimeOfTheirOwn(t *testing.T) {
-	slow := toolServer(func(context.Context, *sdk.CallToolRequest) { time.Sleep(1200 * time.Millisecond) }) // the tool is slow
-	s := newToolSite(t, time.Minute, slow)
-	if text, isError := s.call("call_project_tool", callTool); text != "done" || isError {
-		t.Errorf("a tool that takes longer than other calls may: %v %s", isError, text)
-	}
-}
-
 // TestMCPToolThatTimesOutMayHaveRun: an agent must not be told to call it again.
 func TestMCPToolThatTimesOutMayHaveRun(t *testing.T) {
 	release := make(chan struct{})

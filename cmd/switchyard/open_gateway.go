@@ -153,16 +153,18 @@ func (g *gateway) build(ctx context.Context, db database, shared *sharedDatabase
 	if g.service, err = service.New(ctx, options); err != nil {
 		return err
 	}
+	followed := poll.Options{
+		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
+		Interval: c.PollInterval, Log: log,
+	}
 	if shared != nil {
+		followed.Leadership = shared.member
 		shared.pipelines, shared.member.Reaches = g.service.Pipelines, g.service.Pipelines.Reaches
 	}
 	if err = g.service.Projects.Seed(ctx, c.Projects); err != nil {
 		return err
 	}
-	feeds := poll.New(poll.Options{
-		Projects: g.service.Projects, Events: g.service.Events, Feeds: projects, Pipelines: g.service.Pipelines,
-		Interval: c.PollInterval, Log: log, Leadership: shared.leadership(),
-	})
+	feeds := poll.New(followed)
 	projects.Observe = func(project, kind string, err error) {
 		counts.Call(project, kind, err)
 		if kind != "feed" {

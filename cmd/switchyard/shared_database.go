@@ -13,7 +13,6 @@ import (
 	"switchyard/internal/clock"
 	"switchyard/internal/cluster"
 	"switchyard/internal/domain"
-	"switchyard/internal/poll"
 	"switchyard/internal/service"
 	"switchyard/internal/store/postgres"
 	"switchyard/internal/supervise"
@@ -75,14 +74,6 @@ func (s *sharedDatabase) fitness(others []cluster.Gateway) string {
 		}
 	}
 	return ""
-}
-
-// leadership says whether this gateway follows feeds, nil for always.
-func (s *sharedDatabase) leadership() poll.Leadership {
-	if s == nil {
-		return nil
-	}
-	return s.member
 }
 
 func (s *sharedDatabase) followers(svc *service.Service) []loop {

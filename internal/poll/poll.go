@@ -55,7 +55,7 @@ type Options struct {
 	Events    Events
 	Feeds     Feeds
 	Pipelines Pipelines
-	// Leadership is nil if no other gateway shares the store.
+	// Leadership is nil for a gateway that always leads.
 	Leadership Leadership
 	// Interval is the time between two reads of a server that cannot hold its answer; it must be positive.
 	Interval time.Duration
@@ -71,8 +71,16 @@ type Poller struct {
 	followers map[string]running
 }
 
-// New returns a Poller with these options.
+// alone is the leadership of a gateway that shares its store with no other.
+type alone struct{}
+
+func (alone) Token() (int64, bool)     { return 0, true }
+func (alone) Changed() <-chan struct{} { return nil }
+
 func New(o Options) *Poller {
+	if o.Leadership == nil {
+		o.Leadership = alone{}
+	}
 	return &Poller{o: o, slots: make(slots, readSlots), followers: map[string]running{}}
 }
 
@@ -96,9 +104,9 @@ func (p *Poller) Observe(project string, err error) {
 // Run follows the feeds until ctx ends. A change of the registry, or of the leader, takes effect at once.
 func (p *Poller) Run(ctx context.Context) error {
 	for {
-		changed, led := p.o.Projects.Changed(), p.leaderChanged()
+		changed, led := p.o.Projects.Changed(), p.o.Leadership.Changed()
 		registry := p.o.Projects.Registry()
-		token, leads := p.token()
+		token, leads := p.o.Leadership.Token()
 		p.stop(registry, token, leads)
 		for _, project := range registry.Projects {
 			if _, runs := p.followers[project.Name]; leads && !runs {
@@ -113,22 +121,6 @@ func (p *Poller) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// leaderChanged returns a channel that is closed when this gateway begins or ceases to lead; nil if it always does.
-func (p *Poller) leaderChanged() <-chan struct{} {
-	if p.o.Leadership == nil {
-		return nil
-	}
-	return p.o.Leadership.Changed()
-}
-
-// token returns the leader's fencing token, false if this gateway does not lead.
-func (p *Poller) token() (token int64, leads bool) {
-	if p.o.Leadership == nil {
-		return 0, true
-	}
-	return p.o.Leadership.Token()
 }
 
 // start starts a follower for a project.

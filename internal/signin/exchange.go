@@ -39,18 +39,14 @@ func newTransport() *http.Transport {
 // exchange calls the token endpoint. Every error is a *domain.SignInError.
 func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state string) (tokenResponse, error) {
 	if c.config.TokenURL == "" {
-		return tokenResponse{}, &domain.SignInError{
-			Outcome: domain.SignInUnreachable, Detail: "no token address is set: sign_in.token_url",
-		}
+		return tokenResponse{}, failed(domain.SignInUnreachable, "no token address is set: sign_in.token_url")
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	contentType, body := c.config.tokenRequest(f, code, state)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.TokenURL, strings.NewReader(body))
 	if err != nil {
-		return tokenResponse{}, &domain.SignInError{
-			Outcome: domain.SignInUnreachable, Detail: "its token address is not valid",
-		}
+		return tokenResponse{}, failed(domain.SignInUnreachable, "its token address is not valid")
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/json")
@@ -58,34 +54,31 @@ func (c *Client) exchange(ctx context.Context, f domain.SignInFlow, code, state 
 	// errors do not quote the address.
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return tokenResponse{}, unreachable(err)
+		return tokenResponse{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxTokenResponse+1))
 	reported := reportedError(data, code, state, f.Verifier.Reveal())
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		status := strings.TrimSpace(strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode))
-		return tokenResponse{}, &domain.SignInError{Outcome: domain.SignInRefused, Detail: joinNonEmpty(status, reported)}
+		return tokenResponse{}, failed(domain.SignInRefused, status, reported)
 	}
 	if err != nil {
-		return tokenResponse{}, unreachable(err)
+		return tokenResponse{}, failed(domain.SignInUnreachable, neterr.Describe(err, exchangeTimeout))
 	}
 	if len(data) > maxTokenResponse {
-		return tokenResponse{}, unreadable("the answer is larger than 1 MiB")
+		return tokenResponse{}, failed(domain.SignInUnreadable, "the answer is larger than 1 MiB")
 	}
 	answer, problem := parseTokenResponse(data)
 	if problem != "" {
-		return tokenResponse{}, unreadable(joinNonEmpty(problem, reported))
+		return tokenResponse{}, failed(domain.SignInUnreadable, problem, reported)
 	}
 	return answer, nil
 }
 
-func unreachable(err error) error {
-	return &domain.SignInError{Outcome: domain.SignInUnreachable, Detail: neterr.Describe(err, exchangeTimeout)}
-}
-
-func unreadable(why string) error {
-	return &domain.SignInError{Outcome: domain.SignInUnreadable, Detail: why}
+// failed returns the error with the parts of its detail that are not empty.
+func failed(outcome domain.SignInOutcome, detail ...string) error {
+	return &domain.SignInError{Outcome: outcome, Detail: joinNonEmpty(detail...)}
 }
 
 const authorizationCode = "authorization_code" // the grant type

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
 
 	"switchyard/internal/keyed"
 )
@@ -35,24 +34,13 @@ func newSlots() *slots {
 	return s
 }
 
-// bodies are buffers of small answers, for reuse: most pipelines that are read have not changed.
-var bodies = sync.Pool{New: func() any { return &bytes.Buffer{} }}
-
-// maxPooled is the largest buffer that is kept, in bytes.
-const maxPooled = 64 << 10
-
 // readBody reads an answer's body, until enough reports true if that is not nil, with slots for its size, for which it
 // waits until ctx ends. The caller releases all when it is done with them.
 func (s *slots) readBody(
 	ctx context.Context, project string, response *http.Response, enough func([]byte) bool,
 ) (body []byte, release func(), err error) {
-	buffer := bodies.Get().(*bytes.Buffer)
-	held := []func(){func() {
-		if buffer.Cap() <= maxPooled {
-			buffer.Reset()
-			bodies.Put(buffer)
-		}
-	}}
+	var buffer bytes.Buffer
+	var held []func()
 	release = func() {
 		for _, free := range held {
 			free()

@@ -83,7 +83,7 @@ type call struct {
 type answer struct {
 	status int
 	header http.Header
-	body   []byte // at most maxAnswer; valid until read returns
+	body   []byte // at most maxAnswer
 }
 
 // do makes the call and passes the answer to read, whose error it returns. If ctx ends it returns ctx's error, for a

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"context"
+	"net"
 	"net/http"
 
 	"switchyard/internal/domain"
@@ -14,4 +16,9 @@ func DecodeFeed(header http.Header, body []byte) (FeedAnswer, error) {
 // ParsePipeline does the same for pipelines.
 func ParsePipeline(body []byte) (*domain.PipelineAnswer, error) {
 	return parsePipeline(answer{body: body}, nil)
+}
+
+// SetDial makes the client connect by dial.
+func (c *Client) SetDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	c.feeds.DialContext, c.others.DialContext = dial, dial
 }

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +124,7 @@ func storyPath(id string) (string, bool) {
 func (c *Client) pass(ctx context.Context, p domain.Project, call call) (status int, body []byte, err error) {
 	call.any = true
 	err = c.do(ctx, p, call, func(a answer) error {
-		status, body = a.status, bytes.Clone(a.body)
+		status, body = a.status, a.body
 		return nil
 	})
 	if ctx.Err() == nil || err == nil {

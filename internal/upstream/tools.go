@@ -213,7 +213,7 @@ func (s *mcpSession) send(ctx context.Context, c call, message any) (body []byte
 		if id := a.header.Get("Mcp-Session-Id"); isHeaderValue(id) && len(id) <= maxSessionID {
 			s.header.Set("Mcp-Session-Id", id)
 		}
-		body = bytes.Clone(a.body)
+		body = a.body
 		return nil
 	})
 	return body, err
