@@ -38,7 +38,7 @@ func newTokenSite(t *testing.T) *tokenSite {
 			t.Fatal(err)
 		}
 	}
-	join, _, err := g.Agents.CreateJoinToken(t.Context())
+	join, _, err := g.Agents.CreateJoinToken(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func form(pairs ...string) string {
 // join lets an agent join as itself, and returns its id and secret.
 func (a *audited) join(label string) (id, secret string) {
 	a.Helper()
-	token, _, err := a.Agents.CreateJoinToken(a.Context())
+	token, _, err := a.Agents.CreateJoinToken(a.Context(), "")
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // join makes an agent.
 func (s *consoleSite) join(label string) domain.Agent {
 	s.Helper()
-	token, _, err := s.Agents.CreateJoinToken(context.Background())
+	token, _, err := s.Agents.CreateJoinToken(context.Background(), "")
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestTheConsoleOffersWhatItsReaderMayDo(t *testing.T) {
 	}))
 	a.add("gone", "http://127.0.0.1:1")
 	a.join("builder")
-	if _, _, err := a.Agents.CreateJoinToken(t.Context()); err != nil {
+	if _, _, err := a.Agents.CreateJoinToken(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	waittest.Until(t, "gone is known to be unreachable", func() bool {

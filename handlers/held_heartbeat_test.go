@@ -80,7 +80,7 @@ func TestAHeldHeartbeatsConnectionGoesOn(t *testing.T) {
 func TestAHeldHeartbeatsConnectionMayRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gatewaytest.New(t, service.Options{}, handlers.Gateway{})
-		token, _, err := g.Agents.CreateJoinToken(context.Background())
+		token, _, err := g.Agents.CreateJoinToken(context.Background(), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func TestAnAccountIsAnIDNotAName(t *testing.T) {
 	_, zoe := namedToken(t, g.service, "zoe", domain.RoleAdmin)
 	login := g.logIn(here, zoe, "")
 	cookie := login.Cookies()[0].Name + "=" + login.Cookies()[0].Value
-	join, _, err := g.service.Agents.CreateJoinTokenFor(t.Context(), "hidden-project")
+	join, _, err := g.service.Agents.CreateJoinToken(t.Context(), "hidden-project")
 	if err != nil {
 		t.Fatal(err)
 	}

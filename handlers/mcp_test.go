@@ -163,7 +163,7 @@ func TestMCPChanges(t *testing.T) {
 	if active := s.Projects.Registry().Active; active != "alpha" {
 		t.Errorf("%q is active", active)
 	}
-	token, _, err := s.Agents.CreateJoinToken(t.Context())
+	token, _, err := s.Agents.CreateJoinToken(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (g *gateway) runWithAgent(ctx context.Context, out io.Writer, label string,
 		Gateway: baseURL(g.config.Listen, g.listeners), Label: label, Version: version,
 		StateFile: filepath.Join(g.config.Data, agentStateName(label)),
 		Token: func(ctx context.Context) (domain.Secret, error) {
-			token, _, err := g.service.Agents.CreateJoinToken(ctx)
+			token, _, err := g.service.Agents.CreateJoinToken(ctx, "")
 			return token, err
 		},
 		Rejoin:  true,

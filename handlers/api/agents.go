@@ -35,7 +35,7 @@ func encodeAgent(a domain.Agent) agentJSON {
 
 // CreateJoinToken issues a join token. The token is shown only in this answer.
 func (a *API) CreateJoinToken(w http.ResponseWriter, r *http.Request) error {
-	token, _, err := a.service.Agents.CreateJoinToken(r.Context())
+	token, _, err := a.service.Agents.CreateJoinToken(r.Context(), "")
 	return answer(w, http.StatusOK, struct {
 		Token string `json:"token"`
 	}{token.Reveal()}, err)

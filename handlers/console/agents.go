@@ -56,10 +56,10 @@ func (c *Console) AddAgent(w http.ResponseWriter, r *http.Request, fields url.Va
 	if form.Error.Message == "" {
 		form.Error = fieldError(views.CheckCommand(form.Command))
 	}
-	secret, token, err := c.service.Agents.CreateJoinTokenFor(r.Context(), form.Project)
+	secret, token, err := c.service.Agents.CreateJoinToken(r.Context(), form.Project)
 	if domain.CodeOf(err) == domain.Invalid { // the project may just have been removed
 		form.Error, form.Project = views.FieldError{Field: "project", Message: views.Sentence(domain.MessageOf(err))}, ""
-		secret, token, err = c.service.Agents.CreateJoinToken(r.Context())
+		secret, token, err = c.service.Agents.CreateJoinToken(r.Context(), "")
 	}
 	if err != nil {
 		return err

@@ -102,7 +102,8 @@ func (s *storyVisits) confirm(from string, at time.Time) {
 	} else { // the pipeline was the first to show the story
 		arrived := *open
 		arrived.Stage, arrived.From, arrived.To, arrived.Next, arrived.Source = from, time.Time{}, at, open.Stage, FromEvent
-		arrived.Blocked, arrived.BlockedSince, arrived.MergeFailedSince, arrived.EventAt = 0, time.Time{}, time.Time{}, time.Time{}
+		arrived.Blocked, arrived.EventAt = 0, time.Time{}
+		arrived.BlockedSince, arrived.MergeFailedSince = time.Time{}, time.Time{}
 		open.Number++
 		s.visits = slices.Insert(s.visits, len(s.visits)-1, arrived)
 		open = s.open()

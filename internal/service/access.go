@@ -97,7 +97,7 @@ func (a *Access) BeginSession(ctx context.Context, actor domain.Actor, tokenID, 
 		TokenID:   tokenID,
 		CreatedAt: now, LastSeen: now,
 	}
-	if tokenID != "" && a.tokenByID(tokenID) == nil {
+	if tokenID != "" && !a.hasToken(tokenID) {
 		return domain.Session{}, domain.Errorf(domain.Unauthorized, "this token has just been revoked")
 	}
 	change := domain.Change{
@@ -193,25 +193,23 @@ func (a *Access) Sessions() []domain.Session {
 
 // EndSession ends a session. It returns NotFound for an unknown id.
 func (a *Access) EndSession(ctx context.Context, id string) error {
-	return retry(ctx, func() error { return a.endSession(ctx, id) }, a.stored)
-}
-
-func (a *Access) endSession(ctx context.Context, id string) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	a.mu.Lock()
-	s := a.sessions[id]
-	a.mu.Unlock()
-	if s == nil {
-		return domain.Errorf(domain.NotFound, "there is no such session")
-	}
-	change := domain.Change{
-		Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt),
-		Project: domain.ActorOf(ctx).Project,
-		Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
-	}
-	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) },
-		func() { a.dropSession(s) })
+	return retry(ctx, func() error {
+		a.change.Lock()
+		defer a.change.Unlock()
+		a.mu.Lock()
+		s := a.sessions[id]
+		a.mu.Unlock()
+		if s == nil {
+			return domain.Errorf(domain.NotFound, "there is no such session")
+		}
+		change := domain.Change{
+			Action: domain.SessionEnded, Subject: s.Who, Detail: "it began at " + exactTime(s.CreatedAt),
+			Project: domain.ActorOf(ctx).Project,
+			Repeats: domain.ActorOf(ctx).Account == s.Account, // people who log out may do so often
+		}
+		return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveSession(ctx, id) },
+			func() { a.dropSession(s) })
+	}, a.stored)
 }
 
 // end removes a session or token from the store, where another gateway may have removed it already, and then from

@@ -18,7 +18,7 @@ func BenchmarkRedemption(b *testing.B) {
 	defer g.store.Close()
 	tokens := make(chan domain.Secret, b.N)
 	for range b.N {
-		token, _, err := g.Agents.CreateJoinToken(b.Context())
+		token, _, err := g.Agents.CreateJoinToken(b.Context(), "")
 		if err != nil {
 			b.Fatal(err)
 		}

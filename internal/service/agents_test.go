@@ -64,7 +64,7 @@ func (g *testGateway) restart() {
 
 func (g *testGateway) join(label string) domain.Agent {
 	g.t.Helper()
-	token, _, err := g.Agents.CreateJoinToken(context.Background())
+	token, _, err := g.Agents.CreateJoinToken(context.Background(), "")
 	if err != nil {
 		g.t.Fatal(err)
 	}

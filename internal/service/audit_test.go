@@ -108,7 +108,7 @@ func TestATokenForOneProjectChangesThatOnly(t *testing.T) {
 	_, _, create := s.Stories.Create(ctx, "beta", []byte("{}"))
 	_, _, patch := s.Stories.Patch(ctx, "beta", "1", []byte("{}"))
 	_, tool := s.Tools.Call(ctx, "beta", "x", nil, nil)
-	_, _, token := s.Agents.CreateJoinToken(ctx)
+	_, _, token := s.Agents.CreateJoinToken(ctx, "")
 	for what, err := range map[string]error{
 		"a story of another project": create, "a change of one": patch, "a tool of it": tool,
 		"switching": s.Projects.Switch(ctx, "alpha"), "a join token": token, "a test message": s.Bot.Test(ctx),

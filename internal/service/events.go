@@ -25,14 +25,12 @@ type eventStore interface {
 
 // Events is the merged stream: a queue of reads to be stored, the newest stored events in memory, and the store.
 type Events struct {
-	store  eventStore
-	log    *slog.Logger
-	visits *Visits
-	news   leaderNews
-	tail   atomic.Pointer[tail]
-	// publishing is held while the tail is replaced and while the events after it are read.
-	publishing sync.Mutex
-	reached    reached
+	store   eventStore
+	log     *slog.Logger
+	visits  *Visits
+	news    leaderNews
+	tail    newestTail
+	reached reached
 	// following means that other gateways append as well, and that this one reads what they append.
 	following atomic.Bool
 	// observe, unless nil, is called once with each event that this gateway has stored, in their order.
@@ -41,16 +39,6 @@ type Events struct {
 	mu      sync.Mutex
 	queue   []*pendingRead
 	writing bool // a goroutine is emptying the queue
-}
-
-// load makes s continue after the stored events.
-func (s *Events) load(ctx context.Context) error {
-	last, err := s.store.LastEventID(ctx)
-	if err != nil {
-		return err
-	}
-	s.tail.Store(newTail(last))
-	return nil
 }
 
 // Cursors returns the reading positions for every URL that the project has ever had, in no particular order.
@@ -104,13 +92,6 @@ func (s *Events) LastID() int64 { return s.tail.Load().last }
 
 // Changed returns a channel that is closed when events are appended. Call it before reading events.
 func (s *Events) Changed() <-chan struct{} { return s.tail.Load().outdated }
-
-// noteAway records a failed call to the store at once, rather than when following the stream fails.
-func (s *Events) noteAway(ctx context.Context, err error) {
-	if s.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
-		s.reached.note(0, err)
-	}
-}
 
 // AsOf returns the time up to which memory is up to date with the store, zero while it is current.
 func (s *Events) AsOf() time.Time {

@@ -21,22 +21,14 @@ const (
 // publish makes appended events visible to readers. If there are events between them and the tail, appended by other
 // gateways or by a transaction whose commit was not confirmed, it reads those first.
 func (s *Events) publish(ctx context.Context, appended domain.Appended) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
+	s.tail.publishing.Lock()
+	defer s.tail.publishing.Unlock()
 	if appended.Last > s.tail.Load().last && s.readOn(ctx) != nil {
-		s.skip(appended.Last)
+		s.tail.skip(appended.Last)
 	}
 	last := s.tail.Load().last // some of the events may have been read already
 	from := sort.Search(len(appended.Added), func(i int) bool { return appended.Added[i].ID > last })
-	s.show(appended.Added[from:])
-}
-
-// skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds
-// publishing.
-func (s *Events) skip(last int64) {
-	old := s.tail.Load()
-	s.tail.Store(newTail(last))
-	close(old.outdated)
+	s.tail.show(appended.Added[from:])
 }
 
 // readOn appends the store's events after the tail to it. The caller holds publishing.
@@ -58,7 +50,7 @@ func (s *Events) readOn(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.show(page.Events)
+		s.tail.show(page.Events)
 		more = page.More
 	}
 	return nil
@@ -81,7 +73,7 @@ func (s *Events) recheck(ctx context.Context) error {
 		newest = newest[:len(page.Events)]
 	}
 	if !slices.EqualFunc(page.Events, newest, same) {
-		s.skip(tail.last)
+		s.tail.skip(tail.last)
 		s.visits.Forget()
 	}
 	return nil
@@ -106,9 +98,9 @@ func (s *Events) Follow(ctx context.Context, changed func() <-chan struct{}) err
 	defer tick.Stop()
 	for {
 		news := changed()
-		s.publishing.Lock()
+		s.tail.publishing.Lock()
 		_ = s.readOn(ctx) // a failure is retried a second later, and the store logs it
-		s.publishing.Unlock()
+		s.tail.publishing.Unlock()
 		select {
 		case <-news:
 		case <-tick.C:
@@ -140,7 +132,7 @@ func (s *Events) forgetRemoved(ctx context.Context, before time.Time) error {
 		more = page.More
 	}
 	if len(removed) > 0 {
-		s.forget(slices.Sorted(maps.Keys(removed)))
+		s.tail.forget(slices.Sorted(maps.Keys(removed)))
 	}
 	return nil
 }
@@ -161,40 +153,4 @@ func (s *Events) tryWrite(ctx context.Context, failing bool) bool {
 		s.log.InfoContext(ctx, "the database accepts writes again")
 	}
 	return err != nil
-}
-
-// show appends events to the tail and wakes waiting readers. The caller holds publishing.
-func (s *Events) show(added []domain.Event) {
-	if len(added) == 0 {
-		return
-	}
-	old := s.tail.Load()
-	next := *old
-	// The underlying array is shared with older tails, which do not read beyond their own length.
-	next.events = append(next.events, added...)
-	next.last = added[len(added)-1].ID
-	for _, e := range added {
-		next.bytes += len(e.JSON)
-	}
-	if len(next.events) > tailEvents || next.bytes > tailBytes {
-		next.shorten()
-	}
-	next.outdated = make(chan struct{})
-	s.tail.Store(&next)
-	close(old.outdated)
-}
-
-// forget removes events from the tail.
-func (s *Events) forget(ids []int64) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	next := *s.tail.Load()
-	isRemoved := func(e domain.Event) bool {
-		_, found := slices.BinarySearch(ids, e.ID)
-		return found
-	}
-	if slices.ContainsFunc(next.events, isRemoved) {
-		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
-		s.tail.Store(&next)
-	}
 }

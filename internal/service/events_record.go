@@ -52,7 +52,9 @@ func (s *Events) writeReads() {
 		var refused []int
 		err := supervise.Call(func() (err error) { refused, err = s.storeReads(reads); return err })
 		if domain.CodeOf(err) == domain.Unavailable {
-			reads = append(reads, s.takeQueue()...) // one transaction instead of several
+			s.mu.Lock()
+			reads, s.queue = append(reads, s.queue...), nil // one transaction instead of several
+			s.mu.Unlock()
 		}
 		for i, read := range reads {
 			if err == nil && slices.Contains(refused, i) {
@@ -62,15 +64,6 @@ func (s *Events) writeReads() {
 			}
 		}
 	}
-}
-
-// takeQueue empties the queue.
-func (s *Events) takeQueue() []*pendingRead {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.queue
-	s.queue = nil
-	return queue
 }
 
 // storeReads stores a batch. It returns the indexes of refused reads.

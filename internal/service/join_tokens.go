@@ -20,14 +20,9 @@ const maxUnusedTokens = 200
 const tokenMemory = 7 * 24 * time.Hour
 
 // CreateJoinToken issues a join token, valid once and for the configured time, and ends the oldest of over 200 unused
-// ones. Only its hash is stored, which identifies it in the JoinToken.
-func (s *Agents) CreateJoinToken(ctx context.Context) (domain.Secret, domain.JoinToken, error) {
-	return s.CreateJoinTokenFor(ctx, "")
-}
-
-// CreateJoinTokenFor issues a join token whose agent is assigned to project, "" for none, as soon as it joins. It
-// returns Invalid when the project does not exist.
-func (s *Agents) CreateJoinTokenFor(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
+// ones. Its agent is assigned to project, "" for none, as soon as it joins. Only its hash is stored. It returns Invalid
+// when the project does not exist.
+func (s *Agents) CreateJoinToken(ctx context.Context, project string) (domain.Secret, domain.JoinToken, error) {
 	if err := retry(ctx, func() error { return s.checkProject(project) }, s.projects.stored); err != nil {
 		return "", domain.JoinToken{}, err
 	}

@@ -35,6 +35,14 @@ func (alone) Changed() <-chan struct{} { return nil }
 // isAlone reports whether this gateway always leads.
 func isAlone(l Leadership) bool { return l == alone{} }
 
+// tokenOr returns the fencing token, another number if this gateway does not lead.
+func tokenOr(l Leadership, other int64) int64 {
+	if token, leads := l.Token(); leads {
+		return token
+	}
+	return other
+}
+
 // unlessLost returns err, nil if another gateway has taken over the lead in the meantime.
 func unlessLost(err error) error {
 	if errors.Is(err, domain.ErrNotLeader) {

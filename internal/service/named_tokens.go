@@ -86,14 +86,12 @@ func (a *Access) addToken(t domain.NamedToken) {
 	a.tokens[t.ID], a.byHash[t.Hash] = e, e
 }
 
-// tokenByID returns a live token, nil when there is none.
-func (a *Access) tokenByID(id string) *tokenEntry {
+// hasToken reports whether there is a live token with that id.
+func (a *Access) hasToken(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if t := a.tokens[id]; t != nil && !t.Expired(clock.Now()) {
-		return t
-	}
-	return nil
+	t := a.tokens[id]
+	return t != nil && !t.Expired(clock.Now())
 }
 
 // Token returns the identity of a named token and updates its last use. It returns false when it is unknown, revoked or
@@ -144,22 +142,20 @@ func (a *Access) Tokens() []domain.NamedToken {
 // RevokeToken revokes a named token and ends the sessions that were made with it. It returns NotFound for an unknown
 // token.
 func (a *Access) RevokeToken(ctx context.Context, id string) error {
-	return retry(ctx, func() error { return a.revokeToken(ctx, id) }, a.stored)
-}
-
-func (a *Access) revokeToken(ctx context.Context, id string) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	a.mu.Lock()
-	t := a.tokens[id]
-	a.mu.Unlock()
-	if t == nil {
-		return domain.Errorf(domain.NotFound, "there is no such token")
-	}
-	change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
-	return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) }, func() {
-		a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
-	})
+	return retry(ctx, func() error {
+		a.change.Lock()
+		defer a.change.Unlock()
+		a.mu.Lock()
+		t := a.tokens[id]
+		a.mu.Unlock()
+		if t == nil {
+			return domain.Errorf(domain.NotFound, "there is no such token")
+		}
+		change := domain.Change{Action: domain.TokenRevoked, Subject: t.Name, Detail: tokenDetail(t.NamedToken)}
+		return a.end(ctx, change, func(ctx context.Context) error { return a.store.RemoveNamedToken(ctx, id) }, func() {
+			a.dropTokens(func(old domain.NamedToken) bool { return old.ID == id })
+		})
+	}, a.stored)
 }
 
 // dropTokens ends tokens, and the sessions made with them, in memory. The caller holds mu.

@@ -98,7 +98,7 @@ func (s *Retention) removeExpired(ctx context.Context, token int64) (removed int
 			if err != nil {
 				return removed, err
 			}
-			s.events.forget(ids)
+			s.events.tail.forget(ids)
 			removed += len(ids)
 		}
 	}

@@ -111,9 +111,11 @@ func New(ctx context.Context, o Options) (*Service, error) {
 	visits := newVisits(o.Store, o.Changes, o.Leadership, projects, o.Log)
 	events := &Events{store: o.Store, log: o.Log, visits: visits, observe: o.Observe}
 	events.news = leaderNews{store: o.Store, leader: o.Leadership}
-	if err := events.load(ctx); err != nil {
+	last, err := o.Store.LastEventID(ctx)
+	if err != nil {
 		return nil, err
 	}
+	events.tail.Store(newTail(last))
 	acknowledged, err := loadAcknowledgements(ctx, o.Store)
 	if err != nil {
 		return nil, err
@@ -172,7 +174,9 @@ func (s *Service) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	if err := s.store.Ping(ctx); err != nil {
-		s.Events.noteAway(ctx, err)
+		if s.Events.following.Load() && ctx.Err() == nil && domain.CodeOf(err) == domain.Unavailable {
+			s.Events.reached.note(0, err) // at once, rather than when following the stream fails
+		}
 		return err
 	}
 	_, err := s.store.WriteFailure()

@@ -127,7 +127,7 @@ func TestAnAgentMayCallAnyGateway(t *testing.T) {
 	a, b, c := peers[0], peers[1], peers[2]
 	a.project("alpha", "http://alpha")
 	// Only one redemption of a token succeeds, and its agent is known everywhere at once.
-	token, _, err := a.Agents.CreateJoinToken(ctx)
+	token, _, err := a.Agents.CreateJoinToken(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}

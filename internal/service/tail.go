@@ -3,6 +3,8 @@ package service
 import (
 	"slices"
 	"sort"
+	"sync"
+	"sync/atomic"
 
 	"switchyard/internal/domain"
 )
@@ -20,6 +22,13 @@ type tail struct {
 	last     int64
 	bytes    int           // of the records
 	outdated chan struct{} // closed when a newer tail is published
+}
+
+// newestTail is the current tail.
+type newestTail struct {
+	atomic.Pointer[tail]
+	// publishing is held while the tail is replaced and while the events after it are read.
+	publishing sync.Mutex
 }
 
 func newTail(last int64) *tail {
@@ -75,4 +84,48 @@ func (t *tail) find(q domain.EventQuery) (page domain.EventPage, ok bool) {
 
 func selects(q domain.EventQuery, e domain.Event) bool {
 	return (q.Project == "" || e.Project == q.Project) && (q.Type == "" || e.Type == q.Type)
+}
+
+// skip makes the tail start over after the id last. Readers find the skipped events in the store. The caller holds
+// publishing.
+func (n *newestTail) skip(last int64) {
+	old := n.Load()
+	n.Store(newTail(last))
+	close(old.outdated)
+}
+
+// show appends events to the tail and wakes waiting readers. The caller holds publishing.
+func (n *newestTail) show(added []domain.Event) {
+	if len(added) == 0 {
+		return
+	}
+	old := n.Load()
+	next := *old
+	// The underlying array is shared with older tails, which do not read beyond their own length.
+	next.events = append(next.events, added...)
+	next.last = added[len(added)-1].ID
+	for _, e := range added {
+		next.bytes += len(e.JSON)
+	}
+	if len(next.events) > tailEvents || next.bytes > tailBytes {
+		next.shorten()
+	}
+	next.outdated = make(chan struct{})
+	n.Store(&next)
+	close(old.outdated)
+}
+
+// forget removes events from the tail.
+func (n *newestTail) forget(ids []int64) {
+	n.publishing.Lock()
+	defer n.publishing.Unlock()
+	next := *n.Load()
+	isRemoved := func(e domain.Event) bool {
+		_, found := slices.BinarySearch(ids, e.ID)
+		return found
+	}
+	if slices.ContainsFunc(next.events, isRemoved) {
+		next.events = slices.DeleteFunc(slices.Clone(next.events), isRemoved) // next.bytes is now an upper bound
+		n.Store(&next)
+	}
 }

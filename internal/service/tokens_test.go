@@ -12,7 +12,7 @@ func TestJoinTokens(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *testGateway) {
 		ctx := t.Context()
 		token := func() (domain.Secret, domain.JoinToken) {
-			secret, tok, err := g.Agents.CreateJoinToken(ctx)
+			secret, tok, err := g.Agents.CreateJoinToken(ctx, "")
 			if err != nil || !strings.HasPrefix(secret.Reveal(), "swj_") || len(secret.Reveal()) < len("swj_")+32 {
 				t.Fatalf("token %q, %v", secret.Reveal(), err)
 			}
@@ -74,7 +74,7 @@ func TestJoinTokens(t *testing.T) {
 
 func TestOutlivedTokensAreForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *testGateway) {
-		_, tok, err := g.Agents.CreateJoinToken(t.Context())
+		_, tok, err := g.Agents.CreateJoinToken(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestTheOldestOf200UnusedJoinTokensEnds(t *testing.T) {
 			return err
 		}
 		for n := range 203 {
-			token, _, err := g.Agents.CreateJoinToken(t.Context())
+			token, _, err := g.Agents.CreateJoinToken(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
 			}

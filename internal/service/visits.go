@@ -76,7 +76,7 @@ func newVisits(store visitStore, changes Changes, leader Leadership, projects *P
 // forget empties memory, so that everything is read again. The caller holds mu.
 func (s *Visits) forget() {
 	s.generation++
-	s.token, s.position = s.currentToken(), 0
+	s.token, s.position = tokenOr(s.leader, -1), 0
 	for _, state := range s.byProject {
 		if state.read != nil { // what is being read may be out of date
 			close(state.read)
@@ -92,17 +92,10 @@ func (s *Visits) Forget() {
 	s.forget()
 }
 
-func (s *Visits) currentToken() int64 {
-	if token, leads := s.leader.Token(); leads {
-		return token
-	}
-	return -1
-}
-
 // turn makes memory start anew when this gateway begins or ceases to lead: only the leader knows at once what
 // changes. The caller holds mu.
 func (s *Visits) turn() {
-	if s.token != s.currentToken() {
+	if s.token != tokenOr(s.leader, -1) {
 		s.forget()
 	}
 }
