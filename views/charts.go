@@ -111,29 +111,14 @@ func duration(d time.Duration) string {
 // fact is a number with its name, and text beside it that puts it into perspective.
 type fact struct{ name, value, beside string }
 
-func newNumbers(p OverviewProps, g grid) []fact {
+// facts are those of all projects or of one.
+func facts(working int, charts domain.Charts, agents []domain.Agent) []fact {
 	running := 0
-	for _, a := range p.Agents {
+	for _, a := range agents {
 		if a.State == domain.AgentRunning {
 			running++
 		}
 	}
-	return factsOf(g.working, p.Together, running, len(p.Agents))
-}
-
-// projectNumbers are the same numbers of one project.
-func projectNumbers(p ProjectProps) []fact {
-	running := 0
-	for _, a := range p.Agents {
-		if a.State == domain.AgentRunning {
-			running++
-		}
-	}
-	return factsOf(inWork(p.Pipeline), p.Charts, running, len(p.Agents))
-}
-
-// factsOf puts numbers side by side.
-func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 	list := []fact{{name: "In work", value: strconv.Itoa(working)}}
 	if n := len(charts.Days); n > 1 {
 		today := fact{name: "Finished today", value: strconv.Itoa(charts.Days[n-1].Finished)}
@@ -142,7 +127,7 @@ func factsOf(working int, charts domain.Charts, running, agents int) []fact {
 		}
 		list = append(list, today)
 	}
-	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(agents)})
+	list = append(list, fact{"Agents running", strconv.Itoa(running), "of " + strconv.Itoa(len(agents))})
 	if charts.ToDone.Visits > 0 {
 		list = append(list, fact{name: "Median to done", value: duration(charts.ToDone.Median)})
 	}

@@ -220,10 +220,16 @@ var stagesSeed = maphash.MakeSeed()
 
 func summarizeTrack(p *domain.ProjectPipeline, stuck []string) trackSummary {
 	t, sum := newTrack(p, stuck), p.Summary()
-	var names maphash.Hash
-	names.SetSeed(stagesSeed)
-	t.writeStages(&names)
-	return trackSummary{int8(rankOf(t.troubles)), int32(t.to - t.from), int32(sum.Working), names.Sum64(), sum.Moved}
+	rank := int8(2) // 0 if something has come to a halt, 1 for other trouble
+	for _, at := range t.troubles {
+		switch at.signal {
+		case SignalStop:
+			rank = 0
+		case SignalCaution:
+			rank = min(rank, 1)
+		}
+	}
+	return trackSummary{rank, int32(t.to - t.from), int32(sum.Working), maphash.String(stagesSeed, t.stages()), sum.Moved}
 }
 
 func (t *trackSummary) isTroubled() bool { return t.rank < 2 }

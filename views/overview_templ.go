@@ -143,7 +143,7 @@ func overview(p OverviewProps) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = numbers(newNumbers(p, g)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = numbers(facts(g.working, p.Together, p.Agents)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -245,7 +245,7 @@ func firstSteps(s FirstSteps) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyable("first-move", "mv "+shellQuote(s.File)+" "+shellQuote(s.To)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyable("first-move", "mv "+shellWord(s.File)+" "+shellWord(s.To)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -19,33 +19,15 @@ const (
 
 // projectState returns the state of a project with this many stuck stories, as a signal and in words.
 func projectState(p domain.ProjectPipeline, stuck int) (Signal, string) {
-	if !p.Reachable {
-		if p.Error == domain.NoAnswerYet {
-			return SignalNone, p.Error
-		}
-		return SignalStop, "unreachable"
+	list := troubles(&p, stuck)
+	if len(list) == 0 {
+		return SignalClear, "clear"
 	}
-	if p.EventsOnly {
-		return SignalNone, "events only"
+	words := make([]string, len(list))
+	for i, at := range list {
+		words[i] = at.words
 	}
-	sum := p.Summary()
-	var words []string
-	if sum.Blocked > 0 {
-		words = append(words, count(sum.Blocked, "blocked", "blocked"))
-	}
-	if sum.Failed > 0 {
-		words = append(words, count(sum.Failed, "merge failed", "merges failed"))
-	}
-	if stuck > 0 {
-		words = append(words, count(stuck, "stuck", "stuck"))
-	}
-	switch {
-	case sum.Blocked > 0:
-		return SignalStop, strings.Join(words, ", ")
-	case len(words) > 0:
-		return SignalCaution, strings.Join(words, ", ")
-	}
-	return SignalClear, "clear"
+	return list[0].signal, strings.Join(words, ", ")
 }
 
 func inWork(p domain.ProjectPipeline) int { return p.Summary().Working }

@@ -1,7 +1,6 @@
 package views
 
 import (
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,102 +96,58 @@ func newTrack(p *domain.ProjectPipeline, stuck []string) *track {
 	}
 	t.cut = max(0, sum.To-sum.From-maxStations)
 	t.from, t.to = sum.From, sum.To-t.cut
-	t.troubles = troubles(p, sum.Blocked, sum.Failed, len(stuck))
+	t.troubles = troubles(p, len(stuck))
 	return t
 }
 
 // fill adds the stations. agents holds the labels of the agents that work on the project's stories, by story id.
 func (t *track) fill(agents map[string]string) {
-	stuck := make(map[string]bool, len(t.stuck))
-	for _, id := range t.stuck {
-		stuck[id] = true
-	}
 	for _, stage := range t.Stages[t.from:t.to] {
 		s := station{name: stage.Name}
 		for _, item := range stage.Items {
-			w := wagon{Item: item, signal: SignalNone, agent: agents[item.StoryID]}
-			switch {
-			case item.Blocked != "":
-				w.signal, w.state = SignalStop, "Blocked: "
-			case item.MergeFailure != "":
-				w.signal, w.state = SignalCaution, "Merge failed: "
-			case stuck[item.StoryID]:
-				w.signal, w.state = SignalCaution, "Stuck"
-			}
-			s.add(w)
+			signal, state := storyState(item, t.stuck)
+			s.add(wagon{item, signal, state, agents[item.StoryID]})
 		}
 		t.stations = append(t.stations, s)
 	}
 }
 
 // troubles returns what is wrong with a project, worst first. Without any it is clear.
-func troubles(p *domain.ProjectPipeline, blocked, failed, stuck int) (list []trouble) {
-	add := func(signal Signal, words string) { list = append(list, trouble{signal, words}) }
+func troubles(p *domain.ProjectPipeline, stuck int) (list []trouble) {
 	switch {
 	case !p.Reachable && p.Error == domain.NoAnswerYet:
-		add(SignalNone, p.Error)
-		return list
+		return []trouble{{SignalNone, p.Error}}
 	case !p.Reachable:
-		add(SignalStop, "unreachable")
-		return list
+		return []trouble{{SignalStop, "unreachable"}}
 	case p.EventsOnly:
-		add(SignalNone, "events only")
-		return list
+		return []trouble{{SignalNone, "events only"}}
 	}
-	if blocked > 0 {
-		add(SignalStop, count(blocked, "blocked", "blocked"))
+	add := func(n int, signal Signal, one, many string) {
+		if n > 0 {
+			list = append(list, trouble{signal, count(n, one, many)})
+		}
 	}
-	if failed > 0 {
-		add(SignalCaution, count(failed, "merge failed", "merges failed"))
-	}
-	if stuck > 0 {
-		add(SignalCaution, count(stuck, "stuck", "stuck"))
-	}
+	sum := p.Summary()
+	add(sum.Blocked, SignalStop, "blocked", "blocked")
+	add(sum.Failed, SignalCaution, "merge failed", "merges failed")
+	add(stuck, SignalCaution, "stuck", "stuck")
 	return list
 }
 
+// stages returns the names of the track's stages, on which its heading depends.
 func (t *track) stages() string {
 	var b strings.Builder
-	t.writeStages(&b)
-	return b.String()
-}
-
-// textWriter is a strings.Builder or a hash, neither of which fails.
-type textWriter interface {
-	io.StringWriter
-	io.ByteWriter
-}
-
-// writeStages writes the names of the track's stages, on which its heading depends.
-func (t *track) writeStages(w textWriter) {
-	write := func(name string) {
-		_, _ = w.WriteString(name)
-		_ = w.WriteByte('\n')
-	}
 	for _, s := range []*domain.Stage{t.backlog, t.done} {
-		if s == nil {
-			write("")
-		} else {
-			write(s.Name)
+		if s != nil {
+			b.WriteString(s.Name)
 		}
+		b.WriteByte('\n')
 	}
 	for _, s := range t.Stages[t.from:t.to] {
-		write(s.Name)
+		b.WriteString(s.Name)
+		b.WriteByte('\n')
 	}
-}
-
-// rankOf returns 0 if something has come to a halt, 1 for other trouble, 2 for none.
-func rankOf(troubles []trouble) int {
-	rank := 2
-	for _, at := range troubles {
-		switch at.signal {
-		case SignalStop:
-			return 0
-		case SignalCaution:
-			rank = 1
-		}
-	}
-	return rank
+	return b.String()
 }
 
 // agentsAtWork returns the labels of agents, by the project and the story on which they say they work.
@@ -252,12 +207,11 @@ func (t *track) why() string {
 
 // words says in words what a wagon's colour and position show, to precede its age.
 func (w wagon) words() string {
-	text := w.state
-	text += domain.Cut(or(w.Blocked, w.MergeFailure), 80)
-	if text != "" {
-		text += "; "
+	const in = "in this stage for "
+	if w.state == "" {
+		return in
 	}
-	return text + "in this stage for "
+	return domain.Cut(w.state, 90) + "; " + in
 }
 
 // sparkPaths returns the columns of a sparkline of 84 by 22 pixels, for the past days and for today, and the sum. A day

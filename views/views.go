@@ -107,13 +107,6 @@ const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicator
 
 func pageTitle(title string) string { return title + " · Switchyard" }
 
-func boolean(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
-
 func themeAttributes(t Theme) templ.Attributes {
 	if t == ThemeSystem {
 		return nil

@@ -68,8 +68,9 @@ func BodyError(err error) error {
 	return domain.WrapError(domain.Invalid, err, "the body could not be read")
 }
 
-// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. Its error is Invalid for
-// an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, or TooLarge.
+// DecodeJSON reads a request's body, which must be a single JSON object of at most limit bytes. Its error is Invalid
+// for an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, or
+// TooLarge.
 func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
 	_, fields, err := readJSON(w, r, limit)
 	return &Body{fields, err}
