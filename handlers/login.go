@@ -107,10 +107,7 @@ func (l logins) log(a *access, r *http.Request, err error) error {
 func (l logins) redirectURI(r *http.Request) string {
 	base := l.publicURL
 	if base == "" {
-		base = "http://" + r.Host
-		if web.CameByHTTPS(r) {
-			base = "https://" + r.Host
-		}
+		base = web.Origin(r).String()
 	}
 	return base + views.LoginCallbackURL
 }

@@ -64,22 +64,22 @@ func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 
 // PatchStory forwards a change to the project server and its answer to the client.
 func (a *API) PatchStory(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.ReadJSON(w, r, web.MaxBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	if err := body.Err(); err != nil {
 		return err
 	}
 	status, answer, err := a.service.Stories.Patch(r.Context(),
-		web.PathParam(r, "name"), web.PathParam(r, "story_id"), body)
+		web.PathParam(r, "name"), web.PathParam(r, "story_id"), body.Data)
 	return pass(w, status, answer, err)
 }
 
 // CreateStory forwards a new story to the project server and its answer to the client.
 func (a *API) CreateStory(w http.ResponseWriter, r *http.Request) error {
-	body, err := web.ReadJSON(w, r, web.MaxBody)
-	if err != nil {
+	body := web.DecodeJSON(w, r, web.MaxBody)
+	if err := body.Err(); err != nil {
 		return err
 	}
-	status, answer, err := a.service.Stories.Create(r.Context(), web.PathParam(r, "name"), body)
+	status, answer, err := a.service.Stories.Create(r.Context(), web.PathParam(r, "name"), body.Data)
 	return pass(w, status, answer, err)
 }
 

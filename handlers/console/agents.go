@@ -173,11 +173,7 @@ func addressOf(r *http.Request) *url.URL {
 	if origin, err := url.Parse(r.Header.Get("Origin")); err == nil && origin.Host == r.Host {
 		return &url.URL{Scheme: origin.Scheme, Host: origin.Host}
 	}
-	scheme := "http"
-	if web.CameByHTTPS(r) {
-		scheme = "https"
-	}
-	return &url.URL{Scheme: scheme, Host: r.Host}
+	return web.Origin(r)
 }
 
 func isLoopback(host string) bool {

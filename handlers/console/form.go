@@ -46,9 +46,8 @@ func secretField(fields url.Values, name string) *domain.Secret {
 // fieldError returns what a form shows when the service has refused it: messages begin with the name of the field at
 // fault. Its Message is "" for errors that are not the form's fault.
 func fieldError(err error) views.FieldError {
-	code := domain.CodeOf(err)
 	message := domain.MessageOf(err)
-	switch code {
+	switch domain.CodeOf(err) {
 	case domain.Conflict: // only a name can be taken
 		return views.FieldError{Field: "name", Message: views.Sentence(message)}
 	case domain.Invalid:
@@ -58,6 +57,12 @@ func fieldError(err error) views.FieldError {
 		return views.FieldError{Message: views.Sentence(message)}
 	}
 	return views.FieldError{}
+}
+
+// seeOther sends the browser to another address, also after a form.
+func seeOther(w http.ResponseWriter, r *http.Request, address string) error {
+	http.Redirect(w, r, address, http.StatusSeeOther)
+	return nil
 }
 
 // localPath returns text if it is an address on this site, else "/": a form must not redirect to another site.
@@ -95,8 +100,7 @@ func (n notices) redirect(w http.ResponseWriter, r *http.Request, path string, n
 	http.SetCookie(w, &http.Cookie{
 		Name: noticeCookie, Value: value, Path: "/", MaxAge: noticeSeconds, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
-	http.Redirect(w, r, path, http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, path)
 }
 
 // take returns the reader's notice and removes it; without one its Text is "".

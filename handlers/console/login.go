@@ -15,20 +15,17 @@ func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	next := r.URL.Query().Get("next")
 	switch web.InfoOf(r.Context()).Auth {
 	case web.AuthNotRequired:
-		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
+		return seeOther(w, r, views.OverviewURL)
 	case web.AuthSession, web.AuthProxy:
-		http.Redirect(w, r, afterLogin(next), http.StatusSeeOther)
-	default:
-		return c.askForToken(w, r, http.StatusOK, views.LoginProps{Next: next})
+		return seeOther(w, r, afterLogin(next))
 	}
-	return nil
+	return c.askForToken(w, r, http.StatusOK, views.LoginProps{Next: next})
 }
 
 // LogIn takes a token and begins a session.
 func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	if web.InfoOf(r.Context()).Auth == web.AuthNotRequired {
-		http.Redirect(w, r, views.OverviewURL, http.StatusSeeOther)
-		return nil
+		return seeOther(w, r, views.OverviewURL)
 	}
 	form, err := decodeFormUpTo(w, r, web.SmallBody)
 	if err != nil {
@@ -53,8 +50,7 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 		return c.notices.redirect(w, r, views.OverviewURL,
 			views.Notice{Text: "Logged in. Choose Sign in again to go to the identity provider."})
 	}
-	http.Redirect(w, r, next, http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, next)
 }
 
 // LogOut ends the session.
@@ -62,8 +58,7 @@ func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {
 	if err := c.sessions.LogOut(w, r); err != nil {
 		return err
 	}
-	http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, views.LoginURL)
 }
 
 func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int, p views.LoginProps) error {
@@ -71,11 +66,7 @@ func (c *Console) askForToken(w http.ResponseWriter, r *http.Request, status int
 	if p.Link, p.Provider = c.sessions.LoginLink(r); p.Link != "" && p.Next != "" {
 		p.Link += "?next=" + url.QueryEscape(p.Next)
 	}
-	return c.render(w, r, view{
-		frame:  views.Frame{Title: "Log in", Bare: true},
-		page:   views.Login(p),
-		status: status,
-	})
+	return c.render(w, r, view{frame: views.Frame{Title: "Log in", Bare: true}, page: views.Login(p), status: status})
 }
 
 // LogInFirst answers a caller without a session: a browser that opens a page is redirected to the login, and one that
@@ -115,30 +106,26 @@ func afterLogin(next string) string {
 // StartLogin redirects the browser to the login's provider.
 func (c *Console) StartLogin(w http.ResponseWriter, r *http.Request) error {
 	if address, _ := c.sessions.LoginLink(r); address == "" {
-		http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
-		return nil
+		return seeOther(w, r, views.LoginURL)
 	}
 	next := afterLogin(r.URL.Query().Get("next"))
 	address, err := c.sessions.StartLogin(w, r, next)
 	if err != nil {
 		return c.loginFailed(w, r, next, err)
 	}
-	http.Redirect(w, r, address, http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, address)
 }
 
 // FinishLogin is the address to which the provider redirects the browser.
 func (c *Console) FinishLogin(w http.ResponseWriter, r *http.Request) error {
 	if address, _ := c.sessions.LoginLink(r); address == "" {
-		http.Redirect(w, r, views.LoginURL, http.StatusSeeOther)
-		return nil
+		return seeOther(w, r, views.LoginURL)
 	}
 	next, err := c.sessions.FinishLogin(w, r)
 	if err != nil {
 		return c.loginFailed(w, r, next, err)
 	}
-	http.Redirect(w, r, afterLogin(next), http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, afterLogin(next))
 }
 
 // loginFailed shows the login again, with what was wrong.

@@ -75,8 +75,7 @@ func keepShow(w http.ResponseWriter, r *http.Request, choice views.Show, filter 
 		return domain.Errorf(domain.Invalid, "keep: must be all, busy or troubled")
 	}
 	keepChoice(w, showCookie, string(choice))
-	http.Redirect(w, r, views.OverviewOf(filter, choice), http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, views.OverviewOf(filter, choice))
 }
 
 // Sample is the sample board of a first run. The overview explains it while it is the only project.

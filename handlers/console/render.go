@@ -146,10 +146,20 @@ func (c *Console) renderPart(ctx context.Context, p views.Part) (*part, error) {
 // component returns the part for the page that contains it.
 func (p *part) component() templ.Component { return templ.Raw(string(p.html)) }
 
-// renderHTML renders a component.
+// buffers are reused for rendering: growing a new one each time would cost as much as rendering.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooledBuffer is the size up to which a buffer is reused, in bytes.
+const maxPooledBuffer = 1 << 20
+
 func renderHTML(ctx context.Context, component templ.Component) ([]byte, error) {
-	buffer := takeBuffer()
-	defer giveBuffer(buffer)
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if buffer.Cap() <= maxPooledBuffer {
+			buffer.Reset()
+			buffers.Put(buffer)
+		}
+	}()
 	if err := component.Render(ctx, buffer); err != nil {
 		return nil, err
 	}
@@ -175,19 +185,4 @@ func writeHTML(w http.ResponseWriter, r *http.Request, status int, html []byte) 
 		html = web.Gzip(html)
 	}
 	web.WriteBytes(w, status, html)
-}
-
-// buffers are reused for rendering: growing a new one each time would cost as much as rendering.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// maxPooledBuffer is the size up to which a buffer is reused, in bytes.
-const maxPooledBuffer = 1 << 20
-
-func takeBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
-
-func giveBuffer(b *bytes.Buffer) {
-	if b.Cap() <= maxPooledBuffer {
-		b.Reset()
-		buffers.Put(b)
-	}
 }

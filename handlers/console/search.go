@@ -36,8 +36,7 @@ func (c *Console) Search(w http.ResponseWriter, r *http.Request) error {
 		p.Stories, p.Projects, p.Agents = found.Stories, found.Projects, found.Agents
 	}
 	if first := p.First(); first != "" && query.Get("open") == "1" {
-		http.Redirect(w, r, first, http.StatusSeeOther)
-		return nil
+		return seeOther(w, r, first)
 	}
 	return c.render(w, r, view{frame: views.Frame{Title: "Search"}, page: views.Search(p), fragment: views.Found(p)})
 }

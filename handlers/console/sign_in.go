@@ -78,8 +78,7 @@ func (c *Console) PasteSignIn(w http.ResponseWriter, r *http.Request, form url.V
 // showSignInByHand starts a new flow each time; what was pasted before is not shown again.
 func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, problem string) error {
 	if !c.service.SignIn.Configured() {
-		http.Redirect(w, r, views.SignInSetUpURL, http.StatusSeeOther)
-		return nil
+		return seeOther(w, r, views.SignInSetUpURL)
 	}
 	v := view{frame: views.Frame{Title: "Paste code"}, once: true}
 	props := views.SignInByHandProps{Problem: problem, SignIn: c.service.SignIn.Status(), Now: now()}

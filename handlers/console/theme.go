@@ -33,8 +33,7 @@ func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, form url.Valu
 	default:
 		return domain.Errorf(domain.Invalid, "theme: must be system, light or dark")
 	}
-	http.Redirect(w, r, localPath(form.Get("next")), http.StatusSeeOther)
-	return nil
+	return seeOther(w, r, localPath(form.Get("next")))
 }
 
 // keepChoice sets a cookie that keeps a choice for a year, or removes it if the choice is "".

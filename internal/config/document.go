@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,3 +105,134 @@ func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// sections are the tables that a file may have.
+var sections = []string{"gateway", "sign_in", "login", "bot", "metrics"}
+
+func (r *reader) table(key string, at given, kind unstable.Kind) error {
+	switch {
+	case key == "projects" && kind == unstable.ArrayTable:
+		r.entries = append(r.entries, projectEntry{at, at})
+	case key == "projects":
+		return at.fail(errors.New("must be written [[projects]]"))
+	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
+		return at.fail(fmt.Errorf("must be written [%s]", key))
+	case slices.Contains(sections, key):
+	case key == "projects.name" || key == "projects.url" || r.find(key) != nil:
+		return at.fail(errors.New("must be a value, not a table"))
+	default:
+		return at.fail(errors.New("is not a known key"))
+	}
+	return nil
+}
+
+func (r *reader) keyValue(prefix string, node *unstable.Node) error {
+	key, at := r.key(prefix, node)
+	value := node.Value()
+	first := value.Child()
+	switch {
+	case value.Kind == unstable.InlineTable:
+		return r.inlineTable(key, at, unstable.Table, value)
+	case value.Kind == unstable.Array && key == "projects":
+		for element := value.Children(); element.Next(); {
+			if element.Node().Kind != unstable.InlineTable {
+				return at.fail(errors.New("must be tables"))
+			}
+			if err := r.inlineTable(key, at, unstable.ArrayTable, element.Node()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case value.Kind == unstable.Array && first.Valid() && first.Kind == unstable.InlineTable:
+		return r.inlineTable(key, at, unstable.ArrayTable, first)
+	}
+	return r.leaf(key, at, value)
+}
+
+func (r *reader) inlineTable(key string, at given, kind unstable.Kind, node *unstable.Node) error {
+	if err := r.table(key, at, kind); err != nil {
+		return err
+	}
+	for pair := node.Children(); pair.Next(); {
+		if err := r.keyValue(key, pair.Node()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) leaf(key string, at given, value *unstable.Node) error {
+	s := r.find(key)
+	switch {
+	case slices.Contains(sections, key) || key == "projects":
+		return at.fail(errors.New("must be a table"))
+	case s != nil && s.kind.list():
+		if value.Kind != unstable.Array {
+			return at.fail(errors.New("must be an array of strings"))
+		}
+		at.values = []string{}
+		for element := value.Children(); element.Next(); {
+			if element.Node().Kind != unstable.String {
+				return at.fail(errors.New("must be an array of strings"))
+			}
+			at.values = append(at.values, string(element.Node().Data))
+		}
+		r.out.settings[key] = at
+		return nil
+	case s == nil && key != "projects.name" && key != "projects.url":
+		return at.fail(errors.New("is not a known key"))
+	case s == nil && len(r.entries) == 0:
+		return at.fail(errors.New("must be below [[projects]]"))
+	case s != nil && s.kind == boolKind:
+		if value.Kind != unstable.Bool {
+			return at.fail(errors.New("must be true or false"))
+		}
+	case s != nil && s.kind == zeroKind && value.Kind == unstable.Integer && string(value.Data) == "0":
+	case value.Kind != unstable.String:
+		return at.fail(errors.New("must be a string"))
+	}
+	at.values = []string{string(value.Data)}
+	if s != nil {
+		r.out.settings[key] = at
+	} else if last := &r.entries[len(r.entries)-1]; key == "projects.name" {
+		last.name = at
+	} else {
+		last.url = at
+	}
+	return nil
+}
+
+func (r *reader) find(key string) *setting {
+	for i := range r.known {
+		if r.known[i].key == key {
+			return &r.known[i]
+		}
+	}
+	return nil
+}
+
+// checkProjects checks each entry and that no name is listed twice.
+func (r *reader) checkProjects() error {
+	seen := map[string]bool{}
+	for _, entry := range r.entries {
+		if entry.name.values == nil {
+			return entry.name.fail(errors.New("name is missing"))
+		}
+		if entry.url.values == nil {
+			return entry.url.fail(errors.New("url is missing"))
+		}
+		project, err := domain.NewProject(entry.name.values[0], entry.url.values[0])
+		if reason, ofURL := strings.CutPrefix(domain.MessageOf(err), "url: "); err != nil && ofURL {
+			return entry.url.fail(errors.New(reason))
+		}
+		if err != nil {
+			return entry.name.fail(errors.New(strings.TrimPrefix(domain.MessageOf(err), "name: ")))
+		}
+		if seen[project.Name] {
+			return entry.name.fail(fmt.Errorf("project %q is listed twice", project.Name))
+		}
+		seen[project.Name] = true
+		r.out.projects = append(r.out.projects, project)
+	}
+	return nil
+}

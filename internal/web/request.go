@@ -45,6 +45,7 @@ const (
 // Body is a JSON object, whose fields are read by their exact names; unknown ones are ignored. Its first error stays,
 // so that it need be asked for only once, after all fields are read.
 type Body struct {
+	Data   []byte // as it was sent
 	fields map[string]json.RawMessage
 	err    error
 }
@@ -72,36 +73,22 @@ func BodyError(err error) error {
 // for an empty body (of any type) and for anything but one object, UnsupportedType for another Content-Type, or
 // TooLarge.
 func DecodeJSON(w http.ResponseWriter, r *http.Request, limit int64) *Body {
-	_, fields, err := readJSON(w, r, limit)
-	return &Body{fields, err}
-}
-
-// ReadJSON returns a request's JSON object unparsed. It returns the errors of DecodeJSON.
-func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	data, _, err := readJSON(w, r, limit)
-	return data, err
-}
-
-func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, map[string]json.RawMessage, error) {
-	data, err := ReadBody(w, r, limit)
-	if err != nil && domain.CodeOf(err) != domain.TooLarge {
-		return nil, nil, err
+	b := &Body{}
+	b.Data, b.err = ReadBody(w, r, limit)
+	if b.err != nil && domain.CodeOf(b.err) != domain.TooLarge {
+		return b
 	}
-	if len(data) == 0 {
-		return nil, nil, domain.Errorf(domain.Invalid, "a JSON body is required")
+	media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case len(b.Data) == 0:
+		b.err = domain.Errorf(domain.Invalid, "a JSON body is required")
+	case media != "application/json" || mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter):
+		b.err = domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
+	case b.err != nil:
+	case !utf8.Valid(b.Data) || json.Unmarshal(b.Data, &b.fields) != nil || b.fields == nil:
+		b.err = domain.Errorf(domain.Invalid, "the body must be one JSON object")
 	}
-	if media, _, mimeErr := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" ||
-		mimeErr != nil && !errors.Is(mimeErr, mime.ErrInvalidMediaParameter) {
-		return nil, nil, domain.Errorf(domain.UnsupportedType, "the body must be sent as Content-Type: application/json")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	var fields map[string]json.RawMessage
-	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {
-		return nil, nil, domain.Errorf(domain.Invalid, "the body must be one JSON object")
-	}
-	return data, fields, nil
+	return b
 }
 
 // Err returns why the body or one of its fields could not be read.
@@ -221,6 +208,14 @@ func BearerToken(r *http.Request) (token string, ok bool) {
 func MatchesToken(token string, secret domain.Secret) bool {
 	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret.Reveal()))
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
+}
+
+// Origin returns the scheme and host by which the client has reached the gateway.
+func Origin(r *http.Request) *url.URL {
+	if CameByHTTPS(r) {
+		return &url.URL{Scheme: "https", Host: r.Host}
+	}
+	return &url.URL{Scheme: "http", Host: r.Host}
 }
 
 // CameByHTTPS reports whether the client used HTTPS, possibly to a proxy. Any client can forge X-Forwarded-Proto, so
