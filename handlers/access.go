@@ -120,7 +120,6 @@ type caller struct {
 	auth web.AuthMethod
 }
 
-// checkRole returns Forbidden when the caller's role is too low.
 func (c caller) checkRole(needs role) error {
 	switch needs {
 	case public, agent:
@@ -270,7 +269,6 @@ func (a *access) beginSession(w http.ResponseWriter, r *http.Request, identity s
 // LogOut ends the caller's session; its cookie is no longer valid.
 func (a *access) LogOut(w http.ResponseWriter, r *http.Request) error { return a.sessions.end(w, r) }
 
-// agentSecret returns the agent's secret from the request, "" for none.
 func agentSecret(r *http.Request) domain.Secret {
 	token, _ := web.BearerToken(r)
 	return domain.Secret(token)

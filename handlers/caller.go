@@ -76,7 +76,6 @@ type proxyLogin struct {
 	callers callers
 }
 
-// isOn reports whether proxies name the caller.
 func (p proxyLogin) isOn() bool { return p.UserHeader != "" && len(p.callers.trustedProxies) > 0 }
 
 // clean removes the headers from requests that did not come through a trusted proxy.

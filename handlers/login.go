@@ -125,7 +125,6 @@ func (l logins) attempts(r *http.Request) (attempts []attempt) {
 	return attempts
 }
 
-// keep stores a login in the browser.
 func (l logins) keep(w http.ResponseWriter, r *http.Request, begun attempt) error {
 	value, err := l.codec.Encode(l.name, begun)
 	if err != nil {
@@ -137,7 +136,6 @@ func (l logins) keep(w http.ResponseWriter, r *http.Request, begun attempt) erro
 	return nil
 }
 
-// forget removes a login from the browser.
 func (l logins) forget(w http.ResponseWriter, r *http.Request, begun attempt) {
 	cookie := l.cookie(r, begun.State)
 	cookie.MaxAge = -1

@@ -8,7 +8,6 @@ import (
 	"switchyard/internal/metrics"
 )
 
-// metrics writes counters and gauges for Prometheus.
 func (g Gateway) metrics(w http.ResponseWriter, r *http.Request) error {
 	registry := g.Service.Projects.Registry()
 	w.Header().Set("Cache-Control", "no-store")

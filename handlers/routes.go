@@ -49,7 +49,6 @@ type Gateway struct {
 	Watched func()
 }
 
-// Handler returns the gateway's HTTP handler.
 func (g Gateway) Handler() http.Handler { return g.router(nil) }
 
 // asOf sets the header that says how old the data is while the database cannot be reached and answers come from

@@ -23,7 +23,6 @@ type sessions struct {
 	name string
 }
 
-// cookieValue is what a cookie holds.
 type cookieValue struct {
 	ID string `json:"id"`
 }

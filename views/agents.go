@@ -72,7 +72,6 @@ func (t NewToken) Command() string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// shellWord returns text as one word of a shell's command line.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text

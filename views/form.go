@@ -51,7 +51,6 @@ type AddressCheck struct {
 	Refused bool                   // no request was made: Problem is a sentence that says what is wrong with the address
 }
 
-// Answers reports whether a project server answers.
 func (c AddressCheck) Answers() bool { return c.Answer != nil }
 
 // Words says what answers.

@@ -193,7 +193,6 @@ type TrackOrder struct {
 	working   int            // stories in work in all projects
 }
 
-// trackSummary holds what the position of a track depends on.
 type trackSummary struct {
 	rank     int8
 	stations int32

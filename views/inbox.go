@@ -38,7 +38,6 @@ func newInbox(a domain.Alerts) inbox {
 	return b
 }
 
-// alertTitle returns what an alert is about.
 func alertTitle(a domain.Alert) string {
 	switch {
 	case a.Story != nil:
@@ -63,7 +62,6 @@ func alertWhere(a domain.Alert) string {
 	return word
 }
 
-// or returns first, or second if first is empty.
 func or(first, second string) string {
 	if first != "" {
 		return first

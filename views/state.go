@@ -61,7 +61,6 @@ func signal(s domain.Signal) Signal { return Signal("signal-" + s) }
 
 func alertWord(kind domain.AlertKind) string { return upper(kind.Word()) }
 
-// split returns the first n of list, and the others.
 func split[T any](list []T, n int) (first, rest []T) {
 	n = min(n, len(list))
 	return list[:n], list[n:]

@@ -17,7 +17,6 @@ import (
 // MaxReason is the longest reason or name that a form takes, in characters.
 const MaxReason = 500
 
-// storyName returns the story's name, or its id if it has none.
 func storyName(s domain.Story) string {
 	if strings.TrimSpace(s.Name) == "" {
 		return s.ID
@@ -142,7 +141,6 @@ func fieldWords(value json.RawMessage) string {
 	return string(value)
 }
 
-// step is a stage in a story's journey.
 type step struct {
 	stage  string
 	past   bool // the story is beyond it
@@ -217,7 +215,6 @@ func stateWord(s domain.Story) (Signal, []string) {
 	return SignalNone, nil
 }
 
-// entry is something that happened to a story.
 type entry struct {
 	signal      Signal
 	title, text string

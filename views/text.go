@@ -66,7 +66,6 @@ func number(storyID, name string) string {
 // Sentence turns an error message into a sentence.
 func Sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
 
-// upper returns text with a capital letter.
 func upper(text string) string {
 	if text == "" {
 		return ""

@@ -69,13 +69,11 @@ func AgentURL(id string) string {
 	return withQuery(AgentsURL, "at", id) + "#" + elementID("agent", id)
 }
 
-// RemoveProjectURL returns the address of the form that removes a project.
 func RemoveProjectURL(name string) string { return ProjectURL(name) + "/remove" }
 
 // CheckAddressURL is the address that says what answers at a project's address.
 const CheckAddressURL = "/check-address"
 
-// RestoreProjectURL is the address of the form that undoes a removal.
 const RestoreProjectURL = "/restore-project"
 
 // Addresses of the forms that belong to an agent.
@@ -86,7 +84,6 @@ func RemoveAgentURL(id string) string { return AgentsURL + "/" + url.PathEscape(
 // TokenURL returns the address of the state of a join token. A hash is hexadecimal.
 func TokenURL(hash string) string { return AgentsURL + "/tokens/" + url.PathEscape(hash) }
 
-// RevokeTokenURL returns the address of the form that revokes a join token.
 func RevokeTokenURL(hash string) string { return TokenURL(hash) + "/revoke" }
 
 // withQuery appends the parameters that are not empty, in the given order: key, value, key, value, …

@@ -10,7 +10,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// namedTokenJSON is a named token as it is listed.
 type namedTokenJSON struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name"`

@@ -9,7 +9,6 @@ import (
 	"switchyard/internal/wire"
 )
 
-// agentJSON is an agent as the API shows it: its project and its address are null while it is unassigned.
 type agentJSON struct {
 	ID              string            `json:"id"`
 	Label           string            `json:"label"`
@@ -90,7 +89,6 @@ func (a *API) RemoveAgent(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w, a.service.Agents.Remove(r.Context(), web.PathParam(r, "id")))
 }
 
-// ListAgents lists the agents that are alive.
 func (a *API) ListAgents(w http.ResponseWriter, r *http.Request) error {
 	agents := []agentJSON{}
 	for _, agent := range a.service.Agents.Alive() {

@@ -44,7 +44,6 @@ func encodeAlert(a domain.Alert) alertJSON {
 	return encoded
 }
 
-// ListAlerts lists what needs attention.
 func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	alerts := a.service.Alerts.List(r.Context())
 	items := make([]alertJSON, len(alerts.Items))
@@ -57,7 +56,6 @@ func (a *API) ListAlerts(w http.ResponseWriter, r *http.Request) error {
 	}{alerts.More, items}, nil)
 }
 
-// AcknowledgeAlert acknowledges an alert, for a time or until it ends.
 func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	key, text := body.Text("key"), body.OptionalText("for")
@@ -72,7 +70,6 @@ func (a *API) AcknowledgeAlert(w http.ResponseWriter, r *http.Request) error {
 	return ok(w, a.service.Alerts.Acknowledge(r.Context(), key, duration))
 }
 
-// ReopenAlert removes an acknowledgement.
 func (a *API) ReopenAlert(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	key := body.Text("key")

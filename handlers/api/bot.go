@@ -37,7 +37,6 @@ func (a *API) SaveBotConfig(w http.ResponseWriter, r *http.Request) error {
 	return ok(w, a.service.Bot.Save(r.Context(), config))
 }
 
-// BotStatus answers with the bot's state.
 func (a *API) BotStatus(w http.ResponseWriter, r *http.Request) error {
 	status := a.service.Bot.Status()
 	return answer(w, http.StatusOK, struct {
@@ -49,7 +48,6 @@ func (a *API) BotStatus(w http.ResponseWriter, r *http.Request) error {
 	}{status.Transport, status.State, status.Detail, status.Since.UnixMilli(), status.Rooms}, nil)
 }
 
-// TestBot sends a test message to every room.
 func (a *API) TestBot(w http.ResponseWriter, r *http.Request) error {
 	return ok(w, a.service.Bot.Test(r.Context()))
 }

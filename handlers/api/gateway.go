@@ -8,13 +8,11 @@ import (
 	"switchyard/internal/web"
 )
 
-// Healthz reports that the process serves requests.
 func (a *API) Healthz(w http.ResponseWriter, r *http.Request) error {
 	web.Plain(w, http.StatusOK, "ok")
 	return nil
 }
 
-// Readyz reports whether the store can be reached.
 func (a *API) Readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := a.service.Ready(r.Context()); err != nil {
 		a.LogCause(r, err)
@@ -26,7 +24,6 @@ func (a *API) Readyz(w http.ResponseWriter, r *http.Request) error {
 
 var modeBody = []byte(`{"mode":"gateway"}`)
 
-// Mode identifies the server as a gateway.
 func (a *API) Mode(w http.ResponseWriter, r *http.Request) error {
 	web.WriteEncoded(w, http.StatusOK, modeBody)
 	return nil
@@ -37,7 +34,6 @@ func (a *API) Mode(w http.ResponseWriter, r *http.Request) error {
 //go:embed openapi.json
 var openAPI []byte
 
-// OpenAPI serves the API's OpenAPI description.
 func (a *API) OpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")

@@ -12,7 +12,6 @@ type projectJSON struct {
 	URL  string `json:"url"`
 }
 
-// Registry lists the projects and names the active one.
 func (a *API) Registry(w http.ResponseWriter, r *http.Request) error {
 	registry := a.service.Projects.Registry()
 	last := a.registry.Load()
@@ -53,7 +52,6 @@ func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
 	return ok(w, nil)
 }
 
-// AddProject registers a project.
 func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	name, url, token := body.Text("name"), body.Text("url"), (*domain.Secret)(body.OptionalText("token"))
@@ -67,7 +65,6 @@ func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, nil)
 }
 
-// UpdateProject changes a project's address or token.
 func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	body := web.DecodeJSON(w, r, web.MaxBody)
 	url, token := body.Text("url"), (*domain.Secret)(body.OptionalText("token"))
@@ -81,7 +78,6 @@ func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, nil)
 }
 
-// RemoveProject removes a project from the registry.
 func (a *API) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	if _, err := a.service.Projects.Remove(r.Context(), web.PathParam(r, "name")); err != nil {
 		return a.InvalidBut(r, err, domain.NotFound)

@@ -22,7 +22,6 @@ type agentRefJSON struct {
 	Label string `json:"label"`
 }
 
-// Search finds stories, projects and agents.
 func (a *API) Search(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	limit := query.Number("limit", 20, 1, 50)

@@ -2,7 +2,6 @@ package api
 
 import "net/http"
 
-// signInStatusJSON is the state of the stored credentials as the API shows it.
 type signInStatusJSON struct {
 	Authenticated   bool   `json:"authenticated"`
 	Expired         bool   `json:"expired"`
@@ -10,12 +9,10 @@ type signInStatusJSON struct {
 	HasRefreshToken bool   `json:"has_refresh_token"`
 }
 
-// SignInStatus reports whether there are credentials, and whether they are still valid.
 func (a *API) SignInStatus(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, signInStatusJSON(a.service.SignIn.Status()), nil)
 }
 
-// SignOut removes the credentials and reports the new status.
 func (a *API) SignOut(w http.ResponseWriter, r *http.Request) error {
 	status, err := a.service.SignIn.SignOut(r.Context())
 	return answer(w, http.StatusOK, signInStatusJSON(status), err)

@@ -56,7 +56,6 @@ func addFile(s *wire.Story, f *domain.StoryFile) {
 	}
 }
 
-// Story answers with everything that is known about a story.
 func (a *API) Story(w http.ResponseWriter, r *http.Request) error {
 	story, err := a.service.Stories.Get(r.Context(), web.PathParam(r, "name"), web.PathParam(r, "story_id"))
 	return answer(w, http.StatusOK, encodeStory(story), err)

@@ -11,7 +11,6 @@ import (
 	"switchyard/views"
 )
 
-// Access is the page of sessions and named tokens.
 func (c *Console) Access(w http.ResponseWriter, r *http.Request) error {
 	return c.showAccess(w, r, newTokenForm, views.GivenToken{}, nil)
 }
@@ -61,7 +60,6 @@ func (c *Console) CreateNamedToken(w http.ResponseWriter, r *http.Request, field
 	return c.showAccess(w, r, newTokenForm, views.GivenToken{Name: token.Name, Token: secret}, nil)
 }
 
-// RevokeNamedToken revokes a named token.
 func (c *Console) RevokeNamedToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Access.RevokeToken(r.Context(), web.PathParam(r, "id"))
 	return c.accessSays(w, r, "The token is revoked.", "This token had already been revoked.", err)

@@ -15,7 +15,6 @@ import (
 // workBegins is the hour at which alerts acknowledged until tomorrow are shown again, in the gateway's time zone.
 const workBegins = 8
 
-// Acknowledge takes the form that acknowledges an alert.
 func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	var err error
 	var duration time.Duration
@@ -46,7 +45,6 @@ func (c *Console) Acknowledge(w http.ResponseWriter, r *http.Request, fields url
 	return c.afterAlert(w, r, fields.Get("next"), notice, err)
 }
 
-// Reopen takes the form that removes an acknowledgement.
 func (c *Console) Reopen(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	var err error
 	key, said := fields.Get("key"), "It needs attention again."

@@ -16,7 +16,6 @@ import (
 	"switchyard/views"
 )
 
-// Agents is the page of agents and join tokens.
 func (c *Console) Agents(w http.ResponseWriter, r *http.Request) error {
 	if err := domain.CheckFilter("q", r.URL.Query().Get("q")); err != nil {
 		return err
@@ -118,13 +117,11 @@ func (c *Console) agentList(r *http.Request) (views.List, []domain.KnownAgent) {
 	return views.NewAgentList(c.service.Agents.All(), query.Get("q"), page, query.Get("at"))
 }
 
-// RevokeToken revokes a join token.
 func (c *Console) RevokeToken(w http.ResponseWriter, r *http.Request) error {
 	err := c.service.Agents.RevokeJoinToken(r.Context(), web.PathParam(r, "hash"))
 	return c.agentsSay(w, r, views.Notice{Text: "The join token is revoked."}, err)
 }
 
-// AssignAgent assigns an agent to a project, or to none.
 func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	id := web.PathParam(r, "id")
 	before, _ := c.service.Agents.Find(id)
@@ -140,7 +137,6 @@ func (c *Console) AssignAgent(w http.ResponseWriter, r *http.Request, fields url
 	return c.agentsSay(w, r, said, err)
 }
 
-// LabelAgent renames an agent.
 func (c *Console) LabelAgent(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	agent, err := c.service.Agents.SetLabel(r.Context(), web.PathParam(r, "id"), strings.TrimSpace(fields.Get("label")))
 	return c.agentsSay(w, r, views.Notice{Text: "The agent is now called " + agent.Label + "."}, err)

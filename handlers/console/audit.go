@@ -12,7 +12,6 @@ import (
 // auditPage is the number of entries on a page of the audit log.
 const auditPage = 50
 
-// Audit is the page that shows who changed what.
 func (c *Console) Audit(w http.ResponseWriter, r *http.Request) error {
 	query := web.ParseQuery(r)
 	p := views.AuditProps{

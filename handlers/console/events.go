@@ -18,7 +18,6 @@ const (
 	eventsGrowth = 500
 )
 
-// Events is the page of the merged stream.
 func (c *Console) Events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	p := views.EventsProps{
@@ -107,7 +106,6 @@ func (c *Console) findEvents(r *http.Request, p *views.EventsProps, limit int) (
 	return page.More, err
 }
 
-// projectNames returns the names of the registered projects.
 func (c *Console) projectNames() []string {
 	projects := c.service.Projects.Registry().Projects
 	names := make([]string, len(projects))

@@ -22,7 +22,6 @@ func (c *Console) LoginPage(w http.ResponseWriter, r *http.Request) error {
 	return c.askForToken(w, r, http.StatusOK, views.LoginProps{Next: next})
 }
 
-// LogIn takes a token and begins a session.
 func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	if web.InfoOf(r.Context()).Auth == web.AuthNotRequired {
 		return seeOther(w, r, views.OverviewURL)
@@ -53,7 +52,6 @@ func (c *Console) LogIn(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, next)
 }
 
-// LogOut ends the session.
 func (c *Console) LogOut(w http.ResponseWriter, r *http.Request) error {
 	if err := c.sessions.LogOut(w, r); err != nil {
 		return err
@@ -103,7 +101,6 @@ func afterLogin(next string) string {
 	return next
 }
 
-// StartLogin redirects the browser to the login's provider.
 func (c *Console) StartLogin(w http.ResponseWriter, r *http.Request) error {
 	if address, _ := c.sessions.LoginLink(r); address == "" {
 		return seeOther(w, r, views.LoginURL)

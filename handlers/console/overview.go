@@ -14,7 +14,6 @@ import (
 // latestEvents is the number of events on pages that are not about events.
 const latestEvents = 12
 
-// Overview is the page of all projects.
 func (c *Console) Overview(w http.ResponseWriter, r *http.Request) error {
 	filter := r.URL.Query().Get("q")
 	if err := domain.CheckFilter("q", filter); err != nil {
@@ -87,7 +86,6 @@ type Sample struct {
 	To      string
 }
 
-// firstSteps returns what the overview explains, nil when there is nothing to explain.
 func (c *Console) firstSteps(s *service.Snapshot) *views.FirstSteps {
 	sample := c.sample
 	if len(s.Pipelines) != 1 || s.Pipelines[0].Project != sample.Project {

@@ -16,7 +16,6 @@ import (
 	"switchyard/views"
 )
 
-// Projects is the page of the registry.
 func (c *Console) Projects(w http.ResponseWriter, r *http.Request) error {
 	return c.showProjects(w, r, views.ProjectForm{}, nil)
 }
@@ -125,7 +124,6 @@ func (c *Console) RemoveProject(w http.ResponseWriter, r *http.Request) error {
 	return c.notices.redirect(w, r, views.ProjectsURL, notice)
 }
 
-// RestoreProject undoes a removal.
 func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	removed, agents, err := c.service.Projects.UndoRemoval(r.Context(), fields.Get("removal"))
 	if err != nil {
@@ -142,7 +140,6 @@ func (c *Console) RestoreProject(w http.ResponseWriter, r *http.Request, fields 
 	return c.notices.redirect(w, r, localPath(fields.Get("next")), views.Notice{Text: text})
 }
 
-// SwitchProject makes a project the active one.
 func (c *Console) SwitchProject(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, before := fields.Get("project"), c.service.Projects.Registry().Active
 	if err := c.service.Projects.Switch(r.Context(), name); err != nil {
@@ -155,7 +152,6 @@ func (c *Console) SwitchProject(w http.ResponseWriter, r *http.Request, fields u
 	return c.notices.redirect(w, r, localPath(fields.Get("next")), notice)
 }
 
-// Project is the page of one project.
 func (c *Console) Project(w http.ResponseWriter, r *http.Request) error {
 	return c.showProject(w, r, projectForms{})
 }

@@ -106,7 +106,6 @@ func (c *Console) renderPage(w http.ResponseWriter, r *http.Request, v view) err
 	return nil
 }
 
-// writeFragment writes a fragment of a page.
 func (c *Console) writeFragment(w http.ResponseWriter, r *http.Request, fragment templ.Component) error {
 	html, err := renderHTML(r.Context(), fragment)
 	if err != nil {
@@ -143,7 +142,6 @@ func (c *Console) renderPart(ctx context.Context, p views.Part) (*part, error) {
 	return &part{version, html}, err
 }
 
-// component returns the part for the page that contains it.
 func (p *part) component() templ.Component { return templ.Raw(string(p.html)) }
 
 // buffers are reused for rendering: growing a new one each time would cost as much as rendering.

@@ -13,7 +13,6 @@ import (
 	"switchyard/views"
 )
 
-// Authorize redirects the browser to the identity provider.
 func (c *Console) Authorize(w http.ResponseWriter, r *http.Request) error {
 	redirectURI, err := redirectURI(r)
 	if err != nil {
@@ -96,7 +95,6 @@ func (c *Console) showSignInByHand(w http.ResponseWriter, r *http.Request, probl
 	return c.render(w, r, v)
 }
 
-// SignOutForm removes the credentials.
 func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	notice := views.Notice{Text: "Signed out."}
 	if _, err := c.service.SignIn.SignOut(r.Context()); err != nil {
@@ -106,7 +104,6 @@ func (c *Console) SignOutForm(w http.ResponseWriter, r *http.Request, form url.V
 	return c.notices.redirect(w, r, localPath(form.Get("next")), notice)
 }
 
-// signInResult finishes a sign-in and shows how it ended.
 func (c *Console) signInResult(w http.ResponseWriter, r *http.Request, callback domain.SignInCallback) error {
 	result := c.service.SignIn.Finish(r.Context(), callback)
 	page := signInPages[result.Outcome]

@@ -15,7 +15,6 @@ import (
 	"switchyard/views"
 )
 
-// Story is the page of a story.
 func (c *Console) Story(w http.ResponseWriter, r *http.Request) error {
 	return c.showStory(w, r, views.StoryForm{}, 0)
 }

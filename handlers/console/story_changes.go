@@ -104,7 +104,6 @@ func (s storyChange) undo(version string) (back storyChange, ok bool) {
 // maxUndo is the longest Undo, in bytes: it is kept in a cookie.
 const maxUndo = 2000
 
-// ChangeStory takes the forms of a story's page.
 func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url.Values) error {
 	name, id := web.PathParam(r, "name"), web.PathParam(r, "story_id")
 	change, err := readStoryChange(fields)

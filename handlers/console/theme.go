@@ -23,7 +23,6 @@ func theme(r *http.Request) views.Theme {
 	return views.ThemeSystem
 }
 
-// SetTheme keeps the reader's choice of theme for a year.
 func (c *Console) SetTheme(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	switch choice := form.Get("theme"); choice {
 	case string(views.ThemeLight), string(views.ThemeDark):

@@ -119,7 +119,6 @@ type Login struct {
 	clientSecretFile string
 }
 
-// HasProxyLogin reports whether a trusted proxy authenticates users.
 func (l Login) HasProxyLogin() bool { return l.UserHeader != "" && len(l.TrustedProxies) > 0 }
 
 // IsSetUp reports whether people can log in without the admin token.

@@ -23,7 +23,6 @@ type Project struct {
 
 const projectToken = "SWITCHYARD_PROJECT_TOKEN"
 
-// AddProjectFlags adds the project server's flags to flags.
 func AddProjectFlags(flags *pflag.FlagSet) {
 	flags.String("name", "", "call the project `N`")
 	flags.String("work", "", "watch the stages below `DIR`")

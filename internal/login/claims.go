@@ -17,7 +17,6 @@ import (
 	"switchyard/internal/domain"
 )
 
-// Person is somebody who has logged in.
 type Person struct {
 	ID   string // of the provider, unique there
 	Name string // a verified e-mail address, else a name that is unique at the provider
@@ -146,7 +145,6 @@ type unverified struct{ error }
 // maxSkew is how far the provider's clock may be ahead.
 const maxSkew = time.Minute
 
-// exchange redeems a code.
 func (e *endpoints) exchange(ctx context.Context, a Attempt, redirectURI, code string) (*oauth2.Token, error) {
 	return e.client(redirectURI).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 }

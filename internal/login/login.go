@@ -73,7 +73,6 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Host returns the provider's name for people.
 func (p *Provider) Host() string { return p.host }
 
 // Begin begins a login that returns to redirectURI, and returns the address to which to send the browser. It returns

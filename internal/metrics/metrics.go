@@ -240,7 +240,6 @@ func States[S ~string](show Show, name, help string, holds S, states ...S) {
 	}
 }
 
-// Bool returns 1 or 0.
 func Bool(b bool) float64 {
 	if b {
 		return 1

@@ -84,7 +84,6 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// Gzip compresses a body.
 func Gzip(plain []byte) []byte {
 	var compressed bytes.Buffer
 	compressed.Grow(len(plain)/4 + 64)
@@ -96,7 +95,6 @@ func Gzip(plain []byte) []byte {
 	return compressed.Bytes()
 }
 
-// AcceptsGzip reports whether the client accepts gzip.
 func AcceptsGzip(r *http.Request) bool {
 	for _, offer := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
 		coding, quality, _ := strings.Cut(strings.TrimSpace(offer), ";")

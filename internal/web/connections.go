@@ -20,7 +20,6 @@ type Connections struct {
 	waitingStrangers, servedStrangers, idleKnown *ring.Ring
 }
 
-// connection is a connection that is open.
 type connection struct {
 	conn  net.Conn
 	known bool       // a request on it came with a session, a token or an agent's secret
@@ -28,7 +27,6 @@ type connection struct {
 	owner *Connections
 }
 
-// NewConnections returns a bound of limit connections.
 func NewConnections(limit int) *Connections {
 	return &Connections{
 		max: limit, open: map[net.Conn]*connection{}, waitingStrangers: ring.New(1),

@@ -26,13 +26,11 @@ var statuses = map[domain.Code]int{
 	domain.Internal:        http.StatusInternalServerError,
 }
 
-// StatusOf returns the HTTP status of an error.
 func StatusOf(err error) int { return statuses[domain.CodeOf(err)] }
 
 // An ErrorForm writes a refusal in the form that an endpoint documents.
 type ErrorForm func(w http.ResponseWriter, status int, message string)
 
-// Plain writes the message as plain text.
 func Plain(w http.ResponseWriter, status int, message string) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -67,7 +65,6 @@ func (e Errors) Handler(form ErrorForm, h HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Write answers a failed request.
 func (e Errors) Write(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	if GivenUp(r, err) {
 		form(w, http.StatusServiceUnavailable, "the request ended before its answer")

@@ -10,7 +10,6 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// RequestMetrics counts requests.
 type RequestMetrics interface {
 	RequestBegan()
 	// RequestEnded counts an answered request. The route is "" where none matched.

@@ -50,7 +50,6 @@ func InfoOf(ctx context.Context) *RequestInfo {
 	return &RequestInfo{}
 }
 
-// RequestID is the id of the request with this context.
 func RequestID(ctx context.Context) string { return InfoOf(ctx).RequestID }
 
 // Identify notes who the caller of a request is.
