@@ -46,10 +46,7 @@ func (a *API) SwitchProject(w http.ResponseWriter, r *http.Request) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	if err := a.service.Projects.Switch(r.Context(), name); err != nil {
-		return a.InvalidBut(r, err)
-	}
-	return ok(w, nil)
+	return ok(w, a.InvalidBut(r, a.service.Projects.Switch(r.Context(), name)))
 }
 
 func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
@@ -59,10 +56,7 @@ func (a *API) AddProject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p, err := a.service.Projects.Add(r.Context(), name, url, token)
-	if err != nil {
-		return a.InvalidBut(r, err, domain.Conflict)
-	}
-	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, nil)
+	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, a.InvalidBut(r, err, domain.Conflict))
 }
 
 func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
@@ -72,16 +66,10 @@ func (a *API) UpdateProject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p, err := a.service.Projects.Update(r.Context(), web.PathParam(r, "name"), url, token)
-	if err != nil {
-		return a.InvalidBut(r, err, domain.NotFound)
-	}
-	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, nil)
+	return answer(w, http.StatusOK, projectJSON{p.Name, p.URL}, a.InvalidBut(r, err, domain.NotFound))
 }
 
 func (a *API) RemoveProject(w http.ResponseWriter, r *http.Request) error {
-	if _, err := a.service.Projects.Remove(r.Context(), web.PathParam(r, "name")); err != nil {
-		return a.InvalidBut(r, err, domain.NotFound)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	_, err := a.service.Projects.Remove(r.Context(), web.PathParam(r, "name"))
+	return noContent(w, a.InvalidBut(r, err, domain.NotFound))
 }

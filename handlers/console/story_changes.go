@@ -123,7 +123,7 @@ func (c *Console) ChangeStory(w http.ResponseWriter, r *http.Request, fields url
 		return err
 	}
 	notice := views.Notice{Text: domain.Cut(change.said(), 200)}
-	if version := versionOf(body); version != "" {
+	if version := storyIn(body).Version; version != "" {
 		back, ok := change.undo(version)
 		value, _ := json.Marshal(back) // strings always encode
 		if ok && len(value) <= maxUndo {
@@ -145,11 +145,8 @@ func (c *Console) CreateStory(w http.ResponseWriter, r *http.Request, fields url
 	if err != nil {
 		return err
 	}
-	var created struct {
-		ID string `json:"story_id"`
-	}
 	path := views.ProjectURL(name)
-	if json.Unmarshal(body, &created) == nil && created.ID != "" {
+	if created := storyIn(body); created.ID != "" {
 		path = views.StoryURL(name, created.ID)
 	}
 	return c.notices.redirect(w, r, path, views.Notice{Text: "The story is added."})
@@ -193,11 +190,13 @@ func refusedStatus(status int, err error) int {
 	return status
 }
 
-// versionOf returns the version in a project server's answer, "" when there is none.
-func versionOf(body []byte) string {
-	var story struct {
-		Version string `json:"version"`
-	}
-	_ = json.Unmarshal(body, &story)
-	return story.Version
+// answeredStory is what forms need of a project server's answer.
+type answeredStory struct {
+	ID      string `json:"story_id"`
+	Version string `json:"version"`
+}
+
+func storyIn(body []byte) (story answeredStory) {
+	_ = json.Unmarshal(body, &story) // without a story, nothing is offered
+	return story
 }

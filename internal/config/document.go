@@ -15,18 +15,14 @@ import (
 	"switchyard/internal/files"
 )
 
-// document is the content of a configuration file.
+// document is the content of a configuration file. It is read from the syntax tree, which has the line of every key.
 type document struct {
 	settings map[string]given // by key
 	projects []domain.Project
-}
 
-// reader walks the syntax tree of a file, which has the line of every key.
-type reader struct {
 	path    string
 	known   []setting
 	parser  unstable.Parser
-	out     document
 	entries []projectEntry
 }
 
@@ -39,59 +35,55 @@ func readFile(path string, known []setting) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{path: path, known: known}
-	r.out.settings = map[string]given{}
-	if err := r.read(data); err != nil {
-		return nil, err
-	}
-	return &r.out, nil
+	d := &document{path: path, known: known, settings: map[string]given{}}
+	return d, d.read(data)
 }
 
-func (r *reader) read(data []byte) error {
+func (d *document) read(data []byte) error {
 	var all map[string]any
 	if err := toml.Unmarshal(data, &all); err != nil { // finds duplicate keys, which the walk does not
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			line, _ := at.Position()
-			return fmt.Errorf("%s:%d: %s", r.path, line, strings.TrimPrefix(at.Error(), "toml: "))
+			return fmt.Errorf("%s:%d: %s", d.path, line, strings.TrimPrefix(at.Error(), "toml: "))
 		}
-		return fmt.Errorf("%s: %w", r.path, err)
+		return fmt.Errorf("%s: %w", d.path, err)
 	}
-	r.parser.Reset(data)
+	d.parser.Reset(data)
 	prefix := ""
-	for r.parser.NextExpression() {
-		node := r.parser.Expression()
+	for d.parser.NextExpression() {
+		node := d.parser.Expression()
 		if node.Kind == unstable.KeyValue {
-			if err := r.keyValue(prefix, node); err != nil {
+			if err := d.keyValue(prefix, node); err != nil {
 				return err
 			}
 			continue
 		}
 		var at given
-		prefix, at = r.key("", node)
-		if err := r.table(prefix, at, node.Kind); err != nil {
+		prefix, at = d.key("", node)
+		if err := d.table(prefix, at, node.Kind); err != nil {
 			return err
 		}
 	}
-	if err := r.parser.Error(); err != nil {
-		return fmt.Errorf("%s: %w", r.path, err)
+	if err := d.parser.Error(); err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
 	}
-	return r.checkProjects()
+	return d.checkProjects()
 }
 
 // filePlace is a source in a file. Its line is computed only when an error shows it.
 type filePlace struct {
-	reader *reader
-	at     unstable.Range
-	key    string
+	in  *document
+	at  unstable.Range
+	key string
 }
 
 func (p filePlace) String() string {
-	return fmt.Sprintf("%s:%d: %s", p.reader.path, p.reader.parser.Shape(p.at).Start.Line, p.key)
+	return fmt.Sprintf("%s:%d: %s", p.in.path, p.in.parser.Shape(p.at).Start.Line, p.key)
 }
 
 // key returns the full key of a node, and a given with its source.
-func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
+func (d *document) key(prefix string, node *unstable.Node) (string, given) {
 	var at unstable.Range
 	for part := node.Key(); part.Next(); {
 		at = part.Node().Raw
@@ -101,7 +93,7 @@ func (r *reader) key(prefix string, node *unstable.Node) (string, given) {
 		}
 		prefix = strings.TrimPrefix(prefix+"."+name, ".")
 	}
-	return prefix, given{source: filePlace{r, at, prefix}}
+	return prefix, given{source: filePlace{d, at, prefix}}
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -109,16 +101,16 @@ var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 // sections are the tables that a file may have.
 var sections = []string{"gateway", "sign_in", "login", "bot", "metrics"}
 
-func (r *reader) table(key string, at given, kind unstable.Kind) error {
+func (d *document) table(key string, at given, kind unstable.Kind) error {
 	switch {
 	case key == "projects" && kind == unstable.ArrayTable:
-		r.entries = append(r.entries, projectEntry{at, at})
+		d.entries = append(d.entries, projectEntry{at, at})
 	case key == "projects":
 		return at.fail(errors.New("must be written [[projects]]"))
 	case slices.Contains(sections, key) && kind == unstable.ArrayTable:
 		return at.fail(fmt.Errorf("must be written [%s]", key))
 	case slices.Contains(sections, key):
-	case key == "projects.name" || key == "projects.url" || r.find(key) != nil:
+	case key == "projects.name" || key == "projects.url" || d.find(key) != nil:
 		return at.fail(errors.New("must be a value, not a table"))
 	default:
 		return at.fail(errors.New("is not a known key"))
@@ -126,43 +118,43 @@ func (r *reader) table(key string, at given, kind unstable.Kind) error {
 	return nil
 }
 
-func (r *reader) keyValue(prefix string, node *unstable.Node) error {
-	key, at := r.key(prefix, node)
+func (d *document) keyValue(prefix string, node *unstable.Node) error {
+	key, at := d.key(prefix, node)
 	value := node.Value()
 	first := value.Child()
 	switch {
 	case value.Kind == unstable.InlineTable:
-		return r.inlineTable(key, at, unstable.Table, value)
+		return d.inlineTable(key, at, unstable.Table, value)
 	case value.Kind == unstable.Array && key == "projects":
 		for element := value.Children(); element.Next(); {
 			if element.Node().Kind != unstable.InlineTable {
 				return at.fail(errors.New("must be tables"))
 			}
-			if err := r.inlineTable(key, at, unstable.ArrayTable, element.Node()); err != nil {
+			if err := d.inlineTable(key, at, unstable.ArrayTable, element.Node()); err != nil {
 				return err
 			}
 		}
 		return nil
 	case value.Kind == unstable.Array && first.Valid() && first.Kind == unstable.InlineTable:
-		return r.inlineTable(key, at, unstable.ArrayTable, first)
+		return d.inlineTable(key, at, unstable.ArrayTable, first)
 	}
-	return r.leaf(key, at, value)
+	return d.leaf(key, at, value)
 }
 
-func (r *reader) inlineTable(key string, at given, kind unstable.Kind, node *unstable.Node) error {
-	if err := r.table(key, at, kind); err != nil {
+func (d *document) inlineTable(key string, at given, kind unstable.Kind, node *unstable.Node) error {
+	if err := d.table(key, at, kind); err != nil {
 		return err
 	}
 	for pair := node.Children(); pair.Next(); {
-		if err := r.keyValue(key, pair.Node()); err != nil {
+		if err := d.keyValue(key, pair.Node()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) leaf(key string, at given, value *unstable.Node) error {
-	s := r.find(key)
+func (d *document) leaf(key string, at given, value *unstable.Node) error {
+	s := d.find(key)
 	switch {
 	case slices.Contains(sections, key) || key == "projects":
 		return at.fail(errors.New("must be a table"))
@@ -177,11 +169,11 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 			}
 			at.values = append(at.values, string(element.Node().Data))
 		}
-		r.out.settings[key] = at
+		d.settings[key] = at
 		return nil
 	case s == nil && key != "projects.name" && key != "projects.url":
 		return at.fail(errors.New("is not a known key"))
-	case s == nil && len(r.entries) == 0:
+	case s == nil && len(d.entries) == 0:
 		return at.fail(errors.New("must be below [[projects]]"))
 	case s != nil && s.kind == boolKind:
 		if value.Kind != unstable.Bool {
@@ -193,8 +185,8 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 	}
 	at.values = []string{string(value.Data)}
 	if s != nil {
-		r.out.settings[key] = at
-	} else if last := &r.entries[len(r.entries)-1]; key == "projects.name" {
+		d.settings[key] = at
+	} else if last := &d.entries[len(d.entries)-1]; key == "projects.name" {
 		last.name = at
 	} else {
 		last.url = at
@@ -202,19 +194,19 @@ func (r *reader) leaf(key string, at given, value *unstable.Node) error {
 	return nil
 }
 
-func (r *reader) find(key string) *setting {
-	for i := range r.known {
-		if r.known[i].key == key {
-			return &r.known[i]
+func (d *document) find(key string) *setting {
+	for i := range d.known {
+		if d.known[i].key == key {
+			return &d.known[i]
 		}
 	}
 	return nil
 }
 
 // checkProjects checks each entry and that no name is listed twice.
-func (r *reader) checkProjects() error {
+func (d *document) checkProjects() error {
 	seen := map[string]bool{}
-	for _, entry := range r.entries {
+	for _, entry := range d.entries {
 		if entry.name.values == nil {
 			return entry.name.fail(errors.New("name is missing"))
 		}
@@ -232,7 +224,7 @@ func (r *reader) checkProjects() error {
 			return entry.name.fail(fmt.Errorf("project %q is listed twice", project.Name))
 		}
 		seen[project.Name] = true
-		r.out.projects = append(r.out.projects, project)
+		d.projects = append(d.projects, project)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -83,21 +84,13 @@ func WithStopping(ctx, stopping context.Context) context.Context {
 // and when the request's session or token ends. The caller must call the returned function.
 func LongPollContext(r *http.Request) (context.Context, context.CancelFunc) {
 	stopping, _ := r.Context().Value(stoppingKey{}).(context.Context)
-	ended := InfoOf(r.Context()).Ended
-	if stopping == nil && ended == nil {
-		return r.Context(), func() {}
-	}
+	never := context.Background()
 	ctx, cancel := context.WithCancel(r.Context())
-	var stops []func() bool
-	for _, end := range []context.Context{stopping, ended} {
-		if end != nil {
-			stops = append(stops, context.AfterFunc(end, cancel))
-		}
-	}
+	forget := context.AfterFunc(cmp.Or(stopping, never), cancel)
+	forgetEnd := context.AfterFunc(cmp.Or(InfoOf(r.Context()).Ended, never), cancel)
 	return ctx, func() {
-		for _, stop := range stops {
-			stop()
-		}
+		forget()
+		forgetEnd()
 		cancel()
 	}
 }
